@@ -18,13 +18,14 @@ from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
 from planner.fleet.asking import check_asked, limit_hours_of, question_of
 from planner.fleet.bill import bill_of
+from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback
 from planner.fleet.fallback_plan import fallback_plan
 from planner.fleet.fallback_search import cheapest_with_fallback
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.moving_price import at_least, at_most, at_their_dearest
 from planner.fleet.plan import fleet_plan, infeasible_fleet
-from planner.fleet.question import FleetInput
+from planner.fleet.question import Excess, FleetInput
 from planner.fleet.rounds import (
     Outcome,
     Proven,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
-    from planner.fleet.question import Excess
     from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan
 
@@ -131,13 +131,23 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan
     context = found.context
     dear = at_most(workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)
-    reasons = relaxations_of(
-        _reasons(at_their_dearest(first.question, question), first.result), context.asked
-    )
-    unproven = (
-        _NONE_WHOLE if run_units(context.asked) and first.result.has_plan and not reasons else ""
-    )
+    broken = _reasons(at_their_dearest(first.question, question), first.result)
+    beyond = _beyond_budget(asked)
+    if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
+        broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
+    reasons = relaxations_of(beyond, context.asked) + relaxations_of(broken, context.asked)
+    unproven = _NONE_WHOLE if run_units(context.asked) and first.result.has_plan and not reasons else ""
     return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unproven)
+
+
+def _beyond_budget(asked: Round) -> list[Excess]:
+    """The budget that the cheapest fleet that falls back needs, where that keeps all other limits."""
+    budget = asked.found.context.asked.workload.constraints.budget_usd
+    one = None if budget is None else cheapest_with_fallback(asked, np.inf, within_budget=False)
+    if budget is None or one is None:
+        return []
+    due = float(bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1])
+    return [Excess("budget_usd", "", due, float(budget))]
 
 
 def _with_fallback(asked: Round, mean: Outcome | None, mix: Mix | None, alone: Alone) -> Plan | None:

@@ -110,7 +110,9 @@ def ways_of(search: CandidateSearch, limit_hours: float) -> Ways:
     at = spot_candidates(candidates)
     own, place = partner[candidates.offer[at]], market.region_of_offer
     price = market.offer_set.usd_per_hour
-    fits = (own >= 0) & (place[own] == place[candidates.offer[at]]) & (price[candidates.offer[at]] < price[own])
+    fits = (
+        (own >= 0) & (place[own] == place[candidates.offer[at]]) & (price[candidates.offer[at]] < price[own])
+    )
     admitted = np.ones(len(candidates.bits), dtype=np.int64)
     admitted[at[fits]] = 0
     workers, kept = build_with_storage(replace(candidates, bits=admitted), limit_hours)
@@ -213,7 +215,12 @@ class Fleets:
             workers.rows, workers.nodes, self.mean("spot_hours"), stay, expected=True, run_hours=stay
         )
         later = market.costs.evaluate(
-            self.ways.on_demand, workers.nodes, self.mean("on_demand_hours"), stay, expected=True, run_hours=stay
+            self.ways.on_demand,
+            workers.nodes,
+            self.mean("on_demand_hours"),
+            stay,
+            expected=True,
+            run_hours=stay,
         )
         copy = workers.copy_usd_per_hour
         own = each.cost_usd - workers.place_usd - copy * stay + later.worker_usd

@@ -191,4 +191,3 @@ def _task(asked: Round, one: Fleets, share: Shares) -> Task:
         sigma=float(scaled.sigma[0]), room=float(frame.room[0]),
         acquire=float(wait[0]) + context.asked.assumptions.on_demand_acquire_s / 3600.0, has_fallback=True, late=late,
     )  # fmt: skip
-

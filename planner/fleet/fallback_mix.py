@@ -77,7 +77,9 @@ def mix_of_fallback(asked: Round, one: Fleets) -> FallbackMix:
         workers, hours_limit=hours, best_hours=hours, units_per_hour=asked.work / (count * hours),
         paid_ratio=np.maximum(paid, 0.0) / hours, caution=np.ones(1),
     )  # fmt: skip
-    return FallbackMix(np.zeros(1, dtype=np.int64), usual, count, hours, asked.limit, asked.work, None, fleet=one)
+    return FallbackMix(
+        np.zeros(1, dtype=np.int64), usual, count, hours, asked.limit, asked.work, None, fleet=one
+    )
 
 
 def spot_alone_mix(asked: Round, one: Fleets) -> Mix:
@@ -100,13 +102,26 @@ def lines_of_fallback(search: CandidateSearch, mix: FallbackMix) -> list[PlanLin
     stay, count = one.stay_hours, int(mix.count[0])
     row, nodes = int(one.ways.on_demand[0]), int(mix.workers.nodes[0]) * count
     money = market.costs.evaluate(
-        one.ways.on_demand, mix.workers.nodes, one.mean("on_demand_hours"), stay, expected=True, run_hours=stay
+        one.ways.on_demand,
+        mix.workers.nodes,
+        one.mean("on_demand_hours"),
+        stay,
+        expected=True,
+        run_hours=stay,
     )
     hours = round(float(money.instance_hours[0]) * count, 9)
     costs = market.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=float(stay[0]))
     share, billed = float(one.on_demand_share[0]), float(money.billed_hours[0])
     later = offer_line(
-        context.asked, market, row, nodes, billed, spot.throughput_per_s * share, tuple(costs), None, float(stay[0])
+        context.asked,
+        market,
+        row,
+        nodes,
+        billed,
+        spot.throughput_per_s * share,
+        tuple(costs),
+        None,
+        float(stay[0]),
     )
     return [replace(spot, throughput_per_s=spot.throughput_per_s * (1.0 - share)), later]
 

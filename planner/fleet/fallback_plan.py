@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from planner.plan.carbon import Carbon
     from planner.plan.launch import Launch
 
-BASIS = "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
-METHOD = "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
+BASIS = (
+    "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
+)
+METHOD = (
+    "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
+)
 
 
 def fallback_plan(asked: Round, one: Fleets, alone: Alone, mean: Outcome | None) -> Plan:

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.candidates.starts import fallback_had
 from planner.fleet.chance import progress_of
-from planner.fleet.fallback import Fleets, Shares, least_usd, may_fall_back, shares_of, ways_of
+from planner.fleet.fallback import Fleets, least_usd, may_fall_back, shares_of, ways_of
 from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback, spot_alone_mix
 from planner.fleet.question import violations
 from planner.market.obtainable import instances_at_once
@@ -44,12 +44,13 @@ class Chances:
     had: float
 
 
-def cheapest_with_fallback(asked: Round, below_usd: float) -> Fleets | None:
+def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: bool = True) -> Fleets | None:
     """The cheapest fleet, one row, that meets every limit and the deadline with the confidence asked.
 
     Args:
         asked: the question, its workers without a reserve.
         below_usd: a cost that it must be below; infinite where no other fleet is known.
+        within_budget: the budget is one of the limits.
 
     Returns:
         None where there is none.
@@ -81,7 +82,8 @@ def cheapest_with_fallback(asked: Round, below_usd: float) -> Fleets | None:
             if not cost[at] < least:
                 break
             one = fleets.take(np.asarray([at]))
-            if chances_of_fleet(asked, one, confidence).meet >= confidence and is_allowed(asked, one):
+            sure = chances_of_fleet(asked, one, confidence).meet >= confidence
+            if sure and is_allowed(asked, one, within_budget=within_budget):
                 best, least = one, float(cost[at])
                 break
     return best
@@ -134,7 +136,9 @@ def fleets_of(asked: Round, ways: Ways, most: FloatArray, runs: float) -> Fleets
     other = way * len(sizes) + np.searchsorted(sizes, np.where(more > 0, few + 1, few))[number]
     fits = np.flatnonzero((numbers[number] <= most[way]) & shares.possible[mine] & shares.possible[other])
     mine, other, way, number = mine[fits], other[fits], way[fits], number[fits]
-    return Fleets(ways.take(way), numbers[number], more[number].astype(np.int64), shares.take(mine), shares.take(other))
+    return Fleets(
+        ways.take(way), numbers[number], more[number].astype(np.int64), shares.take(mine), shares.take(other)
+    )
 
 
 def chances_of_fleet(asked: Round, one: Fleets, enough: float = np.inf) -> Chances:
@@ -160,8 +164,8 @@ def chances_of_fleet(asked: Round, one: Fleets, enough: float = np.inf) -> Chanc
     return Chances(max(alone, sure + (1.0 - had) * alone), alone, had)
 
 
-def is_allowed(asked: Round, one: Fleets) -> bool:
-    """Whether a fleet, one row, keeps every limit, on spot and on on-demand, and the budget."""
+def is_allowed(asked: Round, one: Fleets, *, within_budget: bool) -> bool:
+    """Whether a fleet, one row, keeps every limit, on spot and on on-demand."""
     from planner.fleet.rounds import over_budget
 
     mix = mix_of_fallback(asked, one)
@@ -169,11 +173,8 @@ def is_allowed(asked: Round, one: Fleets) -> bool:
     for rows in (one.ways.workers.rows, one.ways.on_demand):
         if _broken(asked.ask(mix.at_offers(rows)), mix.count.astype(np.float64)):
             return False
-    return over_budget(context.asked, bill_of_fallback(asked.found, mix)[1]) <= 0
+    return not within_budget or over_budget(context.asked, bill_of_fallback(asked.found, mix)[1]) <= 0
 
 
 def _broken(question: FleetInput, count: FloatArray) -> bool:
     return any(excess.limit_name != _BY_THE_BILL for excess in violations(question, count, count))
-
-
-__all__ = ["Shares", "cheapest_with_fallback"]

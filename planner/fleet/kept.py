@@ -115,7 +115,9 @@ def kept_usd(
     """
     times = count / kept.workers
     copies = np.isin(kept.code, (LOCAL, BLOCK)) & repeats
-    hours = np.where(kept.code == BLOCK, times * stay_hours, np.where(kept.code >= FILE_SYSTEM, last_hours, stay_hours))
+    hours = np.where(
+        kept.code == BLOCK, times * stay_hours, np.where(kept.code >= FILE_SYSTEM, last_hours, stay_hours)
+    )
     return np.asarray(kept.alone_usd * np.where(copies, times, 1.0) + kept.alone_usd_per_hour * hours)
 
 

@@ -32,8 +32,12 @@ _RATIO = 1e-6
 _CHANCE_RATIO = 1e-4
 _LIKELY = 0.9
 _LUCK = 41
-BASIS = "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
-METHOD = "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
+BASIS = (
+    "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
+)
+METHOD = (
+    "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
+)
 NOTE = (
     "hours are summed over workers; the finish is that of the last of them; on-demand is needed by each worker with the "
     "probability stated"
@@ -106,10 +110,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
     single.money(findings, plan)
     now = _fleet(findings, bench, plan)
-    worker = _worker(now)
-    bought = _charges(bench, now, worker)
-    course = course_of(bench, [now.alone], [(bought[0][0], rounded(now.spot_hours))])
-    meet, alone = _chances(bench, now, course)
+    worker, bought = charges_of(bench, now)
+    meet, alone, course = chances_of(bench, now)
     usd = _spread(bench, now, worker, bought, plan["total_usd"].money())
     hours = _hours(bench, now, course, meet, plan)
     chance, near = Near(meet, _CHANCE_RATIO, 1e-5), frame.closeness(now.most)
@@ -157,10 +159,16 @@ def _fleet(findings: Findings, bench: Bench, plan: Node) -> Fleet:
         lines[0]["nodes"].fail(f"whole workers of {each} instances, as many on on-demand")
     count = nodes // each
     _allowed(findings, bench, spot, later, nodes)
+    if 1 < runs < count:
+        lines[0]["nodes"].fail("no more workers than runs")
+    return fleet_of(bench, spot, later, each, count)
+
+
+def fleet_of(bench: Bench, spot: Offer, later: Offer, each: int, count: int) -> Fleet:
+    """Recompute `count` workers of `each` instances that share the runs evenly."""
+    runs = 1 if bench.workload.fleet is None else bench.workload.fleet.runs
     whole = bench.work.steps * bench.work.units_per_step * runs
     few, more = divmod(runs, count) if runs > 1 else (runs / count, 0)
-    if runs > 1 and not few:
-        lines[0]["nodes"].fail("no more workers than runs")
     groups = [(count - more, few)] + ([(more, few + 1)] if more else [])
     jobs = tuple((number, _job(bench, spot, later, each, share)) for number, share in groups)
     alone = worker_of(bench, Buy(spot, each), count)
@@ -171,7 +179,9 @@ def _fleet(findings: Findings, bench: Bench, plan: Node) -> Fleet:
 def _allowed(findings: Findings, bench: Bench, spot: Offer, later: Offer, nodes: int) -> None:
     """The fall-back is one: allowed, by a deadline, of the same type and region, dearer and large enough."""
     bought = [offer.text("purchase_option") for offer in (spot, later)]
-    findings.require(bought == ["spot", "on_demand"], "lines", "spot and what it falls back on, in this order")
+    findings.require(
+        bought == ["spot", "on_demand"], "lines", "spot and what it falls back on, in this order"
+    )
     findings.require(bench.deadline is not None, "deadline", "a fall-back without a deadline")
     findings.require(has_fallback(bench.workload), "launch.strategy", "the workload allows no fall-back")
     findings.require(spot.place == later.place, "lines", "the fall-back is in another region")
@@ -181,10 +191,14 @@ def _allowed(findings: Findings, bench: Bench, spot: Offer, later: Offer, nodes:
     ]  # fmt: skip
     findings.require(all(part in (None, 1) for part in parts), "lines", "one offer exceeds a share")
     findings.require(
-        bench.workload.constraints.min_throughput is None, "lines", "no throughput is sustained while spot is gone"
+        bench.workload.constraints.min_throughput is None,
+        "lines",
+        "no throughput is sustained while spot is gone",
     )
     for offer in (spot, later):
-        findings.require(nodes <= offer.capacity, "lines", f"{offer.offer_id}: {offer.capacity:g} are available")
+        findings.require(
+            nodes <= offer.capacity, "lines", f"{offer.offer_id}: {offer.capacity:g} are available"
+        )
 
 
 def _job(bench: Bench, spot: Offer, later: Offer, each: int, runs: float) -> Candidate:
@@ -212,9 +226,9 @@ def _buyers(worker: Fallen, now: Fleet) -> list[Worker]:
     return [worker, replace(worker, buy=Buy(now.later.during(now.stay), now.each))]
 
 
-def _charges(bench: Bench, now: Fleet, worker: Fallen) -> list[tuple[list[Charge], Fraction]]:
-    """Charges and billed hours of both lines; all of what the place costs is on the first."""
-    out = []
+def charges_of(bench: Bench, now: Fleet) -> tuple[Fallen, list[tuple[list[Charge], Fraction]]]:
+    """The workers in the mean; charges and billed hours of both lines, all of what the place costs on the first."""
+    worker, out = _worker(now), []
     for buyer, hours in zip(_buyers(worker, now), (now.spot_hours, now.later_hours), strict=True):
         paid = rounded(hours)
         charges = [_times(one, now.count) for one in bench.prices.worker(buyer.buy.offer, now.each, paid)]
@@ -225,7 +239,7 @@ def _charges(bench: Bench, now: Fleet, worker: Fallen) -> list[tuple[list[Charge
     first += [_times(charge, now.count) for charge in saved if charge.id == "checkpoint_storage"]
     first += [charge for charge in shared if charge.kind == "data_transfer"]
     first += fleet_stored.charges(bench, [worker], now.work, [now.alone])[0]
-    return out
+    return worker, out
 
 
 def _times(charge: Charge, count: int) -> Charge:
@@ -243,7 +257,9 @@ def _lines(
     speed = now.work / period / 3600.0
     out = []
     shares, ratios = (1.0 - share, share), _ratios(now)
-    for buyer, (charges, hours), part, ratio in zip(_buyers(worker, now), bought, shares, ratios, strict=True):
+    for buyer, (charges, hours), part, ratio in zip(
+        _buyers(worker, now), bought, shares, ratios, strict=True
+    ):
         expected = fleet.line_of(bench, buyer, charges, hours, period)
         near = {
             "throughput_per_s": Near(speed * part, ratio, CHANCE_SLACK * speed),
@@ -260,14 +276,15 @@ def _ratios(now: Fleet) -> tuple[float, float]:
     return spot, later
 
 
-def _chances(bench: Bench, now: Fleet, course: FleetCourse) -> tuple[float, float]:
-    """To be in time; on spot alone, whose workers take each other's runs."""
+def chances_of(bench: Bench, now: Fleet) -> tuple[float, float, FleetCourse]:
+    """To be in time; on spot alone, whose workers take each other's runs, and how these get on."""
     situation = now.most.situation
     assert situation is not None
+    course = course_of(bench, [now.alone], [([], Fraction(0))])
     alone = course.done(bench.deadline_hours, now.work)
     left = situation.room - situation.course.restart - situation.acquire
     in_time = steady_chance(situation.steady, max(left, 0.0), situation.sigma)
-    return max(alone, situation.had * in_time + (1.0 - situation.had) * alone), alone
+    return max(alone, situation.had * in_time + (1.0 - situation.had) * alone), alone, course
 
 
 def _sum(now: Fleet, figure: Callable[[Candidate], float]) -> Near:
@@ -298,11 +315,13 @@ def _spread(
     for number, candidate in now.groups:
         assert candidate.situation is not None
         found = [
-            _machines(bench, buyers, (fixed + one.spot, one.on_demand)) for one in outcomes(candidate.situation)
+            _machines(bench, buyers, (fixed + one.spot, one.on_demand))
+            for one in outcomes(candidate.situation)
         ]
         means = [sum(found[at : at + _LUCK]) / _LUCK for at in range(0, len(found), _LUCK)]
         own_usd = [
-            number * (means[at // _LUCK] + (value - means[at // _LUCK]) * shrunk) for at, value in enumerate(found)
+            number * (means[at // _LUCK] + (value - means[at // _LUCK]) * shrunk)
+            for at, value in enumerate(found)
         ]
         usd = [one + other for one, other in zip(usd, own_usd, strict=True)] if usd else own_usd
     kinds = ("compute", "upfront", "system_disk")

@@ -64,9 +64,8 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     part = part_of(options.framework, launch)
     zones = zone_names(options.values.get("zones", ""))
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
-    if (
-        launch.way == "workers"
-        and (launch.tasks > launch.workers or (len(launch.pools) > 1 and not launch.moves))
+    if launch.way == "workers" and (
+        launch.tasks > launch.workers or (len(launch.pools) > 1 and not launch.moves)
     ):
         files = _fleet(launch, part, zones, mounts, config=bool(config))
     else:
