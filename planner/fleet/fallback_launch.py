@@ -1,7 +1,7 @@
 """What a fleet that falls back says before it starts: hours are sums over its workers.
 
 P10 and P90 of the cost: a worker's outcomes are those of a single job with its share of the work
-(`planner.candidates.ways.outcomes`), over nine speeds, which all workers share, and forty-one quantiles of luck. Workers
+(`planner.candidates.ways.outcomes`), over nine speeds, which all workers share, and forty-one quantiles of luck. They
 have their own luck at a common level of the hazards. So at each speed the distance from the mean over luck shrinks to
 the square root of rho + (1 - rho) / n of a worker's, with n workers and rho the part of the variance of the share of
 time up that they have in common (`planner.fleet.luck`).
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 NOTE = (
-    "hours are summed over workers; the finish is that of the last of them; on-demand is needed by each worker with the "
+    "hours are summed over workers; the finish is that of the last of them; each worker needs on-demand with the "
     "probability stated"
 )
 
@@ -143,12 +143,12 @@ def _expected(asked: Round, mix: FallbackMix) -> float:
 
 def _machines_usd(asked: Round, one: Fleets, paid: tuple[FloatArray, FloatArray]) -> FloatArray:
     """What one worker pays for hours on spot and on on-demand; as billed where they are of one outcome each."""
-    costs, workers, out = asked.found.context.market.costs, one.ways.workers, 0.0
+    costs, workers, out = asked.found.context.market.costs, one.ways.workers, np.zeros(len(paid[0]))
     for rows, hours in zip((workers.rows, one.ways.on_demand), paid, strict=True):
-        each = [np.broadcast_to(column, hours.shape) for column in (rows, workers.nodes, one.stay_hours)]
-        money = costs.evaluate(each[0], each[1], hours, each[2], expected=len(hours) == 1, run_hours=each[2])
-        out = out + np.where(hours > 0, money.worker_usd, 0.0)
-    return np.asarray(out, dtype=np.float64)
+        row, nodes, run = (np.repeat(column, len(hours)) for column in (rows, workers.nodes, one.stay_hours))
+        money = costs.evaluate(row, nodes, hours, run, expected=len(hours) == 1, run_hours=run)
+        out += np.where(hours > 0, money.worker_usd, 0.0)
+    return out
 
 
 def _of_group(asked: Round, mix: FallbackMix, count: int, share: Shares) -> FloatArray:

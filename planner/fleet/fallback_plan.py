@@ -1,4 +1,4 @@
-"""From a fleet that falls back to the `Plan`: one line of spot, one of on-demand, each worker on one of them at a time."""
+"""From a fleet that falls back to the `Plan`: a line of spot and one of on-demand, each worker on one at a time."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import exp, hypot, sqrt
 from typing import Any
 
-from planner.judge import carbon, choices, fleet, fleet_stored, frame, single
+from planner.judge import carbon, choices, fleet, fleet_lines, fleet_stored, frame, single
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import steady_chance
 from planner.judge.document import Node
@@ -39,7 +39,7 @@ METHOD = (
     "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
 )
 NOTE = (
-    "hours are summed over workers; the finish is that of the last of them; on-demand is needed by each worker with the "
+    "hours are summed over workers; the finish is that of the last of them; each worker needs on-demand with the "
     "probability stated"
 )
 
@@ -119,23 +119,23 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": _lines(bench, now, worker, bought, period),
         "total_usd": Near(sum((total(charges) for charges, _ in bought), Fraction(0)), near),
-        "hours": Near(now.most.hours, near), "timeline": fleet.timeline_of(worker, period),
-        "performance": fleet.performance_of(bench, [worker], period),
+        "hours": Near(now.most.hours, near), "timeline": fleet_lines.timeline_of(worker, period),
+        "performance": fleet_lines.performance_of(bench, [worker], period),
         "risk": {
             "p_meet_deadline": chance, "expected_interruptions": _sum(now, lambda one: one.interruptions),
             "expected_lost_hours": _sum(now, lambda one: one.lost),
             "expected_hours": Exactly(plan["hours"].money()), "worst_hours": Near(hours[1], SPREAD_RATIO),
             "expected_cost_usd": Exactly(plan["total_usd"].money()), "worst_cost_usd": usd[1], "basis": BASIS,
         },
-        "cash": fleet.cash_of(bench, _buyers(worker, now), bought, period, near),
+        "cash": fleet_lines.cash_of(bench, _buyers(worker, now), bought, period, near),
         "launch": _launch(bench, plan, now, (meet, alone), (usd, hours)),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
-        "unknown_options": fleet.unknown_of(bench, [worker]), "n_results": 1, "run_id": single.run_id(plan),
+        "unknown_options": fleet_lines.unknown_of(bench, [worker]), "n_results": 1, "run_id": single.run_id(plan),
         "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
         "profile_narrows_usd": IfStated(None),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
         "alternatives": [], "folded": [],
-        "savings": STATED, "proof": fleet.proof_of(bench, plan) | {"method": METHOD}, "choices": STATED,
+        "savings": STATED, "proof": fleet_lines.proof_of(bench, plan) | {"method": METHOD}, "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
         "carbon": carbon.of_fallback(bench, worker, (now.later, now.later_hours), _ratios(now)),
         "storage": IfStated(fleet_stored.storage(bench, [worker], bought[:1], now.work, [now.alone])),
@@ -260,7 +260,7 @@ def _lines(
     for buyer, (charges, hours), part, ratio in zip(
         _buyers(worker, now), bought, shares, ratios, strict=True
     ):
-        expected = fleet.line_of(bench, buyer, charges, hours, period)
+        expected = fleet_lines.line_of(bench, buyer, charges, hours, period)
         near = {
             "throughput_per_s": Near(speed * part, ratio, CHANCE_SLACK * speed),
             "billed_hours": Near(hours, ratio, 2e-9), "costs": [charge.wanted(ratio) for charge in charges],
@@ -367,7 +367,8 @@ def _launch(
         "expected_interruptions": _sum(now, lambda one: one.interruptions), "spot_hours": spot,
         "on_demand_hours": Near(now.count * now.later_hours, _CHANCE_RATIO, 1e-5),
         "waiting_hours": Near(now.count * max(waits, 0.0), near, now.count * 2.0 * CHANCE_SLACK * now.stay),
-        "lost_hours": _sum(now, lambda one: one.lost), "on_demand_acquire_s": Near(3600.0 * situation.acquire, 1e-9, 1e-6),
+        "lost_hours": _sum(now, lambda one: one.lost),
+        "on_demand_acquire_s": Near(3600.0 * situation.acquire, 1e-9, 1e-6),
         "checkpoints": checkpoints(bench, now.most),
         "places": [place(bench, now.spot, now.each, spot) | {"records": None, "hazards": IfStated(None)}],
         "why": [], "notes": [UNKNOWN, NOTE], "replay": None,
