@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from planner.fleet.fallback import Fleets, Shares
     from planner.fleet.fallback_mix import FallbackMix
     from planner.fleet.fallback_search import Chances
+    from planner.fleet.luck import Luck
     from planner.fleet.rounds import Round
     from planner.spot.distribution import SpotPool
 
@@ -145,7 +146,8 @@ def _machines_usd(asked: Round, one: Fleets, paid: tuple[FloatArray, FloatArray]
     """What one worker pays for hours on spot and on on-demand; as billed where they are of one outcome each."""
     costs, workers, out = asked.found.context.market.costs, one.ways.workers, np.zeros(len(paid[0]))
     for rows, hours in zip((workers.rows, one.ways.on_demand), paid, strict=True):
-        row, nodes, run = (np.repeat(column, len(hours)) for column in (rows, workers.nodes, one.stay_hours))
+        row, nodes = np.repeat(rows, len(hours)), np.repeat(workers.nodes, len(hours))
+        run = np.repeat(one.stay_hours, len(hours))
         money = costs.evaluate(row, nodes, hours, run, expected=len(hours) == 1, run_hours=run)
         out += np.where(hours > 0, money.worker_usd, 0.0)
     return out
@@ -155,9 +157,34 @@ def _of_group(asked: Round, mix: FallbackMix, count: int, share: Shares) -> Floa
     """What `count` workers of one share pay for their machines in every outcome, USD."""
     one, fixed = mix.own, float(mix.workers.fixed_hours[0])
     outcomes = possible_outcomes(_task(asked, one, share), _pool(asked, one))
-    usd = _machines_usd(asked, one, (fixed + outcomes.spot, outcomes.on_demand)).reshape(SPEEDS, LUCK)
-    mean = usd.mean(axis=1, keepdims=True)
-    return np.asarray(count * (mean + (usd - mean) * _shrunk(asked, mix)).ravel(), dtype=np.float64)
+    usd = _machines_usd(asked, one, (fixed + outcomes.spot, outcomes.on_demand))
+    return usd_of_workers(usd, count, _shrunk(asked, mix))
+
+
+def usd_of_workers(usd: FloatArray, count: int, shrunk: float) -> FloatArray:
+    """What workers pay together in every outcome.
+
+    Args:
+        usd: what one pays, by speed and then by luck, shape `(n_outcomes,)`.
+        count: workers.
+        shrunk: how far the luck of all is from its mean, over that of one (`shrink_of`).
+    """
+    each = usd.reshape(SPEEDS, LUCK)
+    mean = each.mean(axis=1, keepdims=True)
+    return np.asarray(count * (mean + (each - mean) * shrunk).ravel(), dtype=np.float64)
+
+
+def shrink_of(luck: Luck, hours: float, count: float) -> float:
+    """How far the luck of `count` workers of one line, the first of `luck`, is from its mean over that of one.
+
+    Args:
+        luck: how spot comes and goes.
+        hours: that there are.
+        count: workers.
+    """
+    own, level = float(luck.own_variance(np.asarray([hours]))[0]), float(luck.level_variance[0])
+    common = level / max(own + level, 1e-300)
+    return math.sqrt(common + (1.0 - common) / count)
 
 
 def _shrunk(asked: Round, mix: FallbackMix) -> float:
@@ -166,10 +193,8 @@ def _shrunk(asked: Round, mix: FallbackMix) -> float:
     deadline = asked.found.context.dates.deadline_hours
     if alone.luck is None or deadline is None:
         return 1.0
-    own = float(alone.luck.own_variance(deadline - mix.workers.lead_hours)[0])
-    level = float(alone.luck.level_variance[0])
-    common = level / max(own + level, 1e-300)
-    return math.sqrt(common + (1.0 - common) / float(mix.count[0]))
+    lead = float(mix.workers.lead_hours[0])
+    return shrink_of(alone.luck, deadline - lead, float(mix.count[0]))
 
 
 def _pool(asked: Round, one: Fleets) -> SpotPool:

@@ -8,18 +8,25 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.candidates.plan_parts.launch import quantile
+from planner.candidates.ways.outcomes import Task, possible_outcomes
+from planner.fleet.fallback_launch import shrink_of, usd_of_workers
+from planner.fleet.luck import luck_at
 from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.fleet_fallback import chances_of, charges_of, fleet_of
 from planner.judge.lines import verify_plan
 from planner.judge.memory import Memory
 from planner.judge.money import total
 from planner.plan.model import Plan
+from planner.spot.distribution import SpotPool
 from planner.workloads.answer import Answer
 from tests.draws import draws
+from tests.planner.fleet.simulate_fallback import Worker, fleet_costs
 from tests.planner.fleet.test_spine_fleet import fleet
 from tests.planner.spine_catalogs import (
     A10G,
@@ -159,7 +166,7 @@ def _least(bench: Bench, offers: list[Offer], job: dict[str, Any], wanted: float
                 if count > min(offer.capacity for offer in goods):
                     continue
                 try:
-                    now = fleet_of(bench, *goods, 1, count)
+                    now = fleet_of(bench, goods[0], goods[1], 1, count)
                 except ImpossibleError:
                     continue
                 meet, _, _ = chances_of(bench, now)
@@ -275,3 +282,27 @@ def test_the_plan_verifies_itself_and_a_broken_one_does_not() -> None:
             catalog.offers,
         )
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("work", "room", "rate", "wait"), [(10.0, 20.0, 0.3, 3.0), (10.0, 40.0, 0.3, 3.0), (20.0, 30.0, 0.1, 4.0)]
+)
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_costs_are_those_of_simulated_workers(
+    work: float, room: float, rate: float, wait: float, count: int
+) -> None:
+    """Workers that come and go independently at common levels of the hazards, and at a common speed."""
+    worker = Worker(work, 0.2, 0.5, room, rate, wait, spot_usd=1.0, on_demand_usd=3.5)
+    sigma, frailty_sd = 0.2, 0.35
+    simulated = fleet_costs(worker, count, 600, 3, sigma, frailty_sd)
+    one = [np.asarray([value]) for value in (rate, wait, frailty_sd, 1.0)]
+    task = Task(
+        work=work, interval=1.0, write=1e-4, restart=0.2, notice=0.1, steady=work, sigma=sigma, room=room,
+        acquire=0.3, has_fallback=True,
+    )  # fmt: skip
+    outcomes = possible_outcomes(task, SpotPool(one[0], one[1], one[1], one[2], one[3]))
+    usd = outcomes.spot * worker.spot_usd + outcomes.on_demand * worker.on_demand_usd
+    together = usd_of_workers(usd, count, shrink_of(luck_at(*one), room, count))
+    assert together.mean() == pytest.approx(simulated.mean(), rel=0.06)
+    assert quantile(together, 0.1) == pytest.approx(np.quantile(simulated, 0.1), rel=0.1)
+    assert quantile(together, 0.9) == pytest.approx(np.quantile(simulated, 0.9), rel=0.07)
