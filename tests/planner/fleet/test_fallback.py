@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from decimal import Decimal
@@ -19,6 +20,7 @@ from planner.fleet.fallback_launch import shrink_of, usd_of_workers
 from planner.fleet.luck import luck_at
 from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.fleet_fallback import chances_of, charges_of, fleet_of
+from planner.judge.judge import judge_saved
 from planner.judge.lines import verify_plan
 from planner.judge.memory import Memory
 from planner.judge.money import total
@@ -306,3 +308,25 @@ def test_costs_are_those_of_simulated_workers(
     assert together.mean() == pytest.approx(simulated.mean(), rel=0.06)
     assert quantile(together, 0.1) == pytest.approx(np.quantile(simulated, 0.1), rel=0.1)
     assert quantile(together, 0.9) == pytest.approx(np.quantile(simulated, 0.9), rel=0.07)
+
+
+def test_a_baseline_that_emits_too_much_is_named_so_and_verified() -> None:
+    job = falling_back(6, {"max_nodes": 20, "deadline": "60h"})
+    offers = [
+        Offer(L4, "us-central1", "0.15", "spot"),
+        Offer(L4, "us-central1", "3.00"),
+        Offer(A10G, "us-east-1", "0.60"),
+    ]
+    free = planned(offers, job)
+    assert falls_back(free) and free.carbon is not None and free.carbon.operational_kgco2e is not None
+    assert free.savings is not None and free.savings.baseline is not None
+    assert free.savings.baseline.operational_kgco2e is not None
+    limit = (free.carbon.operational_kgco2e + free.savings.baseline.operational_kgco2e) / 2.0
+    assert limit > free.carbon.operational_kgco2e
+    job["constraints"] = {**job["constraints"], "max_kgco2e": limit}
+    plan = planned(offers, job)
+    assert falls_back(plan) and "limits_aside" in plan.choices[-1].kinds
+    verdict = judge_saved(
+        json.loads(json.dumps(plan.to_dict())), loaded(job), memory=Memory(make_catalog(offers), Path())
+    )
+    assert verdict.faults == ()
