@@ -63,23 +63,25 @@ class FallbackMix(Mix):
         rows, nodes = self.workers.rows, self.workers.nodes
         return market.costs.evaluate(rows, nodes, paid, hours, expected=True, run_hours=self.own.stay_hours)
 
-    def at_offers(self, rows: IntArray) -> Workers:
-        """The workers as if they were of other offers of the same type, for all of their paid hours."""
-        return replace(self.workers, rows=rows)
+
+def workers_of_fallback(asked: Round, fleets: Fleets) -> Workers:
+    """Workers with the hours of their course, on spot and on on-demand, and no more; one row per fleet."""
+    workers, hours = fleets.ways.workers, fleets.stay_hours - fleets.ways.workers.lead_hours
+    paid = fleets.mean("spot_hours") + fleets.mean("on_demand_hours") - workers.fixed_hours
+    return replace(
+        workers,
+        hours_limit=hours,
+        best_hours=hours,
+        units_per_hour=asked.work / (fleets.count * hours),
+        paid_ratio=np.maximum(paid, 0.0) / hours,
+        caution=np.ones(len(hours)),
+    )
 
 
 def mix_of_fallback(asked: Round, one: Fleets) -> FallbackMix:
     """A fleet, one row, as a mix."""
-    workers, stay, count = one.ways.workers, one.stay_hours, one.count
-    hours = stay - workers.lead_hours
-    paid = one.mean("spot_hours") + one.mean("on_demand_hours") - workers.fixed_hours
-    usual = replace(
-        workers, hours_limit=hours, best_hours=hours, units_per_hour=asked.work / (count * hours),
-        paid_ratio=np.maximum(paid, 0.0) / hours, caution=np.ones(1),
-    )  # fmt: skip
-    return FallbackMix(
-        np.zeros(1, dtype=np.int64), usual, count, hours, asked.limit, asked.work, None, fleet=one
-    )
+    usual, line = workers_of_fallback(asked, one), np.zeros(1, dtype=np.int64)
+    return FallbackMix(line, usual, one.count, usual.hours_limit, asked.limit, asked.work, None, fleet=one)
 
 
 def spot_alone_mix(asked: Round, one: Fleets) -> Mix:

@@ -6,6 +6,7 @@ best fleet known. Of each, the numbers of workers compared are all up to `_EACH`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,12 @@ import numpy as np
 from planner.candidates.starts import fallback_had
 from planner.fleet.chance import progress_of
 from planner.fleet.fallback import Fleets, least_usd, may_fall_back, shares_of, ways_of
-from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback, spot_alone_mix
-from planner.fleet.question import violations
+from planner.fleet.fallback_mix import (
+    bill_of_fallback,
+    mix_of_fallback,
+    spot_alone_mix,
+    workers_of_fallback,
+)
 from planner.market.obtainable import instances_at_once
 from planner.market.quota import draws_on
 from planner.records import record
@@ -23,16 +28,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.fleet.fallback import Ways
-    from planner.fleet.question import FleetInput
     from planner.fleet.rounds import Round
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 32  # offers looked at together
 _EACH, _STEP = 32, 1.1  # numbers of workers that are all compared; factor between those beyond
 _MOST = 10_000  # workers
-_BY_THE_BILL = "budget_usd"  # held against the bill, as that of a mix
+_CENT = 0.01
+_MOST_ASKED = (
+    200  # fleets that on-demand alone does not make sure enough, and whose chance on spot is worked out
+)
+_SLIP = 1.0 + 1e-9  # relative, of amounts
 
 
 @record(frozen=True)
@@ -70,20 +79,27 @@ def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: boo
     order = np.argsort(floor, kind="stable")
     order = order[(most >= 1)[order]]
     confidence = confidence_of(search.context.asked, search.context.dates)
-    best, least = None, below_usd
+    budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
+    # what falls due of spot and on-demand is what they cost
+    best, least = None, below_usd if budget is None else min(below_usd, float(budget) + _CENT)
+    left = _MOST_ASKED
     for first in range(0, len(order), _BLOCK):
         block = order[first : first + _BLOCK]
         block = block[floor[block] < least]
         if not len(block):
             break
         fleets = fleets_of(asked, ways.take(block), most[block], runs)
+        fleets = fleets.take(np.flatnonzero(are_allowed(asked, fleets)))
         cost = fleets.cost_usd(search)
         for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], cost)).tolist():
             if not cost[at] < least:
                 break
             one = fleets.take(np.asarray([at]))
-            sure = chances_of_fleet(asked, one, confidence).meet >= confidence
-            if sure and is_allowed(asked, one, within_budget=within_budget):
+            sure = bool(one.most.sure[0] >= confidence)
+            if not sure and left:
+                left -= 1
+                sure = chances_of_fleet(asked, one).meet >= confidence
+            if sure and (budget is None or _is_within_budget(asked, one)):
                 best, least = one, float(cost[at])
                 break
     return best
@@ -141,40 +157,37 @@ def fleets_of(asked: Round, ways: Ways, most: FloatArray, runs: float) -> Fleets
     )
 
 
-def chances_of_fleet(asked: Round, one: Fleets, enough: float = np.inf) -> Chances:
+def chances_of_fleet(asked: Round, one: Fleets) -> Chances:
     """Chances of a fleet, one row: to be in time, all workers do their own share by on-demand, or all work on spot.
 
     Where the fall-back comes in time, all meet the deadline as surely as on-demand does the larger share, whatever the
     luck on spot: the error of the speed is common to all. Where it does not, they go on on spot and take each other's
     runs (`planner.fleet.chance`).
-
-    Args:
-        asked: the question.
-        one: the fleet.
-        enough: where on-demand alone is as likely, spot alone is not worked out and counts as 0.
     """
     search, workers = asked.found, one.ways.workers
     had = float(fallback_had(search.candidates, one.ways.on_demand, workers.nodes)[0])
     sure = float(one.most.sure[0])
-    if sure >= enough:
-        return Chances(sure, 0.0, had)
     deadline = search.context.dates.deadline_hours
     assert deadline is not None
     alone = progress_of(search, spot_alone_mix(asked, one)).chance(deadline, asked.work)
     return Chances(max(alone, sure + (1.0 - had) * alone), alone, had)
 
 
-def is_allowed(asked: Round, one: Fleets, *, within_budget: bool) -> bool:
-    """Whether a fleet, one row, keeps every limit, on spot and on on-demand."""
+def are_allowed(asked: Round, fleets: Fleets) -> BoolArray:
+    """Whether fleets keep every limit but the budget, on spot and on on-demand, shape `(n_fleets,)`."""
+    workers, count = workers_of_fallback(asked, fleets), fleets.count.astype(np.float64)
+    fits = np.ones(len(count), dtype=np.bool_)
+    for rows in (workers.rows, fleets.ways.on_demand):
+        question = asked.ask(replace(workers, rows=rows))
+        fits &= count <= question.max_units * _SLIP
+        fits &= count * question.memory_gib >= (question.min_total_memory_gib or 0.0) / _SLIP
+        for use in question.uses:
+            fits &= use.in_full * count <= use.limit * _SLIP
+    return fits
+
+
+def _is_within_budget(asked: Round, one: Fleets) -> bool:
     from planner.fleet.rounds import over_budget
 
-    mix = mix_of_fallback(asked, one)
-    context = asked.found.context
-    for rows in (one.ways.workers.rows, one.ways.on_demand):
-        if _broken(asked.ask(mix.at_offers(rows)), mix.count.astype(np.float64)):
-            return False
-    return not within_budget or over_budget(context.asked, bill_of_fallback(asked.found, mix)[1]) <= 0
-
-
-def _broken(question: FleetInput, count: FloatArray) -> bool:
-    return any(excess.limit_name != _BY_THE_BILL for excess in violations(question, count, count))
+    due = bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1]
+    return over_budget(asked.found.context.asked, due) <= 0
