@@ -87,6 +87,14 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     "a task": ("images-100gb", {}),
     "pictures": ("resnet50-imagenet", {}),
     "a fleet": ("hpo-fleet", {}),
+    "a fleet that falls back": (
+        "hpo-fleet",
+        {
+            "spot": {"fallback": "on_demand"},
+            "fleet": {"max_spot_share": None, "max_share_per_region": None},
+            "constraints": {"max_nodes": 7},
+        },
+    ),
     "a fleet with shares": ("embed-images-fleet", {}),
 }  # fmt: skip
 

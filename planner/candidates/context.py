@@ -80,6 +80,6 @@ class Context:
         """The same run with fields of its job changed."""
         return self.with_asked(replace(self.asked, job=replace(self.asked.job, **changes)))
 
-    def gang_risk(self, rows: IntArray, nodes: IntArray) -> GangRisk:
+    def gang_risk(self, rows: IntArray, nodes: IntArray, *, once: bool = False) -> GangRisk:
         """Interruptions of `nodes` instances of each offer, arrays of one shape (see `planner.spot.evidence`)."""
-        return gang_risk(self.asked, self.market, self.spot, rows, nodes)
+        return gang_risk(self.asked, self.market, self.spot, rows, nodes, once=once)

@@ -17,13 +17,13 @@ import numpy as np
 from planner.candidates.plan_parts.frame import moment_text
 from planner.fleet.carbon import footprint_of_workers
 from planner.fleet.chance import progress_of
+from planner.fleet.kept import kept_usd
 from planner.fleet.mix import Mix
 from planner.fleet.question import Bools, violations
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import build_with_storage, in_whole_runs
 from planner.market.obtainable import instances_at_once
-from planner.market.storage.stores import BLOCK, FILE_SYSTEM, LOCAL
 from planner.plan.brief import Choice, Summary, SummaryPart
 from planner.records import record
 
@@ -80,12 +80,8 @@ class Alone:
         mix, stay = self.mix(np.inf), workers.lead_hours + hours
         copy, last = workers.copy_usd_per_hour, mix.ends_hours  # once, by all workers, until the last ends
         each = (mix.price(search.context.market).cost_usd - workers.place_usd - copy * stay) * self.count
-        # volumes and copies are of each worker, a file system is of all until the last ends
-        times, volumes = self.count / kept.workers, kept.code == BLOCK
-        copies = np.isin(kept.code, (LOCAL, BLOCK)) & search.context.market.stores.repeats
-        kept_hours = np.where(volumes, times * stay, np.where(kept.code >= FILE_SYSTEM, last, stay))
-        kept_usd = kept.alone_usd * np.where(copies, times, 1.0) + kept.alone_usd_per_hour * kept_hours
-        return np.asarray(each + workers.place_usd + copy * last + kept_usd)
+        kept_own = kept_usd(kept, self.count, stay, last, repeats=search.context.market.stores.repeats)
+        return np.asarray(each + workers.place_usd + copy * last + kept_own)
 
     def mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:
         """All rows, as if they were lines of one mix; `proof`: what is proven of all fleets."""

@@ -18,11 +18,14 @@ from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
 from planner.fleet.asking import check_asked, limit_hours_of, question_of
 from planner.fleet.bill import bill_of
+from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback
+from planner.fleet.fallback_plan import fallback_plan
+from planner.fleet.fallback_search import cheapest_with_fallback
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.moving_price import at_least, at_most, at_their_dearest
 from planner.fleet.plan import fleet_plan, infeasible_fleet
-from planner.fleet.question import FleetInput
+from planner.fleet.question import Excess, FleetInput
 from planner.fleet.rounds import (
     Outcome,
     Proven,
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.fleet.alone import Alone
-    from planner.fleet.question import Excess
+    from planner.fleet.mix import Mix
     from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan
 
@@ -89,26 +92,34 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     found = _candidates(context)
     context = found.context
     limit, work = limit_hours_of(context.asked, context.dates), work_units(context.asked)
-    candidates, market = found.candidates, context.market
-    units = run_units(context.asked)
-    whole = build_workers(candidates, limit)
+    market, units = context.market, run_units(context.asked)
+    whole = build_workers(found.candidates, limit)
     workers = at_least(_with_time(in_whole_runs(whole, units)), market, work)
+    rounds = Round(found, workers, limit, work, options, begin)
     if not len(workers.at):
-        return infeasible_fleet(found, (), time.perf_counter() - begin)
-    first = cheapest(Round(found, workers, limit, work, options, begin))
+        plan = _with_fallback(rounds, None, None, fleets_of_one_offer(found, limit, work))
+        return plan or infeasible_fleet(found, (), time.perf_counter() - begin)
+    first = cheapest(rounds)
+    punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
+    rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
+    sure = sure_enough(rounds, first)
+    alone, one = _of_one_offer(rounds)
+    mix = _answer(rounds, sure, first, one)
+    plan = _with_fallback(rounds, first, mix, alone)
+    if plan is not None:
+        return plan
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    punctual = at_least(_with_time(in_whole_runs(in_time(candidates, whole), units)), market, work)
-    rounds = Round(
-        found, punctual, limit, work, options, begin, first.first, likely=likely_of(workers, first)
-    )
-    sure = sure_enough(rounds, first)
-    if sure.mix is not None and rounds.is_sure(sure):
-        return _answer(rounds, sure, first)
-    if first.result.has_plan and (plan := _answer_of_one_offer(rounds, first)) is not None:
-        return plan
+    if mix is not None:
+        return fleet_plan(found, mix, alone, one, rounds.ask)
+    return _none(rounds, workers, sure, first)
+
+
+def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan:
+    """The answer where no fleet is likely enough, or none is possible; `workers`: all, whatever the luck."""
+    found, options, begin = asked.found, asked.options, asked.begin
     if sure.mix is not None:
-        if rounds.left_s <= 0:
+        if asked.left_s <= 0:
             message = (
                 f"no fleet likely enough to meet its deadline was found within {options.time_limit_s:g} s"
             )
@@ -117,11 +128,33 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
         return infeasible_fleet(found, enough, spent, unproven=_NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    dear = at_most(workers, market)
-    asked = at_their_dearest(first.question, question_of(context, dear, work, kept_hours=limit))
-    reasons = relaxations_of(_reasons(asked, first.result), context.asked)
-    unproven = _NONE_WHOLE if units and first.result.has_plan and not reasons else ""
+    context = found.context
+    dear = at_most(workers, context.market)
+    question = question_of(context, dear, asked.work, kept_hours=asked.limit)
+    broken = _reasons(at_their_dearest(first.question, question), first.result)
+    beyond = _beyond_budget(asked)
+    if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
+        broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
+    reasons = relaxations_of(beyond, context.asked) + relaxations_of(broken, context.asked)
+    unproven = _NONE_WHOLE if run_units(context.asked) and first.result.has_plan and not reasons else ""
     return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unproven)
+
+
+def _beyond_budget(asked: Round) -> list[Excess]:
+    """The budget that the cheapest fleet that falls back needs, where that keeps all other limits."""
+    budget = asked.found.context.asked.workload.constraints.budget_usd
+    one = None if budget is None else cheapest_with_fallback(asked, np.inf, within_budget=False)
+    if budget is None or one is None:
+        return []
+    due = float(bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1])
+    return [Excess("budget_usd", "", due, float(budget))]
+
+
+def _with_fallback(asked: Round, mean: Outcome | None, mix: Mix | None, alone: Alone) -> Plan | None:
+    """The cheapest fleet whose workers fall back on on-demand, where it costs less than `mix`; else None."""
+    below = np.inf if mix is None else float(bill_of(asked.found, mix)[0])
+    one = cheapest_with_fallback(asked, below)
+    return None if one is None else fallback_plan(asked, one, alone, mean)
 
 
 def _with_time(workers: Workers) -> Workers:
@@ -129,12 +162,18 @@ def _with_time(workers: Workers) -> Workers:
     return workers.take(np.flatnonzero(workers.hours_limit > 0))
 
 
-def _answer(asked: Round, sure: Outcome, mean: Outcome) -> Plan:
-    """The mix, or one offer where a mix saves less than is known of it, or less than is worth its trouble."""
+def _answer(asked: Round, sure: Outcome, mean: Outcome, one: Alone | None) -> Mix | None:
+    """The mix, or one offer where a mix saves less than is known of it, or less than is worth its trouble.
+
+    The cheapest fleet of one offer that is sure enough, where no mix found is; None where there is none either.
+    """
     found = asked.found
     wanted = confidence_of(found.context.asked, found.context.dates)
-    alone, one = _of_one_offer(asked)
-    assert sure.mix is not None
+    if sure.mix is None or not asked.is_sure(sure):
+        if one is None or not mean.result.has_plan:
+            return None
+        mix = one.mix(asked.limit, mean.first[1])
+        return replace(mix, gap=asked.options.gap, seconds=time.perf_counter() - asked.begin)
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
         note = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
@@ -148,19 +187,7 @@ def _answer(asked: Round, sure: Outcome, mean: Outcome) -> Plan:
         if saved <= 0 or several:
             words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
             mix = replace(single, note="; ".join(filter(None, (mix.note, words if saved > 0 else ""))))
-    return fleet_plan(found, mix, alone, one, asked.ask)
-
-
-def _answer_of_one_offer(asked: Round, mean: Outcome) -> Plan | None:
-    """The cheapest fleet of one offer that is sure enough, where no mix found is; None where there is none either."""
-    alone, one = _of_one_offer(asked)
-    if one is None:
-        return None
-    mix = one.mix(asked.limit, mean.first[1])
-    seconds = time.perf_counter() - asked.begin
-    return fleet_plan(
-        asked.found, replace(mix, gap=asked.options.gap, seconds=seconds), alone, one, asked.ask
-    )
+    return mix
 
 
 def _of_one_offer(asked: Round) -> tuple[Alone, Alone | None]:

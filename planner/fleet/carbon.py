@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 
-def carbon_of(candidates: Candidates, mix: Mix) -> Carbon:
+def carbon_of(candidates: Candidates, mix: Mix, *, in_order: bool = False) -> Carbon:
     """Energy and emissions of the workers chosen, in the order of the plan's lines.
 
     The interval is that of power, speed and grids.
+
+    Args:
+        candidates: candidates of one run each.
+        mix: the workers chosen.
+        in_order: the plan's lines are in the order of the mix; else in that of their names.
     """
     context = candidates.context
     market, workers = context.market, mix.workers
@@ -35,7 +40,8 @@ def carbon_of(candidates: Candidates, mix: Mix) -> Carbon:
     energies = [
         nodes * worker_kwh(machines, worked, workers.fixed_hours, family, level) for level in (LOW, MID, HIGH)
     ]
-    order = np.argsort(market.id_rank[workers.rows], kind="stable").tolist()
+    by_name = np.argsort(market.id_rank[workers.rows], kind="stable")
+    order = (np.arange(len(by_name)) if in_order else by_name).tolist()
     lines = tuple(
         carbon_line(
             market, int(workers.rows[at]), int(nodes[at]), float(workers.fixed_hours[at] + worked[at]),

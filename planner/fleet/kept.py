@@ -99,6 +99,28 @@ def kept_by(
     )  # fmt: skip
 
 
+def kept_usd(
+    kept: Kept, count: FloatArray, stay_hours: FloatArray, last_hours: FloatArray, *, repeats: bool
+) -> FloatArray:
+    """What fleets of one offer each pay for their data, shape `(n_workers,)`.
+
+    Volumes and copies are of each worker, a file system is of all until the last ends.
+
+    Args:
+        kept: what workers pay.
+        count: workers of each fleet.
+        stay_hours: from the start to the end of a worker, in the mean.
+        last_hours: to the end of the last.
+        repeats: whether the data are read more than once.
+    """
+    times = count / kept.workers
+    copies = np.isin(kept.code, (LOCAL, BLOCK)) & repeats
+    hours = np.where(
+        kept.code == BLOCK, times * stay_hours, np.where(kept.code >= FILE_SYSTEM, last_hours, stay_hours)
+    )
+    return np.asarray(kept.alone_usd * np.where(copies, times, 1.0) + kept.alone_usd_per_hour * hours)
+
+
 def work_units(asked: Asked) -> float:
     """Tokens or samples of all runs together."""
     fleet = asked.workload.fleet

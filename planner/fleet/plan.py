@@ -17,6 +17,7 @@ from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summar
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
+from planner.fleet.fallback import FALLBACKS_COMPARED, may_fall_back
 from planner.fleet.spread import Spread, spread_of
 from planner.fleet.stored_plan import storage_of
 from planner.market.pricing import total_usd
@@ -75,7 +76,7 @@ def fleet_plan(
     spread = spread_of(search, mix, total)
     risk, launch = _risk(search, mix, total, spread), _launch_of(search, mix, total, spread)
     report = count_filters(search.candidates.all_bits())
-    savings, on_demand = _savings(search, alone, total, mix.period, ask)
+    savings, on_demand = savings_of(search, alone, total, mix.period, ask)
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
@@ -84,8 +85,8 @@ def fleet_plan(
         lines=tuple(lines),
         total_usd=total,
         hours=mix.period,
-        timeline=_timeline(mix),
-        performance=_performance(search, mix),
+        timeline=timeline_of(mix),
+        performance=performance_of(search, mix),
         risk=risk,
         savings=savings,
         cash=cash_of(context.dates, context.market, lines, finish),
@@ -110,7 +111,7 @@ def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
     kept_out = sum(item.removed_only_by_this for item in counts if item.name == Unrecorded.id)
     if not kept_out:
         return ()
-    words = "spot without a record of interruptions is not used"
+    words = "spot without a record of interruptions is not used alone"
     return (f"{words} (offers: {kept_out:,}); spot.fallback: none admits it",)
 
 
@@ -137,7 +138,7 @@ def _launch_of(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread
     return fleet_launch(search, mix, total, spread)
 
 
-def _timeline(mix: Mix) -> tuple[TimePart, ...]:
+def timeline_of(mix: Mix) -> tuple[TimePart, ...]:
     """The course of the worker that ends last."""
     last = int(np.argmax(mix.ends_hours))
     fixed = float(mix.workers.fixed_hours[last])
@@ -164,7 +165,7 @@ def _timeline(mix: Mix) -> tuple[TimePart, ...]:
     return tuple(part for part in parts if part.hours > 0)
 
 
-def _performance(search: CandidateSearch, mix: Mix) -> Performance:
+def performance_of(search: CandidateSearch, mix: Mix) -> Performance:
     """Speed averaged over the whole plan, waits included."""
     context = search.candidates.context
     seconds = mix.period * 3600.0
@@ -194,7 +195,7 @@ def _risk(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> 
     )
 
 
-def _savings(
+def savings_of(
     search: CandidateSearch, alone: Alone, total: Decimal, period: float, ask: Callable[[Workers], FleetInput]
 ) -> tuple[Savings, tuple[Choice, ...]]:
     """Compare with the cheapest fleet of one on-demand offer in the same time; that fleet as a choice."""
@@ -219,6 +220,8 @@ def _proof(search: CandidateSearch, mix: Mix, total: Decimal) -> Proof:
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
         note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
+    if may_fall_back(search):
+        note += f"; {FALLBACKS_COMPARED}"
     if mix.note:
         note += f"; {mix.note}"
     return Proof(

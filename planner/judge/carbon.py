@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import exp, hypot, isnan, log
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,22 @@ def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
     slow = sum(e * exp(worker.run.steps.sigma * Z80) for e, worker in zip(kwh, workers, strict=True))
     of_hours = log(slow / sum(kwh)) if sum(kwh) > 0 else 0.0
     return IfStated(_said(bench, used, of_hours, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
+
+
+def of_fallback(
+    bench: Bench, spot: Worker, later: tuple[Offer, float], near: tuple[float, float]
+) -> IfStated:
+    """What the plan of a fleet with a fall-back says.
+
+    Args:
+        bench: the fleet.
+        spot: its workers; `paid` are their hours on spot.
+        later: what they fall back on, and the hours of each on it, all of them at work.
+        near: how near figures of either line must be.
+    """
+    used = _workers(bench, [spot])
+    used.append(replace(used[0], offer=later[0], hours=later[1], setup=0.0))
+    return IfStated(_said(bench, used, spot.run.steps.sigma * Z80, near[0], near))
 
 
 def of_workers(bench: Bench, worker: Worker, node: Node) -> dict[str, Any]:

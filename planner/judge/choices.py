@@ -113,7 +113,8 @@ def says_what_it_breaks(findings: Findings, bench: Bench, plan: Node, worker: Wo
     row, limits = named(plan, "on_demand"), bench.workload.constraints
     if row is None:
         return
-    others = limits.quota or limits.min_total_memory_gib is not None or limits.budget_usd is not None
+    amounts = (limits.min_total_memory_gib, limits.budget_usd, limits.max_kgco2e)
+    others = limits.quota or any(limit is not None for limit in amounts)
     broken = worker.count * worker.buy.nodes > limits.max_nodes or exceeds_a_share(bench, worker)
     stated = "limits_aside" in [kind.text() for kind in row["kinds"]]
     findings.require(stated or not broken, row.path, "breaks a limit and does not say so")

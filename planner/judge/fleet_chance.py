@@ -33,7 +33,7 @@ _SHORT = 1e-6  # of all work; what dividing it among workers may be off by
 
 @record(frozen=True)
 class FleetCourse:
-    """What lines do: most hours of work, units per hour up, log sd of the speed, luck of spot (`_luck`).
+    """What lines do: most hours of work, units per hour up, log sd of the speed, luck of spot (`luck_levels`).
 
     `begins`: weights of the luck of what is waited for, with the hours before work of each line, infinite: never.
     """
@@ -72,7 +72,7 @@ class FleetCourse:
             left = left - (0.0 if number in spot else done[number])
         mean = variance = most = np.zeros(_SPEEDS)
         for number in spot:
-            share, shared, own = _up(self.lines[number][3], hours[number])
+            share, shared, own = share_up(self.lines[number][3], hours[number])
             whole, count = slow[number], self.counts[number]
             if each_run:
                 one = whole / count / each_run
@@ -130,7 +130,7 @@ def course_of(
         most = (most - worker.run.steps.fixed) / worker.paid_ratio
         up = worker.paid_ratio if worker.buy.offer.is_spot else 1.0  # what is not paid it waits
         rate = worker.count * worker.units_per_hour / up
-        out.append((most, rate, worker.run.steps.sigma, _luck(bench, worker)))
+        out.append((most, rate, worker.run.steps.sigma, luck_levels(bench, worker)))
     counts = tuple(worker.count for worker in workers)
     return FleetCourse(tuple(out), begins(workers), counts, max(worker.run_units for worker in workers))
 
@@ -140,7 +140,7 @@ def chance_of(bench: Bench, course: FleetCourse, work: float) -> Near | None:
     return None if bench.deadline is None else Near(course.done(bench.deadline_hours, work), 1e-4, 1e-5)
 
 
-def _luck(bench: Bench, worker: Worker) -> Levels:
+def luck_levels(bench: Bench, worker: Worker) -> Levels:
     """Levels of the hazards of spot: weight, share of time up, and how fast that evens out, per hour; else nothing."""
     if not worker.buy.offer.is_spot:
         return ()
@@ -163,7 +163,7 @@ def _hermite() -> tuple[tuple[float, float], ...]:
     return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def _up(levels: Levels, hours: float) -> tuple[float, float, float]:
+def share_up(levels: Levels, hours: float) -> tuple[float, float, float]:
     """Mean share of `hours` that a worker is up; its variance that all of a line share, and that of one alone."""
     mean = sum(weight * up for weight, up, _ in levels)
     shared = sum(weight * (up - mean) ** 2 for weight, up, _ in levels)

@@ -44,7 +44,7 @@ def spread_of(
     """
     (coming, work), period = done, plan["hours"].number()
     launch = plan["launch"]
-    late = _hours(coming, 0.9, work, launch)
+    late = hours_of(coming, 0.9, work, launch)
     if not isfinite(late):
         late = max(slow.end for slow in (slowed(worker, Z80) for worker in workers))
     whole, luck = plan["total_usd"].money(), Z80 * _luck(bench, workers, lines)
@@ -53,12 +53,12 @@ def spread_of(
     high = hypot(max(float(bills[1] - whole), 0.0), luck, dearer)
     ends = (max(whole - Fraction(round(low, 2)), Fraction(0)), whole + Fraction(round(high, 2)))
     return Spread(
-        (min(_hours(coming, 0.1, work, launch), period), max(late, period)),
+        (min(hours_of(coming, 0.1, work, launch), period), max(late, period)),
         (Near(ends[0], 1e-5, 0.011), Near(ends[1], 1e-5, 0.011)),
     )
 
 
-def _hours(coming: FleetCourse, level: float, work: float, launch: Node) -> float:
+def hours_of(coming: FleetCourse, level: float, work: float, launch: Node) -> float:
     """Hours after which `work` is done with probability `level`: those stated, where their chance is that.
 
     Whole runs make small steps of the chance, so that more than one hour may have it.

@@ -37,8 +37,8 @@ class _Line:
         return self.worker.lead + self.worker.hours
 
 
-def _line(bench: Bench, worker: Worker, work: float, planned: Worker | None = None) -> _Line:
-    judge, offer, planned = bench.storage, worker.buy.offer, planned or worker
+def _line(bench: Bench, worker: Worker, planned: Worker, work: float) -> _Line:
+    judge, offer = bench.storage, worker.buy.offer
     hours = work / planned.units_per_hour
     room = (limit_hours(bench, work) - planned.lead) / planned.caution
     alone = max(ceil(hours / room - 1e-9), 1)
@@ -58,7 +58,7 @@ def charges(
     if not bench.storage.active:
         return [[] for _ in workers]
     pairs, seen = zip(workers, planned or workers, strict=True), set[tuple[tuple[str, str], str]]()
-    lines = [_line(bench, worker, work, chosen) for worker, chosen in pairs]
+    lines = [_line(bench, worker, chosen, work) for worker, chosen in pairs]
     out = []
     for line in lines:
         key = line.worker.buy.offer.place, line.way.service
@@ -113,11 +113,13 @@ def _shared(bench: Bench, line: _Line, same: Sequence[_Line]) -> Option:
 
 
 def storage(
-    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], work: float
-) -> list[dict[str, Any]]:
-    """What the plan must say of where things lie, line by line."""
+    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], work: float,
+    planned: Sequence[Worker] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What the plan must say of where things lie, line by line; `planned` as in `charges`."""
     out: list[dict[str, Any]] = []
-    by_worker = [_line(bench, worker, work) for worker in workers] if bench.storage.active else []
+    pairs = zip(workers, planned or workers, strict=True)
+    by_worker = [_line(bench, *pair, work) for pair in pairs] if bench.storage.active else []
     for at, (worker, (paid, _)) in enumerate(zip(workers, lines, strict=True)):
         if by_worker:
             out.append(_data(bench, by_worker[at], by_worker) | {"line": at})

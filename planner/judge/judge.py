@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.judge import (
     fleet,
+    fleet_fallback,
     frame,
     frontier,
     frontier_carbon,
@@ -94,7 +95,7 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
         for a in chosen.assumptions
     )  # fmt: skip
     if workload.kind == "fleet":
-        fleet.check(findings, bench, sha256)
+        (fleet_fallback if fleet_fallback.falls_back(plan) else fleet).check(findings, bench, sha256)
         return
     findings.expect(plan["assumptions"], frame.assumptions(bench, first))
     findings.expect(plan["confidence"], "low" if variants else "normal")

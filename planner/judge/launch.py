@@ -16,8 +16,10 @@ _WORK = ("training_steps", "evaluation", "checkpoints")
 def runs_in_turn(plan: Json) -> bool:
     """Whether the lines are used one after another: on-demand after spot, or spot in one zone after another."""
     launch = plan.get("launch")
-    if plan["kind"] == "fleet" or not launch:
+    if not launch:
         return False
+    if plan["kind"] == "fleet":  # each of its workers is on one of its lines at a time
+        return bool(launch["strategy"] == "spot_with_fallback")
     several = launch["strategy"] == "spot" and len(plan["lines"]) > 1
     return bool(launch["strategy"] == "spot_with_fallback" or several)
 

@@ -145,7 +145,7 @@ def _too_long(plan: Plan) -> list[_Row]:
 def bought(plan: Plan) -> str:
     """What is run, how it is bought, and where."""
     first, lines = plan.lines[0], plan.lines
-    if plan.kind == "fleet":
+    if plan.side_by_side:
         return _fleet(lines)
     if len(lines) == 1:
         way = option(first.purchase_option, first.option_variant)

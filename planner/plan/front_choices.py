@@ -139,7 +139,7 @@ def _kinds(item: Choice, *, first: bool) -> str:
 def _plan_in_brief(plan: Plan, *, whole: bool = False) -> str:
     first, launch = plan.lines[0], plan.launch
     nodes = sum(line.nodes for line in plan.lines)
-    if plan.kind == "fleet":
+    if plan.side_by_side:
         ways = " + ".join(
             dict.fromkeys(option(line.purchase_option, line.option_variant) for line in plan.lines)
         )

@@ -133,7 +133,7 @@ def _quotas(plan: Plan) -> list[str]:
             need.status,
             _PLACES.get(line.region, line.region) or line.provider,
         )
-        if plan.kind == "fleet":  # lines of a fleet run side by side, those of a job may take turns
+        if plan.side_by_side:  # other lines may take turns
             needed_of[of] = needed_of.get(of, 0.0) + need.needed
         else:
             of = (*of, line.offer_id)
@@ -222,6 +222,8 @@ def _proven(plan: Plan) -> str:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
         others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
         text += f"; {others} nearly the same"
+    if plan.kind == "fleet" and plan.launch is not None and plan.launch.in_turn:
+        return f"{text}; with a fall-back, fleets of one spot offer are compared."
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
         text += "; the bound excludes the cost of the required probability on spot (--details proof)"
     return f"{text}."

@@ -372,6 +372,11 @@ class Plan(Profiled):
         before = sum(part.hours for part in self.timeline if part.id in BEFORE_USE)
         return before + (0.0 if self.launch is None else self.launch.first_wait_hours)
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether it is a fleet whose lines are used at once; else each machine is on one line at a time, or alone."""
+        return self.kind == "fleet" and (self.launch is None or not self.launch.in_turn)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; Decimals become decimal strings, derived values are added."""
         return cast("dict[str, Any]", plain(self))

@@ -95,7 +95,7 @@ def cost_by_day(plan: Plan) -> tuple[Chart, ...]:
     if start is None or finish is None or not 0 < (finish - start).days < _MOST_DAYS:
         return ()
     in_use = _after(start, plan.starts_in_hours or 0.0)
-    together = plan.kind == "fleet" or plan.launch is None
+    together = plan.side_by_side or plan.launch is None
     owed = []
     for line in plan.lines:
         until = min(finish, _after(in_use, float(line.billed_hours))) if together else finish

@@ -43,7 +43,7 @@ def verdict(plan: Plan) -> str:
         where = place(line.provider, line.region, line.zone)
         return f"{opening}: {machines} {bought} in {where}: {ready}"
     nodes = sum(line.nodes for line in plan.lines)
-    if plan.kind != "fleet" and _in_turn(plan):
+    if not plan.side_by_side and _in_turn(plan):
         first = plan.lines[0]
         inside = devices(first.accelerators, first.accelerator)
         machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
@@ -98,9 +98,8 @@ def plan_lines(plan: Plan, verbose: bool) -> Section:
     ]
     notes = [*_price_notes(plan.lines, verbose), *_layouts(plan)]
     if len(plan.lines) > 1 and _in_turn(plan):
-        notes.insert(
-            0, "one after another, hours and costs expected: the whole cluster is on one line at a time"
-        )
+        whole = "each worker" if plan.kind == "fleet" else "the whole cluster"
+        notes.insert(0, f"one after another, hours and costs expected: {whole} is on one line at a time")
     return table_section("lines", "Plan", columns, rows, notes)
 
 

@@ -69,7 +69,9 @@ class GangRisk:
         return np.where(self.recorded | (self.source < 0), -1, code[self.source])
 
 
-def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
+def gang_risk(
+    asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray, *, once: bool = False
+) -> GangRisk:
     """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
 
     Offers of one pool and one line of the table share their figures, so each gang is worked out once for all of them.
@@ -80,13 +82,15 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         spot: figures and records of interruptions.
         rows: offers, shape `(n,)`.
         nodes: instances that must run together, shape `(n,)`.
+        once: all work is one job, which comes to its pool once, also where the workload is a fleet.
     """
+    again = asked.workload.kind == "fleet" and not once
     size = int(nodes.max(initial=0)) + 1
     alike, first, own = distinct(spot.alike(market.pool_of_offer)[rows] * size + nodes)
     gangs = (alike // size << _NODE_BITS) + alike % size
     assume = asked.assumptions
     key = (
-        asked.workload.kind, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd,
+        again, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd,
         assume.spot_first_wait_ratio, assume.spot_dispersion_ratio,
     )  # fmt: skip
     kept = spot.gangs.setdefault(key, [])
@@ -95,13 +99,15 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         if len(known) and (known[np.minimum(place, len(known) - 1)] == gangs).all():
             at = place[own]
             return GangRisk(pool.take(at), source[at], sources, observed[at])
-    each = _gang_risk(asked, market, spot, rows[first], nodes[first])
+    each = _gang_risk(asked, market, spot, rows[first], nodes[first], again=again)
     kept.append((gangs, (each.pool, each.source, each.sources, each.observed)))
     del kept[:-_MOST_KEPT]
     return GangRisk(each.pool.take(own), each.source[own], each.sources, each.observed[own])
 
 
-def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
+def _gang_risk(
+    asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray, *, again: bool
+) -> GangRisk:
     risk, count = spot.figures, nodes.astype(np.float64)
     assume = asked.assumptions
     prior = risk.prior_of_offer[rows]
@@ -124,9 +130,7 @@ def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nod
     at = np.flatnonzero(market.is_spot[rows] & (recorded[prior] | (spot.hazards is not None)))
     if len(at):
         _put_records(market, spot, rows, count, at, columns, source, sources, observed)
-    if (
-        asked.workload.kind == "fleet"
-    ):  # a worker does run after run: it comes to its pool once, not with each
+    if again:  # a worker does run after run: it comes to its pool once, not with each
         columns[2] = columns[1]
     return GangRisk(SpotPool(*columns), source, tuple(sources), observed)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.model import MIXED, SINGLE
-from planner.errors import InfeasibleError
+from planner.errors import InfeasibleError, InputError
 from planner.plan.certificates import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def certify(answer: Answer) -> dict[str, Any]:
 
     Raises:
         InfeasibleError: the answer has no plan, so there is nothing to certify.
+        InputError: it has no proof that can be written down.
     """
     plan = answer.plan
     if plan.status != "planned" or plan.proof is None:
@@ -39,6 +40,11 @@ def certify(answer: Answer) -> dict[str, Any]:
             "--certificate: there is no plan to certify; the answer itself names what to relax"
         )
     proven = answer.proven
+    if proven is None and answer.found is None:
+        raise InputError(
+            "--certificate: the workers of this fleet fall back on on-demand, and such fleets are compared one by one, "
+            "which no certificate proves; leave --certificate out, or plan without: --set spot.fallback=none"
+        )
     content = _enumeration(answer) if proven is None else _fleet(plan, *proven)
     return {**content, "workload_sha256": plan.workload_sha256, "plan_total_usd": str(plan.total_usd)}
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 LOW, HIGH = 0.1, 0.9
-_UNKNOWN = (
+NOT_PUBLISHED = (
     "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
     "least of all: the wait and how often none comes are assumed (constraints.waiting)"
 )
@@ -94,7 +94,7 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
         checkpoints=checkpoints_of(candidates, at, rows.tolist()),
         places=spot_places(context, rows, nodes, paid),
         why=_why(candidates, at, known[1]) if with_reasons else (),
-        notes=(_UNKNOWN,) if fallback else (),
+        notes=(NOT_PUBLISHED,) if fallback else (),
         p_on_demand_had_ratio=_fallback_had(candidates, at) if fallback else None,
         first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
     )

@@ -52,7 +52,9 @@ def chances_of(candidates: Candidates, at: IntArray) -> Chances:
     # both chances in one call, which costs milliseconds however few they are
     hours = np.concatenate([frame.room, frame.room - change_hours(candidates, cells)])
     steady = np.concatenate([np.full(count, -np.inf), frame.steady])
-    alone, done = np.split(_chance(candidates, cells.take(np.tile(np.arange(count), 2)), hours, steady), 2)
+    alone, done = np.split(
+        spot_chance(candidates, cells.take(np.tile(np.arange(count), 2)), hours, steady), 2
+    )
     return Chances(
         meet=np.where(has, np.maximum(alone, at_least(candidates, cells, frame, alone)), alone),
         alone=alone,
@@ -87,7 +89,7 @@ def keep_confidence(
 
 def spot_alone(candidates: Candidates, cells: Cells, frame: Frame) -> FloatArray:
     """Probability that spot alone is in time, shape `(n,)`."""
-    return _chance(candidates, cells, frame.room, None)
+    return spot_chance(candidates, cells, frame.room, None)
 
 
 def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
@@ -96,7 +98,9 @@ def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArr
     return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
 
 
-def _chance(candidates: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None) -> FloatArray:
+def spot_chance(
+    candidates: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None
+) -> FloatArray:
     """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given."""
     base = cells.base
     work, write, interval = (

@@ -62,7 +62,7 @@ def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
     if not possible.all():
         at = np.flatnonzero(possible)
         cells, frame = cells.take(at), frame.take(at)
-    one, own = _alike(candidates, cells, frame)
+    one, own = alike(candidates, cells, frame)
     course, number = _kept(candidates, cells.take(one), frame.take(one))
     at = np.flatnonzero(number[own] >= 0)
     if not len(at):
@@ -90,7 +90,7 @@ def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, I
     return course, number
 
 
-def _alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray, IntArray]:
+def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray, IntArray]:
     """One of each kind of cells that have the same chances and course, and the kind of each cell among those."""
     base, nodes, pool = cells.base, candidates.nodes[cells.base], cells.pool
     return distinct_rows(

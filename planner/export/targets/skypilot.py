@@ -64,10 +64,8 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     part = part_of(options.framework, launch)
     zones = zone_names(options.values.get("zones", ""))
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
-    if (
-        launch.way == "workers"
-        and not launch.moves
-        and (launch.tasks > launch.workers or len(launch.pools) > 1)
+    if launch.way == "workers" and (
+        launch.tasks > launch.workers or (len(launch.pools) > 1 and not launch.moves)
     ):
         files = _fleet(launch, part, zones, mounts, config=bool(config))
     else:
@@ -120,10 +118,14 @@ def _machine(launch: Launch) -> dict[str, Any]:
 def _fleet(
     launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts, *, config: bool
 ) -> list[ExportFile]:
-    """For each offer a pool of its workers, and the runs that they do: `task.yaml`, `pool.yaml`."""
+    """For each offer a pool of its workers, and the runs that they do: `task.yaml`, `pool.yaml`.
+
+    Workers that move are one pool.
+    """
     offers: dict[tuple[str, ...], list[Pool]] = {}
     for pool in launch.pools:
-        offers.setdefault((pool.provider, pool.region, pool.instance_type, pool.option), []).append(pool)
+        key = (pool.provider, pool.region, pool.instance_type, pool.option)
+        offers.setdefault(() if launch.moves else key, []).append(pool)
     runs = split(launch.tasks, [sum(pool.share for pool in pools) for pools in offers.values()])
     files, begin = [], 0
     for number, (pools, count) in enumerate(zip(offers.values(), runs, strict=True), start=1):
@@ -134,6 +136,8 @@ def _fleet(
             f"{count} runs from {begin} on: sky jobs launch --yes --pool {name} --num-jobs {count} task{end}.yaml",
             f"workers stay and are paid until: sky jobs pool down --yes {name}",
         ]
+        if any(not pool.is_spot for pool in pools) and any(pool.is_spot for pool in pools):
+            how.append("on-demand is taken whenever spot cannot be had; the plan waits until the last moment")
         text = (
             "\n".join(heading(offer_launch, *part.notes, *how, *_notes(offer_launch, config, zones))) + "\n"
         )
@@ -161,9 +165,10 @@ def _runs(launch: Launch, part: Part, name: str, begin: int, tasks: int) -> dict
 
 
 def _pool(launch: Launch, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
-    """Workers of one offer; its zones are any of several."""
+    """Workers of one offer, whose zones are any of several; those that move try their offers in order."""
     pool_places = places(launch, zones)
-    where = pool_places[0] if len(pool_places) == 1 else {"any_of": pool_places}
+    several = {"ordered" if launch.moves else "any_of": pool_places}
+    where = pool_places[0] if len(pool_places) == 1 else several
     whole: dict[str, Any] = {
         "pool": {"workers": launch.workers}, "workdir": ".", "num_nodes": launch.nodes,
         "resources": _machine(launch) | where,

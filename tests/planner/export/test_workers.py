@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import yaml
+
 from planner.export.registry import Options, export
 from planner.export.view import Launch
 from planner.plan.run import Run
@@ -45,3 +47,19 @@ def test_each_script_of_slurm_names_itself() -> None:
     two = replace(base, pools=(base.pools[0], replace(base.pools[1], instance_type="g5.xlarge")))
     for number in (1, 2):
         assert f"# submit: sbatch job-{number}.sbatch," in text_of(two, "slurm", f"job-{number}.sbatch")
+
+
+def test_runs_of_a_fleet_that_falls_back_go_to_one_pool_of_workers() -> None:
+    """Spot first, then on-demand: more runs than workers, which stay as many."""
+    fleet = replace(MOVING, kind="fleet", run=replace(LAUNCHES["workers"].run, runs=64), pools=(_SPOT, _ELSE))
+    assert (fleet.workers, fleet.tasks) == (2, 64)
+    files = {file.path: file.text for file in export(fleet, "skypilot", Options())}
+    assert list(files) == ["task.yaml", "pool.yaml"]
+    pool = yaml.safe_load(files["pool.yaml"])
+    assert pool["pool"] == {"workers": 2}
+    assert [place["use_spot"] for place in pool["resources"]["ordered"]] == [True, False]
+    assert "--num-jobs 64 task.yaml" in files["task.yaml"]
+    script = text_of(fleet, "slurm", "job.sbatch")
+    assert "#SBATCH --array=0-63%2\n" in script and "\n# else 2 x g6.xlarge on_demand" in script
+    job = text_of(fleet, "kubernetes", "job.yaml")
+    assert "  completions: 64\n  parallelism: 2\n" in job

@@ -65,11 +65,20 @@ def test_workers_on_spot_alone_by_a_deadline_rest_on_records() -> None:
     assert verify_plan(admitted.to_dict(), loaded(wanted).workload, CATALOG.offers) == []
 
     careful = {name: section for name, section in wanted.items() if name != "spot"}
+    held = plan_on(CATALOG, careful).plan
+    assert held.launch is not None and held.launch.strategy == "spot_with_fallback"
+    assert admitted.total_usd < held.total_usd
+    careful["fleet"] = {
+        **careful["fleet"],
+        "max_share_per_offer": 0.99,
+    }  # mixes alone, which have no fall-back
     kept = plan_on(CATALOG, careful).plan
     assert {line.purchase_option for line in kept.lines} == {"on_demand"}
-    assert kept.total_usd > admitted.total_usd
+    assert kept.total_usd > held.total_usd
     assert next(item for item in kept.filters if item.name == "unrecorded").removed == 1
-    words = "spot without a record of interruptions is not used (offers: 1); spot.fallback: none admits it"
+    words = (
+        "spot without a record of interruptions is not used alone (offers: 1); spot.fallback: none admits it"
+    )
     assert words in kept.warnings
     assert not any("without a record" in text for text in admitted.warnings)
     faults = verify_plan(admitted.to_dict(), loaded(careful).workload, CATALOG.offers)

@@ -188,7 +188,12 @@ def test_one_offer_answers_where_no_mix_that_was_tried_is_sure(tmp_path: Path) -
 def test_an_hour_whose_chance_is_the_level_is_a_quantile_for_the_judge(tmp_path: Path) -> None:
     """Whole runs make small steps of the chance: here two hours that differ by 0.02 % have 90 %."""
     job = yaml.safe_load((ROOT / "examples" / "hpo-fleet.yaml").read_text(encoding="utf-8"))
-    limits = {"deadline": "24h", "max_nodes": 12, "residency": ["eu"]}
+    limits = {
+        "deadline": "24h",
+        "max_nodes": 12,
+        "residency": ["eu"],
+        "min_throughput": {"samples_per_s": 1e-3},
+    }
     path = tmp_path / "fleet.yaml"
     path.write_text(yaml.safe_dump({**job, "fleet": {"runs": 12}, "spot": {}, "constraints": limits}))
     made, workload = planner.optimize(path, as_of="2026-11-28").to_dict(), load_workload(path, cache=False)

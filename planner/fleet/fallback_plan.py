@@ -1,0 +1,134 @@
+"""From a fleet that falls back to the `Plan`: a line of spot and one of on-demand, each worker on one at a time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.filters import count_filters
+from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
+from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.fleet.carbon import carbon_of
+from planner.fleet.fallback import FALLBACKS_COMPARED
+from planner.fleet.fallback_launch import launch_of_fallback
+from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback
+from planner.fleet.fallback_search import chances_of_fleet
+from planner.fleet.plan import performance_of, savings_of, timeline_of
+from planner.fleet.stored_plan import storage_of
+from planner.fleet.workers import Workers
+from planner.market.pricing import total_usd
+from planner.plan.brief import Choice
+from planner.plan.model import Plan, Proof, Risk
+
+if TYPE_CHECKING:
+    from planner.fleet.alone import Alone
+    from planner.fleet.fallback import Fleets
+    from planner.fleet.fallback_mix import FallbackMix
+    from planner.fleet.rounds import Outcome, Round
+    from planner.plan.carbon import Carbon
+    from planner.plan.launch import Launch
+
+BASIS = (
+    "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
+)
+METHOD = (
+    "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
+)
+
+
+def fallback_plan(asked: Round, one: Fleets, alone: Alone, mean: Outcome | None) -> Plan:
+    """Build the plan.
+
+    Args:
+        asked: the question.
+        one: the fleet, one row.
+        alone: fleets of each offer alone, of which the baseline is one.
+        mean: the cheapest mix without fall-backs at spot's mean, whose bound holds for all of these; None: no worker
+            without one has time for any work.
+    """
+    search, mix = asked.found, mix_of_fallback(asked, one)
+    context = search.candidates.context
+    lines = lines_of_fallback(search, mix)
+    total = total_usd([cost for line in lines for cost in line.costs])
+    finish = context.dates.start + timedelta(hours=mix.period)
+    launch = launch_of_fallback(asked, mix, chances_of_fleet(asked, one), total)
+    risk = _risk(mix, launch)
+    report = count_filters(search.candidates.all_bits())
+    savings, on_demand = savings_of(search, alone, total, mix.period, asked.ask)
+    itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
+    return Plan(
+        **plan_frame(context),
+        status="planned",
+        finish_expected=moment_text(finish),
+        lines=tuple(lines),
+        total_usd=total,
+        hours=mix.period,
+        timeline=timeline_of(mix),
+        performance=performance_of(search, mix),
+        risk=risk,
+        savings=savings,
+        cash=cash_of(context.dates, context.market, lines, finish),
+        alternatives=(),
+        filters=report.counts,
+        filter_pairs=report.pairs,
+        relaxations=(),
+        unknown_options=unknown_options(context.market, lines),
+        proof=_proof(asked, total, mean),
+        warnings=plan_warnings(context, lines, risk),
+        n_results=1,
+        n_feasible=report.passed,
+        launch=launch,
+        choices=(itself, *on_demand),
+        carbon=_carbon(asked, mix),
+        storage=storage_of(search.candidates, mix, lines[:1]),
+    )
+
+
+def _risk(mix: FallbackMix, launch: Launch) -> Risk:
+    return Risk(
+        p_meet_deadline=launch.p_meet_deadline, expected_interruptions=launch.expected_interruptions,
+        expected_lost_hours=launch.lost_hours, expected_hours=mix.period, worst_hours=launch.p90_hours,
+        expected_cost_usd=launch.expected_cost_usd, worst_cost_usd=launch.cost_p90_usd, basis=BASIS,
+    )  # fmt: skip
+
+
+def _proof(asked: Round, total: Decimal, mean: Outcome | None) -> Proof:
+    """The bound is that of mixes without a fall-back, or the fleet itself, the cheapest of those that have one."""
+    context, candidates = asked.found.context, asked.found.candidates
+    proven = None if mean is None else mean.first[1]
+    bound = total
+    if proven is not None and proven.has_plan and np.isfinite(proven.bound_usd):
+        bound = min(Decimal(repr(proven.bound_usd)), total)
+    gap = float((total - bound) / total) if total else 0.0
+    return Proof(
+        method=METHOD,
+        status="optimal" if gap <= asked.options.gap * (1 + 1e-6) else "feasible",
+        solver="enumeration" if proven is None else proven.solver,
+        objective_usd=total,
+        bound_usd=bound,
+        gap_ratio=gap,
+        candidates=len(candidates.all_bits()),
+        offers=context.market.offer_set.offers.n_rows,
+        shapes=candidates.shapes.n_rows,
+        seconds=time.perf_counter() - asked.begin,
+        note=FALLBACKS_COMPARED,
+        gap_exact_ratio=None,
+        gap_asked_ratio=asked.options.gap,
+    )
+
+
+def _carbon(asked: Round, mix: FallbackMix) -> Carbon:
+    """Energy and emissions: on-demand is at work in all of its hours."""
+    one, workers = mix.own, mix.workers
+    spot = replace(workers, paid_ratio=np.ones(1))
+    later = replace(spot, rows=one.ways.on_demand, fixed_hours=np.zeros(1))
+    both = replace(
+        mix, workers=Workers.joined([spot, later]), count=np.repeat(mix.count, 2),
+        hours=np.concatenate([one.mean("spot_hours") - workers.fixed_hours, one.mean("on_demand_hours")]),
+    )  # fmt: skip
+    return carbon_of(asked.found.candidates, both, in_order=True)

@@ -1,0 +1,193 @@
+"""The cheapest fleet of workers of one spot offer that fall back on on-demand.
+
+Offers are looked at in the order of what their work costs at least, in blocks, until no other can be cheaper than the
+best fleet known. Of each, the numbers of workers compared are all up to `_EACH` and then about every tenth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.starts import fallback_had
+from planner.fleet.chance import progress_of
+from planner.fleet.fallback import Fleets, least_usd, may_fall_back, shares_of, ways_of
+from planner.fleet.fallback_mix import (
+    bill_of_fallback,
+    mix_of_fallback,
+    spot_alone_mix,
+    workers_of_fallback,
+)
+from planner.market.obtainable import instances_at_once
+from planner.market.quota import draws_on
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.fleet.fallback import Ways
+    from planner.fleet.rounds import Round
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+_BLOCK = 32  # offers looked at together
+_EACH, _STEP = 32, 1.1  # numbers of workers that are all compared; factor between those beyond
+_MOST = 10_000  # workers
+_CENT = 0.01
+_MOST_ASKED = (
+    200  # fleets that on-demand alone does not make sure enough, and whose chance on spot is worked out
+)
+_SLIP = 1.0 + 1e-9  # relative, of amounts
+
+
+@record(frozen=True)
+class Chances:
+    """Of a fleet with a fall-back: to be in time, on spot alone, and that its fall-back comes in time."""
+
+    meet: float
+    alone: float
+    had: float
+
+
+def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: bool = True) -> Fleets | None:
+    """The cheapest fleet, one row, that meets every limit and the deadline with the confidence asked.
+
+    Args:
+        asked: the question, its workers without a reserve.
+        below_usd: a cost that it must be below; infinite where no other fleet is known.
+        within_budget: the budget is one of the limits.
+
+    Returns:
+        None where there is none.
+    """
+    from planner.fleet.rounds import confidence_of
+
+    search = asked.found
+    if not may_fall_back(search):
+        return None
+    ways = ways_of(search, asked.limit)
+    runs = asked.work / search.context.asked.job.total_units
+    if not len(ways.on_demand):
+        return None
+    floor, most = least_usd(search, ways, runs), most_workers(asked, ways)
+    if runs > 1:
+        most = np.minimum(most, round(runs))
+    order = np.argsort(floor, kind="stable")
+    order = order[(most >= 1)[order]]
+    confidence = confidence_of(search.context.asked, search.context.dates)
+    budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
+    # what falls due of spot and on-demand is what they cost
+    best, least = None, below_usd if budget is None else min(below_usd, float(budget) + _CENT)
+    left = _MOST_ASKED
+    for first in range(0, len(order), _BLOCK):
+        block = order[first : first + _BLOCK]
+        block = block[floor[block] < least]
+        if not len(block):
+            break
+        fleets = fleets_of(asked, ways.take(block), most[block], runs)
+        fleets = fleets.take(np.flatnonzero(are_allowed(asked, fleets)))
+        cost = fleets.cost_usd(search)
+        for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], cost)).tolist():
+            if not cost[at] < least:
+                break
+            one = fleets.take(np.asarray([at]))
+            sure = bool(one.most.sure[0] >= confidence)
+            if not sure and left:
+                left -= 1
+                sure = chances_of_fleet(asked, one).meet >= confidence
+            if sure and (budget is None or _is_within_budget(asked, one)):
+                best, least = one, float(cost[at])
+                break
+    return best
+
+
+def numbers_of_workers(most: int) -> IntArray:
+    """The numbers of workers compared where there may be up to `most`, ascending."""
+    out, count = list(range(1, min(most, _EACH) + 1)), float(_EACH)
+    while out[-1] < most:
+        count *= _STEP
+        out.append(min(int(count), most))
+    return np.asarray(out, dtype=np.int64)
+
+
+def most_workers(asked: Round, ways: Ways) -> FloatArray:
+    """Workers of each way that nodes, capacity and quotas of spot and of on-demand allow, shape `(n_ways,)`.
+
+    All of them may be on spot at once, and all on on-demand; no worker is on both.
+    """
+    context, workers = asked.found.context, ways.workers
+    limits = context.asked.workload.constraints
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
+    most = np.minimum(limits.max_nodes / workers.nodes, _MOST)
+    for rows in (workers.rows, ways.on_demand):
+        most = np.fmin(most, held[rows] / workers.nodes)
+        for limit, units in draws_on(limits.quota, context.market.offer_set, context.market.tariffs):
+            each = units[rows] * workers.nodes
+            most = np.where(each > 0, np.minimum(most, limit / np.where(each > 0, each, 1.0)), most)
+    return np.floor(most + 1e-9)
+
+
+def fleets_of(asked: Round, ways: Ways, most: FloatArray, runs: float) -> Fleets:
+    """Fleets of each way in every number of workers compared; those that are not in time are left out.
+
+    Args:
+        asked: the question.
+        ways: of workers.
+        most: workers of each.
+        runs: of all of them together.
+    """
+    numbers = numbers_of_workers(int(most.max()))
+    whole = runs > 1
+    few = np.floor(round(runs) / numbers) if whole else runs / numbers
+    more = round(runs) - few * numbers if whole else np.zeros(len(numbers))
+    sizes = np.unique(np.concatenate([few, (few + 1)[more > 0]]))
+    way, size = (grid.ravel() for grid in np.indices((len(most), len(sizes))))
+    shares = shares_of(asked.found, ways.take(way), sizes[size])
+    way, number = (grid.ravel() for grid in np.indices((len(most), len(numbers))))
+    mine = way * len(sizes) + np.searchsorted(sizes, few)[number]
+    other = way * len(sizes) + np.searchsorted(sizes, np.where(more > 0, few + 1, few))[number]
+    fits = np.flatnonzero((numbers[number] <= most[way]) & shares.possible[mine] & shares.possible[other])
+    mine, other, way, number = mine[fits], other[fits], way[fits], number[fits]
+    return Fleets(
+        ways.take(way), numbers[number], more[number].astype(np.int64), shares.take(mine), shares.take(other)
+    )
+
+
+def chances_of_fleet(asked: Round, one: Fleets) -> Chances:
+    """Chances of a fleet, one row: to be in time, all workers do their own share by on-demand, or all work on spot.
+
+    Where the fall-back comes in time, all meet the deadline as surely as on-demand does the larger share, whatever the
+    luck on spot: the error of the speed is common to all. Where it does not, they go on on spot and take each other's
+    runs (`planner.fleet.chance`).
+    """
+    search, workers = asked.found, one.ways.workers
+    had = float(fallback_had(search.candidates, one.ways.on_demand, workers.nodes)[0])
+    sure = float(one.most.sure[0])
+    deadline = search.context.dates.deadline_hours
+    assert deadline is not None
+    alone = progress_of(search, spot_alone_mix(asked, one)).chance(deadline, asked.work)
+    return Chances(max(alone, sure + (1.0 - had) * alone), alone, had)
+
+
+def are_allowed(asked: Round, fleets: Fleets) -> BoolArray:
+    """Whether fleets keep every limit but the budget, on spot and on on-demand, shape `(n_fleets,)`."""
+    workers, count = workers_of_fallback(asked, fleets), fleets.count.astype(np.float64)
+    fits = np.ones(len(count), dtype=np.bool_)
+    for rows in (workers.rows, fleets.ways.on_demand):
+        question = asked.ask(replace(workers, rows=rows))
+        fits &= count <= question.max_units * _SLIP
+        fits &= count * question.memory_gib >= (question.min_total_memory_gib or 0.0) / _SLIP
+        for use in question.uses:
+            fits &= use.in_full * count <= use.limit * _SLIP
+    return fits
+
+
+def _is_within_budget(asked: Round, one: Fleets) -> bool:
+    from planner.fleet.rounds import over_budget
+
+    due = bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1]
+    return over_budget(asked.found.context.asked, due) <= 0
