@@ -16,10 +16,12 @@ import numpy as np
 from planner.fleet.model.build import build_fleet, solution_to_busy, solution_to_counts
 from planner.fleet.model.prepared import Prepared, Total, prepare
 from planner.fleet.question import SHARES, Excess, FleetInput, violations
+from planner.fleet.solve import solve_fleet
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.elastic import least_violation
 
+LITTLE = 0.01  # of the budget
 HARD = ("max_units", "capacity_limit")  # what the market has cannot be asked for
 
 
@@ -70,19 +72,53 @@ class FleetExplanation:
 def explain_infeasible_fleet(
     fleet: FleetInput, weights: FleetWeights | None = None, options: SolveOptions | None = None
 ) -> FleetExplanation:
-    """Name the least set of limits of `fleet`, and amounts, that must give way for a fleet to fit."""
+    """Name the least set of limits of `fleet`, and amounts, that must give way for a fleet to fit.
+
+    Where the budget alone is short by little, that is the set: nobody looks for less.
+    """
     offers = _unlimited(fleet)
     if not len(offers.keep):
         return FleetExplanation((), {}, math.inf, Status.INFEASIBLE)
-    problem = build_fleet(fleet, prepared=offers)
     rows = _row_weights(offers, weights or FleetWeights())
     throughput = rows.pop("throughput")
-    found = least_violation(problem, rows, {Total(): throughput}, options=options)
-    if not found.solution.has_point:
-        return FleetExplanation((), {}, math.inf, found.solution.status)
+    over = _over_budget(fleet, rows["budget"], options)
+    if (
+        over is not None
+        and fleet.budget_usd
+        and over.weight_usd <= LITTLE * rows["budget"] * fleet.budget_usd
+    ):
+        return over
+    problem = build_fleet(fleet, prepared=offers)
+    most = math.inf if over is None else over.weight_usd
+    found = least_violation(problem, rows, {Total(): throughput}, options=options, below=most)
+    if not found.solution.has_point or not found.weighted < most:
+        return over or FleetExplanation((), {}, math.inf, found.solution.status)
     known = set(fleet.keys)
     counts = {key: count for key, count in solution_to_counts(found.solution).items() if key in known}
-    work = solution_to_busy(fleet, found.solution)
+    busy = solution_to_busy(fleet, found.solution)
+    return _explained(fleet, counts, busy, found.weighted, found.solution.status)
+
+
+def _over_budget(fleet: FleetInput, usd_each: float, options: SolveOptions | None) -> FleetExplanation | None:
+    """The cheapest fleet where only the budget gives way; None where there is none, or no budget, or one within it."""
+    budget = fleet.budget_usd
+    if budget is None or math.isnan(budget):
+        return None
+    free = solve_fleet(replace(fleet, budget_usd=None), options, exact=False)
+    if not free.has_plan or free.objective_usd <= budget:
+        return None
+    weight = (free.objective_usd - budget) * usd_each
+    return _explained(fleet, dict(free.counts), free.busy, weight, free.status)
+
+
+def _explained(
+    fleet: FleetInput,
+    counts: dict[Hashable, int],
+    work: Mapping[Hashable, float],
+    weight_usd: float,
+    status: Status,
+) -> FleetExplanation:
+    """What a fleet breaks."""
     counts = _without_idle(fleet, counts, work)
     units = fleet.units(counts)
     busy = fleet.units({key: amount for key, amount in work.items() if key in counts})
@@ -90,9 +126,7 @@ def explain_infeasible_fleet(
     excesses = violations(fleet, units, busy if fleet.part_time else None)
     broken = [excess for excess in excesses if excess.limit_name not in HARD]
     relaxations = tuple(_as_share(excess, fleet, total) for excess in broken)
-    return FleetExplanation(
-        relaxations, counts, found.weighted, found.solution.status, solver_fault=not relaxations
-    )
+    return FleetExplanation(relaxations, counts, weight_usd, status, solver_fault=not relaxations)
 
 
 def _without_idle(

@@ -45,6 +45,7 @@ LIKELY = 4  # regions in the restricted model beside those that the relaxation o
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
 SOON_COLUMNS = 1_500  # whole numbers in a proof that is tried without opening each region in turn, at most
 SOON_NODES = 200  # of branch and bound there
+BEYOND = 1e-6  # of the budget: by so much a bound lies above it that is no tolerance of a solver
 LEAST_S = 0.05  # for a solve that must be tried
 
 
@@ -72,6 +73,8 @@ def _run(search: FleetSearch) -> None:
     record, options = search.record, search.record.options
     offers = prepare(search.fleet)
     search.offer(greedy_mix(search.fleet, offers))
+    if not record.best and len(offers.keep) and _budget_is_too_small(search):
+        return
     if record.best:
         offers = prepare(search.fleet, cost_cap_usd=record.cost)
         record.raise_bound(knapsack_bound(offers))
@@ -112,6 +115,30 @@ def _run(search: FleetSearch) -> None:
     search.columns = problem.n_integers
     record.note("probing")
     _prove(search, problem, cutoff)
+
+
+def _budget_is_too_small(search: FleetSearch) -> bool:
+    """Look at the question without its budget: whether that ends the search. A fleet within the budget is a start.
+
+    The cost of a fleet is a far better guide than a budget that none keeps: with it the stages cut the model.
+    """
+    record, budget = search.record, search.fleet.budget_usd
+    if budget is None or math.isnan(budget):
+        return False
+    fleet = replace(search.fleet, budget_usd=None)
+    beyond = budget * (1 + BEYOND)
+    record.raise_bound(knapsack_bound(prepare(fleet)))
+    options = record.within()
+    if record.bound <= beyond and options is not None:
+        free = solve_fleet(fleet, options, exact=False)
+        search.offer((dict(free.counts), dict(free.busy)))
+        record.raise_bound(free.bound_usd)
+        if free.termination is Termination.INTERRUPTED:
+            record.end(free.termination, free.message)
+    record.note("without the budget")
+    if not record.best and not record.interrupted and record.bound > beyond:
+        record.end(Termination.INFEASIBLE, "the cheapest fleet costs more than the budget")
+    return record.done
 
 
 def _round(search: FleetSearch, offers: Prepared, relaxation: Relaxation) -> None:

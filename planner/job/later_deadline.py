@@ -1,9 +1,12 @@
-"""Until when the budget is enough, where no plan within it is in time and a later deadline is another way out.
+"""The least later deadline that is enough, where no plan is in time.
 
-Candidates that only the deadline removes say how far it would have to move. Those of a later deadline that fall back
-on on-demand do not exist before they are asked for, and most within a small budget are such: they need less time than
-what is cheap without them. So the engine is asked at later deadlines: at the last one of interest, at multiples until
-one has a plan, then between the last two.
+Candidates that only the deadline removes say how far it would have to move for them. Those of a later deadline that
+fall back on on-demand, or run in several zones, do not exist before they are asked for, and need less time or money. So
+the engine is asked at later deadlines: at multiples until one has a plan, then between the last two. A later deadline
+never costs more, so what is found is the least within a twentieth of a per cent.
+
+Where a budget is the other way out, deadlines are looked at up to a month later or ten times as long: nobody waits
+longer for that. One that few would accept comes after all other changes and says how many times as long it is.
 """
 
 from __future__ import annotations
@@ -25,42 +28,60 @@ if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
     from planner.plan.brief import Summary
 
-_STEP, _MOST = 2.0, 32.0  # ratio of deadlines asked for, and of the latest to the workload's own
-_CLOSE = 1.005  # ratio of two deadlines between which nobody looks
+_STEP = 2.0  # ratio of deadlines asked for
+_MOST, _MOST_MORE = (
+    10.0,
+    720.0,
+)  # times as long and hours more: the greater is the latest deadline beside a budget
+_NEAR, _NEAR_MORE = 3.0, 168.0  # the same of a deadline that comes before other changes
+_CLOSE = 1.0005  # ratio of two deadlines between which nobody looks
 
 
 def with_later_deadline(
     search: CandidateSearch, relaxations: tuple[Relaxation, ...]
 ) -> tuple[Relaxation, ...]:
-    """What is enough, with the deadline from which a plan fits the budget, within half a per cent, if one is near.
+    """What is enough, with the least deadline from which a plan keeps all other limits.
 
     Args:
         search: candidates, none of which fits.
         relaxations: what was found to be enough.
     """
-    context = search.candidates.context
-    hours = context.dates.deadline_hours
-    if hours is None or all(item.constraint != "budget" for item in relaxations):
+    hours = search.candidates.context.dates.deadline_hours
+    named = [item.constraint for item in relaxations]
+    if hours is None or not {"budget", Deadline.id} & set(named):
         return relaxations
-    later = _later(search, hours)
-    if later is None:
+    enough = Deadline.id in named
+    found = _later(
+        search, hours, MOST_HOURS if enough else min(_within(hours, _MOST, _MOST_MORE), MOST_HOURS)
+    )
+    if found is None:
         return relaxations
-    return (later, *(item for item in relaxations if item.constraint != Deadline.id))
+    needed, later = found
+    if needed > _within(hours, _NEAR, _NEAR_MORE):
+        return (*_without(relaxations), replace(later, times=round(needed / hours, 1)))
+    if enough:
+        return tuple(later if item.constraint == Deadline.id else item for item in relaxations)
+    return (later, *relaxations)
 
 
-def _later(search: CandidateSearch, hours: float) -> Relaxation | None:
-    """The deadline from which a plan fits; None where that is too far away."""
-    cheapest, last = _Cheapest(search), min(hours * _MOST, MOST_HOURS)
-    best = cheapest.by(last)
+def _within(hours: float, times: float, more: float) -> float:
+    return max(hours * times, hours + more)
+
+
+def _without(relaxations: tuple[Relaxation, ...]) -> tuple[Relaxation, ...]:
+    return tuple(item for item in relaxations if item.constraint != Deadline.id)
+
+
+def _later(search: CandidateSearch, hours: float, last: float) -> tuple[float, Relaxation] | None:
+    """The deadline from which a plan fits, hours; None where `last` is too early."""
+    cheapest = _Cheapest(search)
+    early = late = hours
+    best = None
+    while best is None and late < last:
+        early, late = late, min(late * _STEP, last)
+        best = cheapest.by(late)
     if best is None:
         return None
-    early, late = hours, last
-    while early * _STEP < late:
-        sooner = cheapest.by(early * _STEP)
-        if sooner is not None:
-            late, best = early * _STEP, sooner
-            break
-        early *= _STEP
     while late > early * _CLOSE:
         middle = math.sqrt(early * late)
         sooner = cheapest.by(middle)
@@ -68,7 +89,7 @@ def _later(search: CandidateSearch, hours: float) -> Relaxation | None:
     # asked again at the hours that are printed
     needed = round_up(late)
     best = cheapest.by(needed) or best
-    return Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words)
+    return needed, Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words)
 
 
 class _Cheapest:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.findings import STATED, Exactly, Findings, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -134,9 +134,8 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
     for node in plan["relaxations"]:
         stated = dict.fromkeys(("current", "needed", "note", "best"), STATED)
         offered = node["constraint"].text()
-        findings.expect(
-            node, {"constraint": offered if offered in OFFERED else " or ".join(OFFERED), **stated}
-        )
+        among = offered if offered in OFFERED else " or ".join(OFFERED)
+        findings.expect(node, {"constraint": among, "times": IfStated(None), **stated})
         frame.brief(findings, bench, node["best"], reference)
         better = value_in(bench, node["best"]) < value_of_plan(bench, plan)
         findings.require(better, node.path, "no better than the plan")

@@ -7,7 +7,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, Printed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, Printed
 from planner.judge.portfolio_jobs import PortfolioMemory
 from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
 from planner.judge.portfolio_parts import MICRO_USD, Run, Windows
@@ -170,7 +170,7 @@ def _relaxation(
     low = None if bound.is_null else min(bound.money(), total)
     least = inf if low is None else float((total - low) / total) if total else 0.0
     return {
-        "limits": rows, "budget": over, "least": least <= _CLOSED * (1 + 1e-6) + 1e-9,
+        "limits": rows, "budget": over, "least": least <= _CLOSED * (1 + 1e-6) + 1e-9, "least_of": IfStated(STATED),
         "deadlines": [
             {"job": name, "late_hours": Printed(_enough(late_by[name]) if name in exact else allowed[name], 2, 1e-3)}
             for name in order

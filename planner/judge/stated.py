@@ -104,6 +104,7 @@ PORTFOLIO = {
     "seconds": _WHEN,
     "notes": _WORDS,
     "notes[*]": _WORDS,
+    "relaxation.least_of": _WORDS,
     "proof.seconds": _WHEN,
     "proof.solver": "which solver answered",
     "proof.mode": "an option of the command line",

@@ -34,8 +34,8 @@ WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
 TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline
 LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
-SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.25, 60  # branching for a plan, among the relaxation's places
-GAP_SHARE, MOST_NODES = 0.9, 150  # the branching that proves
+SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.6, 60  # branching for a plan, among the relaxation's places
+GAP_SHARE, MOST_NODES = 0.99, 150  # the branching that proves
 _KEEP = ("f", "s", "start", "last")
 
 

@@ -231,7 +231,8 @@ def _larger(plan: Plan) -> list[str]:
 
 
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
-    text = f"  {item.constraint} {item.current} -> {item.needed}"
+    longer = "" if item.times is None else f" ({item.times:,.1f} times as long)"
+    text = f"  {item.constraint} {item.current} -> {item.needed}{longer}"
     if item.best is None:
         return (text, item.note, "", "")
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)

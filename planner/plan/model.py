@@ -224,13 +224,17 @@ class FilterPair:
 
 @record(frozen=True)
 class Relaxation:
-    """The smallest change of one limit that makes a plan possible."""
+    """The smallest change of one limit that makes a plan possible.
+
+    `times`: needed / current of a later deadline that few would accept, else None.
+    """
 
     constraint: str
     current: str
     needed: str
     best: Summary | None
     note: str = ""
+    times: float | None = None
 
 
 @record(frozen=True)

@@ -87,7 +87,8 @@ def relaxations(plan: Plan) -> list[Section]:
             if item.best is None
             else f"{summary(item.best)}: {usd(item.best.cost_usd)}, {hours(item.best.hours)} h"
         )
-        rows.append((item.constraint, item.current, item.needed, best, item.note))
+        note = item.note if item.times is None else f"{item.note}; {item.times:,.1f} times as long as asked"
+        rows.append((item.constraint, item.current, item.needed, best, note))
     columns = (
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),

@@ -27,10 +27,9 @@ from solvers.search.tighten import safe_bound
 
 ELASTIC_GAP = 1e-3
 ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
-MOST_CORE_S = (
-    2.0  # for the restricted model: a good set soon is worth more than the proof that it is the least
-)
-MOST_REPLAN_S = 2.0  # for the plan within the moved limits, which exists already; it only gets cheaper
+CORE_NODES = 1  # of branch and bound: a good set soon is worth more than the proof that it is the least
+REPLAN_COLUMNS = 2_500  # of the restricted model for the plan within the moved limits, which is a proposal
+REPLAN_EACH = 2  # of them per job, at least
 CORE_EACH = 4  # candidates per job in the restricted model
 IMPROVING_ROUNDS = 5
 
@@ -105,10 +104,12 @@ def relax_portfolio(
     allowed = late_hours[picks]
     moved, keep = _moved(question, late_hours, raised, allowed, over)
     left = max(options.time_limit_s - seconds, 0.05 * options.time_limit_s)
-    left = left if options.mode == "full" else min(left, MOST_REPLAN_S)
     position = np.cumsum(keep) - 1
-    mode = "full" if options.mode == "full" else "fast"  # the moved limits are a proposal, not the last word
-    plan = solve_portfolio(moved, replace(options, time_limit_s=left, mode=mode), start=position[picks])
+    again = replace(options, time_limit_s=left)
+    if options.mode != "full":  # the moved limits are a proposal, not the last word
+        each = min(max(REPLAN_COLUMNS // question.n_jobs, REPLAN_EACH), options.core_each)
+        again = replace(again, mode="fast", core_each=each)
+    plan = solve_portfolio(moved, again, start=position[picks])
     return Relaxed(
         raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted,
         bound_usd=min(search.bound, weighted), proven=search.closed, picks=picks, question=moved, plan=plan,
@@ -142,7 +143,7 @@ def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions)
     if search.done or search.best is None:
         return search
     columns = np.r_[_core(reduced, relaxation, search.best), np.arange(len(reduced.keep), model.n_columns)]
-    found = search.solve(restrict(model, columns), MOST_CORE_S, isolate=False)
+    found = search.solve(restrict(model, columns), isolate=False, most_nodes=CORE_NODES)
     if found is not None and found.has_point:
         chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
         offer(np.searchsorted(reduced.keep, np.array(sorted(chosen), dtype=np.int64)))

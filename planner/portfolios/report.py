@@ -171,7 +171,7 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
             ("budget", "", usd(found["budget"]["now_usd"]), usd_enough(found["budget"]["needed_usd"]), "")
         )
     weighted = f"weighs {usd(found['weighted_usd'])} by the file's `relaxation`"
-    lighter = f"no lighter set exists {searched(answer).rstrip(',')}{_but_in_turn(answer)}"
+    lighter = f"no lighter set exists {found['least_of']}"
     claim = lighter if found["least"] else "a lighter set may exist"
     note = f"together they suffice; {weighted}; {claim}; the plan below keeps them"
     columns = (
@@ -180,13 +180,6 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     )  # fmt: skip
     shown = len(rows) if verbose else MOST_JOBS
     return [*sections, table_section("relaxation", "Limits to relax", columns, rows, (note,), shown=shown)]
-
-
-def _but_in_turn(answer: PortfolioAnswer) -> str:
-    """What the search for limits to relax leaves out."""
-    if all(workload is None for workload in answer.loaded.workloads):
-        return ""
-    return " (spot in several zones, or with a fall-back, only as the deadlines given allow it)"
 
 
 def _job_table(

@@ -232,6 +232,7 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
         "bound_usd": relaxed.bound_usd,
         "gap_ratio": relaxed.gap,
         "least": relaxed.proven,
+        "least_of": f"{searched(answer).rstrip(',')}{_left_aside(answer)}",
     }  # fmt: skip
 
 
@@ -246,6 +247,14 @@ def searched(answer: PortfolioAnswer) -> str:
         return f"{_candidates(answer)}, at the starts considered,"
     starts = " at the starts that the windows allow" if answer.loaded.portfolio.windows else ""
     return _candidates(answer) + starts
+
+
+def _left_aside(answer: PortfolioAnswer) -> str:
+    """What the search for limits to relax does not look at."""
+    late = ["late jobs start first"] if answer.gathered.follows else []
+    if any(workload is not None for workload in answer.loaded.workloads):
+        late.append("spot in several zones, or with a fall-back, only as the deadlines given allow it")
+    return f" ({'; '.join(late)})" if late else ""
 
 
 def _candidates(answer: PortfolioAnswer) -> str:

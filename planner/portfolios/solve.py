@@ -40,11 +40,12 @@ from solvers.search.search import Search
 
 CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds and gains little (measured)
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
+CORE_NODES = 200  # of branch and bound in restricted models; nearly all need one
 CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
 NEAR = (
     3.0  # times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
 )
-LARGER = 2
+LARGER, LARGER_TIME_SHARE = 2, 0.6  # of the time limit, at most, until it must have helped
 SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
 
 
@@ -294,9 +295,9 @@ class _Run:
             return rank
         core = _core(self.reduced, rank, self.result.picks, each)
         # the larger one is a gamble: mostly quick, at times as long as the whole model
-        limit = 2.0 * self.search.elapsed_s if stage == "larger" else math.inf
+        limit = self.search.left_s(LARGER_TIME_SHARE) if stage == "larger" else math.inf
         small = with_covers(restrict(model, core), core, self.covers)
-        claimed = self._solve(small, gap, limit, isolate=False)
+        claimed = self._solve(small, gap, limit, isolate=False, most_nodes=CORE_NODES)
         if len(core) == model.n_columns:
             self.search.raise_bound(claimed)
         self.report(stage)
@@ -347,9 +348,13 @@ class _Run:
         )
         self.report("full")
 
-    def _solve(self, model: Milp, gap: float, limit_s: float, *, isolate: bool) -> float:
+    def _solve(
+        self, model: Milp, gap: float, limit_s: float, *, isolate: bool, most_nodes: int | None = None
+    ) -> float:
         """Solve `model`, take its plan, and return its bound in micro-dollars."""
-        found = self.search.solve(model, limit_s, gap=gap, isolate=isolate, start=self._start())
+        found = self.search.solve(
+            model, limit_s, gap=gap, isolate=isolate, start=self._start(), most_nodes=most_nodes
+        )
         if found is None:
             return -math.inf
         if found.has_point and not self._offer(found.x):

@@ -26,7 +26,8 @@ from solvers.search.search import Search
 
 WHOLE_BELOW = 1_500  # integer columns; smaller models are solved as they are
 MOST_SETS = 8  # sets of copies looked at one by one
-EARLY_SHARE = 0.6  # of the time limit, for them
+SET_NODES = 1_000  # of branch and bound for each; nearly all need one
+EARLY_SHARE = 0.6  # of the time limit, at most, for them
 WHOLE = 1e-6  # from a whole number: the solver's tolerance
 LP_SLACK = 1e-7  # of a relaxation's value: its tolerance, given away
 Nodes = dict[tuple[int, int, int], int]  # by (job, hour, pool), all above 0
@@ -167,6 +168,7 @@ def _by_copies(search: Search[_Schedule], question: ScheduleInput, problem: Milp
                 search.left_s(EARLY_SHARE),
                 gap=search.options.gap * 0.9,
                 core_columns=0,
+                most_nodes=SET_NODES,
             )
             if part is None:
                 return

@@ -139,12 +139,13 @@ def plan_serving(
         raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
     manifests = () if catalog is None else catalog.manifests
     changes, needed = _change(question, result, prices, options)
+    proof = None if total is None else prove(question, float(total), options.gap, options.time_limit_s)
     return ServingAnswer(
         serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio),
         sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
-        proof=prove(question, float(total), options.gap) if total is not None else None,
+        proof=proof,
         speeds=predicted, confidence=float(serving.confidence), changes=changes, needed=needed,
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 MOST_LEAVES = 400
 MOST_PRICES = 20_000  # of all leaves together
 MOST_DEPTH = 40
-MOST_SECONDS = 3.0  # of CPU time, which other work on the machine does not shorten
+MOST_WORK, FIXED_WORK = 330_000, 600  # speeds priced over the leaves, and what a leaf counts beside its own
 _UNSERVED = 100.0  # times the fleet's cost: what leaving a bucket out counts in the relaxation
 _ROUND = 1e-6  # USD: bounds are stated to the micro-dollar, rounded down
 
@@ -54,14 +54,15 @@ class _Node:
         self.children: tuple[_Node, _Node] | None = None
 
 
-def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: float = MOST_SECONDS) -> Proof:
+def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: float = math.inf) -> Proof:
     """Prove a bound of the question, up to a gap to a fleet that is known.
 
     Args:
         question: the question.
         usd_per_hour: cost of the fleet.
         gap: relative gap at which to stop.
-        limit_s: longest search, CPU seconds; what is proven until then is returned.
+        limit_s: longest search, CPU seconds; what is proven until then is returned. Leaves are counted too, about 3 s
+            of work at most, so that equal questions have equal proofs on a busy machine.
     """
     useful = np.ceil(np.where(np.isfinite(question.machines), question.machines, 0.0).sum(axis=1) + HAIR)
     high = np.minimum(np.minimum(question.limit, question.max_nodes), useful)
@@ -69,7 +70,11 @@ def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: floa
     root = _Node(np.zeros(len(high)), high, 0)
     _price(question, root, usd_per_hour)
     queue, leaves = [(root.bound, next(order), root)], 1
-    most = max(1, min(MOST_LEAVES, MOST_PRICES // max(len(question.buckets), 1)))
+    most = min(
+        MOST_LEAVES,
+        MOST_PRICES // max(len(question.buckets), 1),
+        MOST_WORK // (FIXED_WORK + question.machines.size),
+    )
     while leaves < most and time.process_time() < ends:
         bound, _, node = queue[0]
         if bound >= usd_per_hour * (1 - gap) - _ROUND or node.branch is None or node.depth >= MOST_DEPTH:

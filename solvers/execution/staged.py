@@ -26,7 +26,8 @@ WIDE = (1, 4, 16, 64)  # times `core_columns` are tried where a restricted model
 CORE_COVER = 2  # times over: what the core's columns can do for each row with something to cover
 CORE_COLUMNS, CORE_MOST = 10, 200  # times that many columns, at least; columns per row, at most
 TINY = 1e-9
-CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
+CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model
+CORE_NODES = 1_000  # of branch and bound there; nearly all need one
 DIVE_TIME_SHARE = 0.7  # the same where it has no point: a plan is worth more than a better bound
 EARLY = 0.03  # of the time limit: so much earlier the solver is asked to stop, for it does so late
 PROVEN_EMPTY = (Termination.INFEASIBLE, Termination.UNBOUNDED)
@@ -155,7 +156,9 @@ def _from_core(
     if 2 * len(columns) > problem.n_columns:
         return None
     core = restrict(problem, columns)
-    checked = backend.solve_vector(core, replace(options, time_limit_s=_left_s(until_s), start={}))
+    most = CORE_NODES if options.most_nodes is None else min(options.most_nodes, CORE_NODES)
+    limited = replace(options, time_limit_s=_left_s(until_s), start={}, most_nodes=most)
+    checked = backend.solve_vector(core, limited)
     return None if checked.x is None else _lifted(problem, core, checked.x)
 
 

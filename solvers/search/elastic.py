@@ -7,16 +7,21 @@ relaxation does not), and the weights say what a unit of each limit means to the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.execution.solve import solve
+from solvers.execution.solve import relax, solve
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Block, Milp
 from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import restrict
 from solvers.problem.solution import Solution
+from solvers.search.tighten import caps_from_reduced_costs
+
+BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for
 
 
 @dataclass(frozen=True)
@@ -136,10 +141,26 @@ def least_violation(
     *,
     options: SolveOptions | None = None,
     tolerance: float = 1e-7,
+    below: float = math.inf,
 ) -> LeastViolation:
-    """Solve the softened model; see `soften` for the arguments."""
+    """Solve the softened model (see `soften`).
+
+    Args:
+        problem: the model.
+        rows: weight per row block name.
+        columns: weight per column key.
+        options: how to solve.
+        tolerance: slack that is none.
+        below: what a known way violates: only less is looked for, and a solution without a point says that there is
+            none (within the gap).
+    """
     softened = soften(problem, rows, columns)
-    solution = solve(softened, replace(options or SolveOptions(), core_columns=0, start={}))
+    options = replace(options or SolveOptions(), core_columns=0, start={})
+    if math.isfinite(below):
+        relaxation = relax(softened, options.time_limit_s, options.backend)
+        caps = caps_from_reduced_costs(softened, relaxation, below * (1 - BELOW_GAP_SHARE * options.gap))
+        softened = restrict(replace(softened, ub=caps), np.flatnonzero(caps > softened.lb))
+    solution = solve(softened, options)
     amounts = {
         key: value for key, value in solution.x.items() if isinstance(key, Slack) and value > tolerance
     }

@@ -44,7 +44,7 @@ class Search(Generic[Point]):
     """
 
     options: SolveOptions = field(default_factory=SolveOptions)
-    clock: Callable[[], float] = time.perf_counter
+    clock: Callable[[], float] = field(default_factory=lambda: time.perf_counter)
     best: Point | None = None
     cost: float = math.inf
     exact_bound: float = -math.inf

@@ -1,9 +1,11 @@
-"""Where the budget is too small by the deadline, a later deadline that is enough is named too."""
+"""The later deadline that is named is enough, and the least that is; a far one comes last and says so."""
 
 from __future__ import annotations
 
 import pytest
 
+from planner.job import later_deadline
+from planner.plan.front_choices import changes
 from planner.plan.model import Plan, Relaxation
 from tests.planner.candidates.ways.cases import THREE_ZONES, answer
 
@@ -40,7 +42,7 @@ def test_the_deadline_named_is_enough_and_hardly_an_earlier_one(between: float) 
     assert enough.status == "planned" and later.best is not None
     assert float(enough.total_usd) == pytest.approx(float(later.best.cost_usd))
     assert float(enough.total_usd) <= between
-    assert plan_of(needed * 0.95, between).status == "infeasible"
+    assert plan_of(needed * 0.98, between).status == "infeasible"
     assert {item.constraint for item in refused.relaxations} == {"deadline", "budget"}
 
 
@@ -56,3 +58,36 @@ def test_a_plan_for_the_soonest_end_is_told_the_same_deadline(between: float) ->
     assert [item.needed for item in deadlines(time)] == [
         item.needed for item in deadlines(plan_of(TIGHT, between))
     ]
+
+
+SPOT_ALONE = {"purchase_options": ["spot"]}
+
+
+@pytest.mark.parametrize("hours", [2.0, 5.0])
+def test_spot_in_several_zones_is_asked_at_later_deadlines_too(hours: float) -> None:
+    """It does not exist at a deadline that is too early for it, and needs less time than spot in one zone."""
+
+    def spot_by(wanted: float) -> Plan:
+        return answer(THREE_ZONES, wanted, constraints=SPOT_ALONE, spot={"fallback": "none"}).plan
+
+    [later] = deadlines(spot_by(hours))
+    needed = float(later.needed.removesuffix(" h"))
+    enough = spot_by(needed)
+    assert enough.status == "planned" and later.best is not None
+    assert float(enough.total_usd) == pytest.approx(float(later.best.cost_usd))
+    assert spot_by(needed * 0.98).status == "infeasible"
+
+
+def test_a_far_deadline_comes_last_and_says_how_many_times_as_long_it_is(
+    between: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = plan_of(TIGHT, between).relaxations
+    assert [(item.constraint, item.times) for item in near] == [("deadline", None), ("budget", None)]
+    monkeypatch.setattr(later_deadline, "_NEAR", 1.01)
+    monkeypatch.setattr(later_deadline, "_NEAR_MORE", 0.01)
+    refused = plan_of(TIGHT, between)
+    times = round(float(near[0].needed.removesuffix(" h")) / TIGHT, 1)
+    asked = [(item.constraint, item.times) for item in refused.relaxations]
+    assert asked == [("budget", None), ("deadline", times)]
+    [shown] = changes(refused)
+    assert f"({times:,.1f} times as long)" in str(shown.tables[0].rows[1][0])
