@@ -41,17 +41,17 @@ METHOD = (
 )
 
 
-def fallback_plan(asked: Round, found: Cheapest, alone: Alone, mean: Outcome | None) -> Plan:
+def fallback_plan(asked: Round, cheapest_fleet: Cheapest, alone: Alone, mean: Outcome | None) -> Plan:
     """Build the plan.
 
     Args:
         asked: the question.
-        found: the fleet.
+        cheapest_fleet: of those with a fall-back.
         alone: fleets of each offer alone, of which the baseline is one.
         mean: the cheapest mix without fall-backs at spot's mean, whose bound holds for all of these; None: no worker
             without one has time for any work.
     """
-    one = found.fleet
+    one = cheapest_fleet.fleet
     assert one is not None
     search, mix = asked.found, mix_of_fallback(asked, one)
     context = search.candidates.context
@@ -80,7 +80,7 @@ def fallback_plan(asked: Round, found: Cheapest, alone: Alone, mean: Outcome | N
         filter_pairs=report.pairs,
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
-        proof=_proof(asked, total, mean, found.unjudged_usd),
+        proof=_proof(asked, total, mean, cheapest_fleet.unjudged_usd),
         warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,

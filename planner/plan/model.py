@@ -224,10 +224,7 @@ class FilterPair:
 
 @record(frozen=True)
 class Relaxation:
-    """The smallest change of one limit that makes a plan possible.
-
-    `times`: needed / current of a later deadline that few would accept, else None.
-    """
+    """The smallest change of one limit for a plan; `times`: needed / current of a far deadline, else None."""
 
     constraint: str
     current: str
