@@ -174,6 +174,8 @@ def test_terraform_itself_would_write_it_so(tmp_path: Path) -> None:
 def test_what_is_wrong_is_found_out(good: str, bad: str, said: str) -> None:
     text = texts_of(LAUNCHES["one"])["main.tf"]
     assert good in text
+    if said.startswith("no argument") and not known_arguments():
+        pytest.skip("which arguments there are is known from ../shared, which is not beside this checkout")
     try:
         found = list(wrong_arguments(text.replace(good, bad, 1)))
     except Exception as error:  # noqa: BLE001  # whatever the parser raises
