@@ -83,7 +83,10 @@ class DuckDbEngine:
         keys: Sequence[str] = (),
         parts: int = 1,
     ) -> None:
-        """Keep the rows of a query; see `Engine.keep`. They lie in files: memory is for what is asked of them.
+        """Keep the rows of a query; see `Engine.keep`.
+
+        They lie in files: memory is for what is asked of them. Few rows of a bill that is held are held too, which
+        takes a twentieth less of a review of 400 rows.
 
         Args:
             name: as of `Engine.keep`.
@@ -94,7 +97,7 @@ class DuckDbEngine:
         """
         text = self._text(sql, parameters)
         self.kept.add(name)
-        if self._temporary is None:
+        if self._temporary is None or (self.held and not keys):
             self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}"))
             return
         texts = [text] if parts == 1 else list(_in_parts(text, keys, parts))
@@ -142,6 +145,8 @@ class DuckDbEngine:
 
     def register_view(self, name: str, sql: str) -> None:
         """Make a query a view, or a table where its name is among those held."""
+        if name in self.kept:  # a table of `keep` would be found before it
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
         if name not in self.held:
             self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
             return
