@@ -246,9 +246,12 @@ def reason_of(row: Any) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if row.effect == "other":
         kind = text(row.charge_kind)
-        if kind == "use" and q0 and q1:
-            return "quantity and price changed out of all proportion"
-        return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
+        if kind != "use":
+            return f"{kind.lower()}s"
+        if min(float(row.effective_cost_before), float(row.effective_cost)) < 0:
+            return "refund"
+        is_both = q0 and q1
+        return "quantity and price changed out of all proportion" if is_both else "charges without a quantity"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"
     p0, p1 = float(row.effective_cost_before) / q0, float(row.effective_cost) / q1
     size = f" ({signed_percent(p1 / p0 - 1)})" if p0 else ""
