@@ -24,6 +24,7 @@ from planner.finops.provider_days import (
     missing_words,
     provider_days,
     share_there,
+    turned_between,
     use_by_provider,
 )
 from planner.finops.read.model import Bill, Finding
@@ -88,7 +89,7 @@ class Gate:
     @property
     def left_out(self) -> tuple[ProviderDays, ...]:
         """Providers whose bills begin or end within the month compared with: no comparison has them."""
-        return () if self.before is None else tuple(one for one in self.before.providers if one.turn)
+        return () if self.before is None else turned_between(self.before.providers, self.providers)
 
     @property
     def days(self) -> float:
@@ -147,7 +148,7 @@ def assess_quality(
         "reported": _reported(bill, months, completion),
     }
     used = use_by_provider(bill, months)
-    providers = provider_days(used, months)
+    providers = {of: _there(of, own, month) for of, own in provider_days(used, months).items()}
     days = {day for by_day in used.values() for day in by_day}
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
@@ -167,6 +168,13 @@ def assess_quality(
         return gate
     other = Gate(compared, judged(compared, _COMPARED), bill.findings, providers=providers[compared])
     return replace(gate, before=other, comparing=judged(month, _COMPARED))
+
+
+def _there(of: date, providers: tuple[ProviderDays, ...], month: date) -> tuple[ProviderDays, ...]:
+    """Providers of a month without those whose bills begin after the reviewed one, or end before the one compared with."""
+    return tuple(
+        one for one in providers if one.days or (one.begins is None if of == month else one.ends is None)
+    )
 
 
 def _sums(bill: Bill, months: tuple[date, date]) -> dict[date, Mapping[str, float]]:

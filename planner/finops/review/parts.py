@@ -58,9 +58,9 @@ def share(part: float, whole: float) -> float:
     return min(found, 1.0) if 0 <= found <= 1 + _ALL_OF_IT else math.nan
 
 
-def and_words(names: Sequence[str]) -> str:
-    """`team`, `team and env`, `a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def and_words(names: Sequence[str], last: str = " and ") -> str:
+    """`team`, `team and env`, `a, b and c`; `last` is what stands before the last of several."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])}{last}{names[-1]}"
 
 
 def text(value: Any, default: str = "") -> str:

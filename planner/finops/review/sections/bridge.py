@@ -113,9 +113,11 @@ def _sentence(inputs: Inputs, bridge: Bridge) -> str:
         if bridge.before > 0 and bridge.after >= 0
         else ""
     )
+    if not shown:
+        return f"Cost is the same as in {month_name(inputs.before)}."
     verb = "rose" if bridge.change >= 0 else "fell"
     changed = money(abs(bridge.change), inputs.bill.currency)
-    return f"Cost {verb} by {changed}{size}: {', '.join(shown) or 'nothing moved'}."
+    return f"Cost {verb} by {changed}{size}: {', '.join(shown)}."
 
 
 def _said(inputs: Inputs, name: str, value: float) -> str:
@@ -190,11 +192,8 @@ def build_movers(inputs: Inputs) -> Section:
         f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.", drawn_only=True,
     )  # fmt: skip
     share = float(frame["change"].abs().sum() / max(float(parts.changes["moved_cost"].sum()), 1e-12))
-    said = (
-        f"The {len(rows)} largest changes make up {percent(share, 0)} of all change."
-        if rows
-        else "Nothing moved."
-    )
+    largest = "largest change makes" if len(rows) == 1 else f"{len(rows)} largest changes make"
+    said = f"The {largest} up {percent(share, 0)} of all change." if rows else "Nothing moved."
     said = " ".join(filter(None, (said, _left_out(inputs))))
     movers = table("movers", "Top movers", columns, rows)
     return Section("movers", MOVERS_TITLE, (said,), (), (movers,), (chart,) if rows else (), status, reason)

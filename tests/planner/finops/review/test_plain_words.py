@@ -102,7 +102,9 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
     )
     texts = str(load_renderer("md")(review_answer(made), width=100, color=False))
     assert "ml cost most: 3,100 USD. Credits and refunds leave 110 USD of all cost." in texts
-    assert "What carries team and env comes to 3,410 USD, what lacks them to -3,300 USD: refunds leave" in texts
+    assert (
+        "What carries team and env comes to 3,410 USD, what lacks them to -3,300 USD: refunds leave" in texts
+    )
     assert all(float(found.replace(",", "")) <= 100 for found in re.findall(r"([\d.,]+) %", texts))
     page = str(load_renderer("html")(review_answer(made), width=100, color=False))
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
@@ -114,7 +116,10 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
 def test_a_small_refund_leaves_shares_as_they_are(tmp_path: Path) -> None:
     rows = [*each_day(SEPTEMBER, LAST, 100), charge(OCTOBER, -2, ChargeClass="Correction", Tags="{}")]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("allocation",))
-    assert "100.0 % of the cost that can be tagged carries team and env" in section(made, "allocation").sentences[0]
+    assert (
+        "100.0 % of the cost that can be tagged carries team and env"
+        in section(made, "allocation").sentences[0]
+    )
 
 
 def test_a_forecast_of_nothing_has_no_digits_that_its_range_has_not(tmp_path: Path) -> None:
