@@ -150,6 +150,16 @@ def _ends(name: str, providers: Mapping[str, _Days], end: date, missing: Sequenc
     return last if len(since) >= ENDED_DAYS else None
 
 
+def without_others(
+    found: Mapping[date, tuple[ProviderDays, ...]], month: date
+) -> dict[date, tuple[ProviderDays, ...]]:
+    """Leave out providers whose bills begin after the reviewed month, or ended before the one compared with."""
+    return {
+        of: tuple(one for one in own if one.days or (one.begins if of == month else one.ends) is None)
+        for of, own in found.items()
+    }
+
+
 def turned_between(before: Sequence[ProviderDays], after: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
     """Providers whose bills end or begin between the first day of a month and that of a later one, both included.
 

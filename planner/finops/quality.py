@@ -26,6 +26,7 @@ from planner.finops.provider_days import (
     share_there,
     turned_between,
     use_by_provider,
+    without_others,
 )
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
@@ -148,7 +149,7 @@ def assess_quality(
         "reported": _reported(bill, months, completion),
     }
     used = use_by_provider(bill, months)
-    providers = {of: _there(of, own, month) for of, own in provider_days(used, months).items()}
+    providers = without_others(provider_days(used, months), month)
     days = {day for by_day in used.values() for day in by_day}
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
@@ -168,13 +169,6 @@ def assess_quality(
         return gate
     other = Gate(compared, judged(compared, _COMPARED), bill.findings, providers=providers[compared])
     return replace(gate, before=other, comparing=judged(month, _COMPARED))
-
-
-def _there(of: date, providers: tuple[ProviderDays, ...], month: date) -> tuple[ProviderDays, ...]:
-    """Providers of a month without those whose bills begin after the reviewed one, or end before the one compared with."""
-    return tuple(
-        one for one in providers if one.days or (one.begins is None if of == month else one.ends is None)
-    )
 
 
 def _sums(bill: Bill, months: tuple[date, date]) -> dict[date, Mapping[str, float]]:
@@ -205,10 +199,10 @@ def _values(
     values["unknown_cost"] = _with_rejected(values["unknown_cost"], sums, bill.findings)
     values["repeated"] = _repeated(bill.findings, sums["billed"], month)
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
-    values["effective_stated"] = (
-        0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
-    )
-    there = _days_there(sums) + len(rest_days(used, month, _end(month)))
+    values["effective_stated"] = float(all(one.code != "billed_as_effective" for one in bill.findings))
+    # credits, fees and tax say nothing of the days, unless the bill has nothing else
+    is_idle = bool(used) and not sums["use_rows"]
+    there = 0.0 if is_idle else _days_there(sums) + len(rest_days(used, month, _end(month)))
     values["complete"] = min(1.0, there / monthrange(month.year, month.month)[1])
     return values
 

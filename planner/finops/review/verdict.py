@@ -79,7 +79,8 @@ def against(inputs: Inputs, spent: float) -> str:
     without = inputs.left_out
     spent = inputs.spend(inputs.month, without=without) if without else spent
     before = inputs.spend(inputs.before, without=without)
-    if before <= 0 or spent < 0:  # a percentage of or to what is no cost says nothing
+    # a percentage of or to what is no cost says nothing
+    if before <= 0 or spent < 0 or not inputs.gate.days:
         return (
             f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}{_without(inputs)}"
         )

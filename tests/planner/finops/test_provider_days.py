@@ -152,7 +152,7 @@ def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) ->
 
 @pytest.mark.parametrize("last", [30, 28])
 def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Path) -> None:
-    """Or whose file of October is missing: "not comparable (Azure has no use in October)", bridge and movers withheld."""
+    """Or whose file of October is missing; it was "not comparable (Azure has no use in October)"."""
     review = made(
         tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", 700, last=last), use(OCTOBER, "AWS", 120)
     )

@@ -36,7 +36,7 @@ def build(inputs: Inputs) -> Section:
                lacking=lacking),
         figure(inputs, "allocation_before_ratio", "The month before",
                share(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
-               lacking=_REFUNDED if len(before) else "there is no month before"),
+               lacking="there is no month before" if inputs.before is None else _REFUNDED if len(before) else ""),
         figure(inputs, "allocation_untagged_money", "Cost without all of them", taggable - tagged, "money"),
     ]  # fmt: skip
     for number, tag in enumerate(tags, 1):
@@ -61,7 +61,7 @@ def build(inputs: Inputs) -> Section:
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
         ("before", "Month before", "money"), ("change", "Change", "money"), ("share", "Share", "ratio"),
         ("tagged", "With all tags", "ratio")], shown,
-        f"{len(rows) - TOP} more values are left out." if len(rows) > TOP else "",
+        f"{len(rows) - TOP:,} more values are left out." if len(rows) > TOP else "",
     )  # fmt: skip
     chart = Chart(
         "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),

@@ -181,7 +181,7 @@ def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> C
         shown = [*shown, (f"{len(rest)} others", math.fsum(cost for _, cost in rest))]
     first, cost = ranked[0] if ranked else ("", 0.0)
     spent = inputs.spend(inputs.month)
-    said = "Nothing was spent."
+    said = "More was credited or refunded than charged." if spent < 0 else "Nothing was spent."
     if (of_spend := share(cost, spent)) == of_spend:
         said = f"{first}: {percent(of_spend, 0)} of spend."
     elif cost > 0:
