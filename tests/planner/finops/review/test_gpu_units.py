@@ -9,7 +9,7 @@ import pytest
 
 from planner.finops.review.model import Figure, Review
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import each_day, review_of, section, write_bill
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 EIGHT = '{"GpuCount":8,"CoreCount":96}'
