@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
+from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
@@ -72,6 +73,8 @@ def review_bill(
     """
     tell = progress or (lambda _step, _share: None)
     tell("summing the days", 0.0)
+    if isinstance(bill.engine, DuckDbEngine):
+        bill.engine.expect(sum(source.rows for source in bill.sources))
     keep_day_sums(bill)
     daily = daily_frame(bill)
     wanted = _checked(bill, month.replace(day=1) if month else newest_month(daily), tags)

@@ -30,7 +30,8 @@ SELECT
 FROM x_sums
 JOIN x_places USING (place)
 """
-GROUPS = 2_500_000  # of some 100 bytes with both threads' copies; more are summed part by part
+# of some 100 bytes with both threads' copies, twice as many of a large bill; more are summed part by part
+GROUPS = 2_500_000
 _KEYS = ("SkuId", "RegionId", "PricingCategory")
 _MOST_PARTS = 32  # each reads the bill once
 
@@ -70,7 +71,8 @@ def keep_sums(engine: DuckDbEngine, months: Mapping[str, Parameter], things: int
     sums = ", ".join(f"{items[name].sql('duckdb')} AS {name}" for name in _SUMMED)
     columns = f"{sku} AS sku_id, {place} AS place, {sums}"
     text = " ".join(("SELECT", columns, "FROM focus", where, "GROUP BY", sku, ",", place))
-    engine.keep(SUMS, text, keys=_KEYS, parts=min(-(-things // GROUPS), _MOST_PARTS))
+    groups = 2 * GROUPS if engine.is_large else GROUPS
+    engine.keep(SUMS, text, keys=_KEYS, parts=min(-(-things // groups), _MOST_PARTS))
     return True
 
 
