@@ -151,12 +151,12 @@ def _ends(name: str, providers: Mapping[str, _Days], end: date, missing: Sequenc
 
 
 def without_others(
-    found: Mapping[date, tuple[ProviderDays, ...]], month: date
+    by_month: Mapping[date, tuple[ProviderDays, ...]], month: date
 ) -> dict[date, tuple[ProviderDays, ...]]:
     """Leave out providers whose bills begin after the reviewed month, or ended before the one compared with."""
     return {
         of: tuple(one for one in own if one.days or (one.begins if of == month else one.ends) is None)
-        for of, own in found.items()
+        for of, own in by_month.items()
     }
 
 
