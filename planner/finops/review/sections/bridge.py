@@ -113,6 +113,7 @@ def _sentence(inputs: Inputs, bridge: Bridge) -> str:
         if bridge.before > 0 and bridge.after >= 0
         else ""
     )
+    assert inputs.before is not None
     if not shown:
         return f"Cost is the same as in {month_name(inputs.before)}."
     verb = "rose" if bridge.change >= 0 else "fell"
