@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.fleet.waits import Levels
     from planner.fleet.workers import Workers
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
@@ -86,12 +87,13 @@ class Progress:
         hours = np.minimum(np.maximum(at_hours - np.stack([lead for _, lead in levels]), 0.0), self.most)
         lucky = np.zeros(len(self.rate), dtype=np.bool_) if self.luck is None else self.luck.is_lucky
         of_spot: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        parts = []
-        for (weight, _), own in zip(levels, hours, strict=True):
-            if not (lucky & (own > 0)).any():
-                z = self._slowest(self.rate * own, work)
-                parts.append(weight * 0.5 * math.erfc(-z / math.sqrt(2.0)))
-                continue
+        weights, on_spot = np.asarray([weight for weight, _ in levels]), (lucky & (hours > 0)).any(axis=1)
+        slowest = self._slowest(self.rate * hours[~on_spot], work)
+        parts = [
+            weight * 0.5 * math.erfc(-z / math.sqrt(2.0))
+            for weight, z in zip(weights[~on_spot].tolist(), slowest.tolist(), strict=True)
+        ]
+        for weight, own in zip(weights[on_spot].tolist(), hours[on_spot], strict=True):
             key = own[lucky].tobytes()  # spot does not wait beforehand: its work is the same at most levels
             if key not in of_spot:
                 of_spot[key] = self._on_spot(own, np.flatnonzero(lucky))
@@ -139,22 +141,34 @@ class Progress:
         """Speeds that are as likely as each other, over the predicted one, shape `(SPEEDS, len(lines))`."""
         return np.exp(-self.sigma[lines] * _speeds()[:, None])
 
-    def _slowest(self, done: FloatArray, work: float) -> float:
-        """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
-        low, high = -9.0, 9.0
+    def _slowest(self, done: FloatArray, work: float) -> FloatArray:
+        """Standard normal z of the slowest speed at which `done` without interruptions is `work`.
+
+        Args:
+            done: units that each line does at the predicted speed, shape `(n, n_lines)`.
+            work: units asked.
+        """
+        low, high = np.full(len(done), -9.0), np.full(len(done), 9.0)
+        if not len(done):
+            return low
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            enough = self._is_done(done * np.exp(-self.sigma * middle), work)
-            low, high = (middle, high) if enough else (low, middle)
+            enough = self._is_done(done * np.exp(-self.sigma * middle[:, None]), work)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low
 
-    def _is_done(self, done: FloatArray, work: float) -> bool:
-        """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count."""
+    def _is_done(self, done: FloatArray, work: float) -> BoolArray:
+        """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count.
+
+        Args:
+            done: units, shape `(..., n_lines)`.
+            work: units asked.
+        """
         if self.run_units:
             assert self.count is not None
             one = self.count * self.run_units
             done = one * np.floor(done / one + WORK_TOLERANCE)
-        return float(done.sum()) >= work * (1.0 - WORK_TOLERANCE)
+        return np.asarray(done.sum(axis=-1) >= work * (1.0 - WORK_TOLERANCE), dtype=np.bool_)
 
     def hours_for(self, level: float, work: float, most_hours: float = MOST_HOURS) -> float:
         """Hours after the start at which `work` is done with probability `level`; infinite where it never is."""
