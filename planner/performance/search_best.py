@@ -337,11 +337,22 @@ def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats
 
 def _whole_model(job: Job, layout: Layouts) -> tuple[Floats, Layer]:
     """Work of one micro-batch through the whole model on one tensor and context parallel group, s, and its layers."""
+    # The fewest replicas that expert parallelism allows: every layout of this kind has a multiple of them.
+    experts = layout.ep.astype(np.int64)
+    replicas = layout.ep / np.gcd(experts, layout.cp.astype(np.int64))
+    seconds, layers = _with_replicas(job, layout, replicas)
+    if job.training.layout.expert_parallel:
+        # Pinned experts may be spread over tensor ranks instead, on fewer replicas: neither need be the quicker one.
+        fewer = layout.ep / np.gcd(experts, (layout.cp * layout.tp).astype(np.int64))
+        while (fewer < replicas).any():
+            seconds = np.minimum(seconds, _with_replicas(job, layout, fewer)[0])
+            fewer = np.minimum(fewer * 2.0, replicas)
+    return seconds, layers
+
+
+def _with_replicas(job: Job, layout: Layouts, dp: Floats) -> tuple[Floats, Layer]:
+    """The same on so many replicas."""
     one = np.ones(layout.n_rows)
-    # The fewest replicas that expert parallelism allows: every layout of this kind has a multiple of them. Pinned
-    # experts may be spread over tensor ranks too.
-    ranks = layout.cp * (layout.tp if job.training.layout.expert_parallel else 1.0)
-    dp = layout.ep / np.gcd(layout.ep.astype(np.int64), ranks.astype(np.int64))
     nodes = np.maximum(layout.tp * layout.cp * dp / job.devices.count[layout.hardware], 1.0)
     alone = replace(layout, nodes=nodes, pp=one, dp=dp, zero=0.0 * one, micro_batches=one, interleave=one)
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.

@@ -44,7 +44,7 @@ def test_alike_sets_are_judged_as_each_by_itself(made: Candidates, monkeypatch: 
     cells = cells.take(np.tile(np.arange(len(cells.base)), 2))
     at_once = judged.judged_turns(made, cells)
     each = np.arange(len(cells.base))
-    monkeypatch.setattr(judged, "_alike", lambda _candidates, found, _frame: (each[: len(found.base)],) * 2)
+    monkeypatch.setattr(judged, "alike", lambda _candidates, found, _frame: (each[: len(found.base)],) * 2)
     apart = judged.judged_turns(made, cells)
     assert at_once is not None and apart is not None
     for (name, column), other in zip(at_once[0].items(), apart[0].values(), strict=True):
