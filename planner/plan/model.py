@@ -224,10 +224,7 @@ class FilterPair:
 
 @record(frozen=True)
 class Relaxation:
-    """The smallest change of one limit that makes a plan possible.
-
-    `times`: needed / current of a later deadline that few would accept, else None.
-    """
+    """The least change of one limit that makes a plan possible; `times` of a far later deadline: needed / current."""
 
     constraint: str
     current: str
