@@ -48,6 +48,9 @@ def interval_widths(
     """
     gap = np.abs(np.log(unseen) - np.log([case.measured.value for case in cases]))
     widths: dict[str, float] = {}
+    if "transformer" not in kinds and cases:
+        moved = round(class_moves(cases, constants), 4)
+        widths |= {f"interval.{kind}.open.stack": moved for kind in kinds}
     for kind in kinds:
         rows = [p for p, case in enumerate(cases) if case.kind == kind and np.isfinite(gap[p])]
         if not rows:
@@ -119,18 +122,23 @@ def _bounds(kind: str, stack: str, cases: Sequence[Case]) -> dict[str, float]:
 
 def open_widths(cases: Sequence[Case], constants: Constants) -> dict[str, float]:
     """How far the default of a choice that a user leaves open moves predictions: the 80 % width of that spread."""
-    stated = throughput(build_groups(cases), len(cases), constants)
-
-    def moved(change: Callable[[Case], Case]) -> float:
-        changed = [change(case) for case in cases]
-        shift = np.log(throughput(build_groups(changed), len(changed), constants) / stated)
-        return Z80 * float(np.sqrt(np.mean(shift * shift)))
-
     return {
-        "interval.open.stack": round(moved(_compiled), 4),
-        "interval.open.attention": round(moved(_default_kernel), 4),
+        "interval.open.stack": round(class_moves(cases, constants), 4),
+        "interval.open.attention": round(_moves(cases, _default_kernel, constants), 4),
         "interval.open.software_date": round(_date_width(cases, constants), 4),
     }
+
+
+def class_moves(cases: Sequence[Case], constants: Constants) -> float:
+    """How far the default of the software class moves predictions of `cases`, as log width of 80 %."""
+    return _moves(cases, _compiled, constants)
+
+
+def _moves(cases: Sequence[Case], change: Callable[[Case], Case], constants: Constants) -> float:
+    changed = [change(case) for case in cases]
+    stated, other = (throughput(build_groups(rows), len(rows), constants) for rows in (cases, changed))
+    shift = np.log(other / stated)
+    return Z80 * float(np.sqrt(np.mean(shift * shift)))
 
 
 def _date_width(cases: Sequence[Case], constants: Constants) -> float:

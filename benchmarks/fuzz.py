@@ -302,15 +302,16 @@ def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
 def put_file(reader: Reader, seed: Path, data: bytes, folder: Path) -> Path:
     """Write what became of a good file, and what lies beside it."""
     path = folder / (reader.place or f"broken{''.join(seed.suffixes)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)  # a file that is written over is put on the disk at once
-    path.write_bytes(data)
-    for name, text in reader.beside.items():
-        if not (path.parent / name).exists():  # once for all broken files of a folder
+    try:
+        path.unlink()  # a file that is written over is put on the disk at once
+    except FileNotFoundError:  # the first of a folder: what lies beside serves all its broken files
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for name, text in reader.beside.items():
             (path.parent / name).write_text(text, encoding="utf-8")
-    for name, whole in reader.linked.items():
-        if not (path.parent / name).exists():
-            (path.parent / name).symlink_to(whole)
+        for name, whole in reader.linked.items():
+            if not (path.parent / name).exists():
+                (path.parent / name).symlink_to(whole)
+    path.write_bytes(data)
     return path
 
 

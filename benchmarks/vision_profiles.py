@@ -53,8 +53,13 @@ Shape = tuple[int, ...]
 Counts = dict[str, float]
 
 
-def convolution(counts: Counts, data: Shape, weight: Shape, out: Shape, groups: int) -> None:
-    """Add one convolution; shapes are (batch, channels, ...) and (outputs, inputs per group, ...)."""
+def convolution(
+    counts: Counts, data: Shape, weight: Shape, out: Shape, groups: int, steps: Sequence[int]
+) -> None:
+    """Add one convolution; shapes are (batch, channels, ...) and (outputs, inputs per group, ...).
+
+    `steps` are its strides and dilations, all 1 where every pixel is an output and taps are neighbours.
+    """
     inputs, outputs, taps = data[1], out[1], math.prod(weight[2:])
     flops = 2.0 * math.prod(out) / BATCH * math.prod(weight[1:])
     elements = (math.prod(data) + math.prod(out)) / BATCH
@@ -72,6 +77,8 @@ def convolution(counts: Counts, data: Shape, weight: Shape, out: Shape, groups: 
     else:
         counts["convolution_flops"] += flops
         counts["convolution_elements"] += elements
+        if weight[2:] == (3, 3) and set(steps) == {1}:
+            counts["small_filter_flops"] += flops
         if inputs > 4:
             tiled = _up(outputs, TILE) / outputs * _up(inputs * taps, TILE) / (inputs * taps)
             counts["padding_flops"] += flops * (tiled - 1.0)
@@ -83,15 +90,17 @@ def _up(value: int, step: int) -> int:
     return -(-value // step) * step
 
 
-def operator(counts: Counts, name: str, ins: list[Shape], outs: list[Shape], groups: int) -> None:
-    """Add one operator call with the shapes of its inputs and outputs."""
+def operator(
+    counts: Counts, name: str, ins: list[Shape], outs: list[Shape], groups: int, steps: Sequence[int]
+) -> None:
+    """Add one operator call with the shapes of its inputs and outputs; `groups` and `steps` of convolutions."""
     made = sum(math.prod(shape) for shape in outs)
     if made <= 2 * BATCH:
         return
     read, made_each = sum(math.prod(shape) for shape in ins) / BATCH, made / BATCH
     counts["kernels"] += 1.0
     if name == "convolution":
-        convolution(counts, ins[0], ins[1], outs[0], groups)
+        convolution(counts, ins[0], ins[1], outs[0], groups, steps)
     elif name in ("addmm", "mm"):
         rows, width = ins[-2]
         flops = 2.0 * rows * width * ins[-1][1] / BATCH
@@ -136,7 +145,8 @@ def count(model: Any, size: Shape) -> Counts:
             outs = tensors(result)
             if name not in _VIEWS and outs:
                 ins = [shape for value in args for shape in tensors(value)]
-                operator(counts, name, ins, outs, args[8] if name == "convolution" else 1)
+                groups, steps = (args[8], [*args[3], *args[5]]) if name == "convolution" else (1, [])
+                operator(counts, name, ins, outs, groups, steps)
             return result
 
     model = model.train().to("meta")

@@ -128,16 +128,20 @@ def _job(coded: str) -> Job:
     return resolve_job(Workload.model_validate(json.loads(coded)), _TODAY)
 
 
-def job_of(case: Case, users: bool) -> Job:
-    """The job that the planner makes of a case's workload."""
+def job_of(case: Case, users: bool, hidden: Sequence[str] = ()) -> Job:
+    """The job that the planner makes of a case's workload, without the keys of `training` that are `hidden`."""
     import json
 
-    return _job(json.dumps(document(case, users), sort_keys=True))
+    asked = document(case, users)
+    asked["training"] = {key: value for key, value in asked["training"].items() if key not in hidden}
+    return _job(json.dumps(asked, sort_keys=True))
 
 
-def predict_workload(case: Case, users: bool, constants: Constants) -> dict[str, Any]:
+def predict_workload(
+    case: Case, users: bool, constants: Constants, hidden: Sequence[str] = ()
+) -> dict[str, Any]:
     """What `planner estimate` predicts for the workload of a settled case: the row of `predict_shapes`."""
-    job = job_of(case, users)
+    job = job_of(case, users, hidden)
     hardware = hardware_table([case])
     row: dict[str, Any] = {}
     for risk in RISKS:
@@ -149,14 +153,21 @@ def predict_workload(case: Case, users: bool, constants: Constants) -> dict[str,
 
 
 def predict_workloads(
-    cases: Sequence[Case], users: bool, constants: Constants
+    cases: Sequence[Case], users: bool, constants: Constants, hidden: Sequence[str] = ()
 ) -> tuple[dict[str, Any], Counter[str]]:
-    """Predicted metric and log half-width of the 80 % interval per case, NaN where the planner gives none, and why."""
+    """Predicted metric and log half-width of the 80 % interval per case, NaN where the planner gives none, and why.
+
+    Args:
+        cases: settled cases.
+        users: ask as users do; else with what is known of the source.
+        constants: of the performance model.
+        hidden: keys of `training` that the workload leaves open though the row states them.
+    """
     value, spread = np.full(len(cases), np.nan), np.full(len(cases), np.nan)
     refused: Counter[str] = Counter()
     for position, case in enumerate(cases):
         try:
-            row = predict_workload(case, users, constants)
+            row = predict_workload(case, users, constants, hidden)
         except ValueError as error:
             refused[str(error).splitlines()[0][:60]] += 1
             continue

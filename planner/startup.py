@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -76,6 +77,7 @@ def _keep_freed_memory() -> None:
     del block
 
 
+@functools.cache
 def share_freed_memory() -> None:
     """Let all threads take memory from one place, in a process that answers again and again.
 

@@ -22,6 +22,7 @@ from planner.candidates.decisions import (
     best_of,
     clearly_better,
     is_commitment,
+    members_of,
 )
 from planner.candidates.model import MIXED
 from planner.candidates.wanted import value_of
@@ -62,7 +63,7 @@ def _is_reserved(candidates: Candidates) -> BoolArray:
     year of many jobs pays is a question of its own (`planner commit`).
     """
     term, commitment, firm = (
-        FOR_A_TERM.member(candidates),
+        members_of(candidates, FOR_A_TERM),
         is_commitment(candidates),
         best_of(candidates, FIRM),
     )
@@ -102,7 +103,7 @@ def weigh_choices(candidates: Candidates, winner: int) -> list[Weighed]:
         best = best_of(candidates, kind)
         if best is None:
             continue
-        member = kind.member(candidates)
+        member = members_of(candidates, kind)
         like = next((row for row in rows if member[row[0]] and _is_near(candidates, best, row[0])), None)
         if like is None:
             rows.append((best, [name]))

@@ -97,11 +97,13 @@ def _region(candidates: Candidates, at: IntArray) -> IntArray:
 
 
 def _size(candidates: Candidates, at: IntArray) -> IntArray:
-    """Accelerators in all, in thousandths: some offers are shares of one."""
+    """Accelerators in all, told apart by thousandths: some offers are shares of one."""
     offer_set = candidates.context.market.offer_set
-    per_node = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)
-    count = candidates.nodes[at] * per_node[offer_set.type_of_offer[candidates.offer[at]]]
-    return np.round(count * 1000.0).astype(np.int64)
+    each, _, of_type = distinct(np.asarray(offer_set.types["accelerator_count"], dtype=np.float64))
+    nodes, _, of_row = distinct(candidates.nodes[at])
+    count = np.round(nodes[:, None] * each * 1000.0).astype(np.int64)
+    code = distinct(count.ravel())[2]  # few numbers, which are quicker told apart than thousandths
+    return code.take(of_row * len(each) + of_type[offer_set.type_of_offer].take(candidates.offer[at]))
 
 
 def _way(candidates: Candidates, at: IntArray) -> IntArray:
@@ -205,10 +207,17 @@ KNOWN_PRICES = Kind("known_prices", "observed or firm prices only", _is_on_known
 KINDS = (ON_DEMAND, ONE_ZONE, FIRM, FOR_A_TERM)
 
 
+def members_of(candidates: Candidates, kind: Kind) -> BoolArray:
+    """Mask of the candidates of a kind, worked out once; nobody may change it."""
+    if kind.member not in candidates.members:
+        candidates.members[kind.member] = kind.member(candidates)
+    return candidates.members[kind.member]
+
+
 def best_of(candidates: Candidates, kind: Kind) -> int | None:
     """Position of the best feasible candidate of a kind by the objective asked for, None without one."""
     objective = candidates.context.asked.workload.preferences.objective
-    return best_where(candidates, (candidates.bits == 0) & kind.member(candidates), objective)
+    return best_where(candidates, (candidates.bits == 0) & members_of(candidates, kind), objective)
 
 
 def list_decisions(candidates: Candidates, limit: int) -> list[Listed]:

@@ -103,6 +103,9 @@ def of_parts(
 
 
 def _draw(candidates: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
-    """Mean draw during a step of some candidates: worked out once per shape that they have."""
-    shapes, _, code = distinct(candidates.shape[at])
-    return np.asarray(draw_of_shapes(candidates.shapes, family, level, shapes)[code], dtype=np.float64)
+    """Mean draw during a step of some candidates: worked out once for all shapes that candidates have."""
+    if level not in candidates.drawn:
+        shapes = distinct(candidates.shape)[0]
+        candidates.drawn[level] = np.full(candidates.shapes.n_rows, np.nan)
+        candidates.drawn[level][shapes] = draw_of_shapes(candidates.shapes, family, level, shapes)
+    return np.asarray(candidates.drawn[level][candidates.shape[at]], dtype=np.float64)

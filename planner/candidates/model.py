@@ -19,7 +19,7 @@ from planner.records import record
 from planner.spot.distribution import SpotPool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -156,6 +156,16 @@ class Candidates:
     @cached_property
     def priced(self) -> dict[int, list[list[CostLine]]]:
         """Cost lines by part of the candidates whose lines were asked for (`plan_parts.summary.lines_by_part`)."""
+        return {}
+
+    @cached_property
+    def drawn(self) -> dict[int, FloatArray]:
+        """Mean draw during a step per row of `shapes` by level (`footprint`), NaN where no candidate has the shape."""
+        return {}
+
+    @cached_property
+    def members(self) -> dict[Callable[[Candidates], BoolArray], BoolArray]:
+        """Masks of the kinds of plan that were asked for, by what tells them (`decisions.members_of`)."""
         return {}
 
     def stored(self, at: IntArray | slice = _ALL) -> Stored:

@@ -39,7 +39,8 @@ def in_order(frame: Any) -> Any:
     """Rows by their names: engines give them in any order, and an answer must not depend on it."""
     import pandas as pd
 
-    names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
+    kinds = zip(frame.columns, frame.dtypes, strict=True)
+    names = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
     is_ordered = not names or len(frame) < 2
     ordered = frame if is_ordered else frame.sort_values(names, kind="stable", na_position="first")
     return ordered.reset_index(drop=True)

@@ -36,9 +36,9 @@ class ProviderDays:
         days: days with use.
         of: days of the month on which any provider has use.
         missing: those of them without use of this provider, in order.
-        begins: its first day, where that is in this month and lacks no later one: its bill begins there.
-        ends: its last day of all, where that is in this month, lacks no earlier one and is four weeks past: its bill
-            ends there.
+        begins: its first day, where that is in this month or the next and lacks no later one: its bill begins there.
+        ends: its last day of all, where that is in this month or the one before, lacks no earlier one and is four weeks
+            past: its bill ends there.
     """
 
     provider: str
@@ -129,27 +129,51 @@ def _of_month(
         if rates[name] <= 0 or rates[name] < least or not _steady(own.keys() & whole, whole, neighbours):
             continue
         missing = tuple(sorted(whole - own.keys()))
-        begins = _begins(providers[name].keys(), month, end, missing)
-        ends = None if begins else _ends(name, providers, month, end, missing)
+        begins = _begins(providers[name].keys(), month, missing)
+        ends = None if begins else _ends(name, providers, end, missing)
         rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins, ends))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 
 
-def _begins(own: Collection[date], month: date, end: date, missing: Sequence[date]) -> date | None:
-    """The first day of a provider that has none before the month, and every day from then on."""
-    first = min(own, default=end)
-    return first if missing and month < first < end and missing[-1] < first else None
+def _begins(own: Collection[date], month: date, missing: Sequence[date]) -> date | None:
+    """The first day of a provider that has none before it, and every day of the month from then on."""
+    first = min(own, default=month)
+    return first if missing and month < first and missing[-1] < first else None
 
 
-def _ends(
-    name: str, providers: Mapping[str, _Days], month: date, end: date, missing: Sequence[date]
-) -> date | None:
+def _ends(name: str, providers: Mapping[str, _Days], end: date, missing: Sequence[date]) -> date | None:
     """The last day of a provider that has every day up to it and none since, while others had four weeks of use."""
-    last = max(providers[name], default=month)
-    if not (missing and month <= last < end and last < missing[0]):
+    last = max(providers[name], default=end)
+    if not (missing and last < missing[0]):
         return None
     since = {day for days in providers.values() for day in days if day > last}
     return last if len(since) >= ENDED_DAYS else None
+
+
+def without_others(
+    by_month: Mapping[date, tuple[ProviderDays, ...]], month: date
+) -> dict[date, tuple[ProviderDays, ...]]:
+    """Leave out providers whose bills begin after the reviewed month, or ended before the one compared with."""
+    return {
+        of: tuple(one for one in own if one.days or (one.begins if of == month else one.ends) is None)
+        for of, own in by_month.items()
+    }
+
+
+def turned_between(before: Sequence[ProviderDays], after: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
+    """Providers whose bills end or begin between the first day of a month and that of a later one, both included.
+
+    One that ends with the month, or begins with the later one, may as well lack a file: it is among them. None is where
+    all of them turn, as when one takes the place of another.
+
+    Args:
+        before: providers of the earlier month.
+        after: providers of the later one.
+    """
+    found = {one.provider: one for one in before if one.turn}
+    found |= {one.provider: one for one in after if one.ends and not one.days}
+    goes_on = {one.provider for one in (*before, *after)} - found.keys()
+    return tuple(found.values()) if goes_on else ()
 
 
 def going_on(by_provider: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:

@@ -24,7 +24,9 @@ from planner.finops.provider_days import (
     missing_words,
     provider_days,
     share_there,
+    turned_between,
     use_by_provider,
+    without_others,
 )
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
@@ -88,7 +90,7 @@ class Gate:
     @property
     def left_out(self) -> tuple[ProviderDays, ...]:
         """Providers whose bills begin or end within the month compared with: no comparison has them."""
-        return () if self.before is None else tuple(one for one in self.before.providers if one.turn)
+        return () if self.before is None else turned_between(self.before.providers, self.providers)
 
     @property
     def days(self) -> float:
@@ -147,7 +149,7 @@ def assess_quality(
         "reported": _reported(bill, months, completion),
     }
     used = use_by_provider(bill, months)
-    providers = provider_days(used, months)
+    providers = without_others(provider_days(used, months), month)
     days = {day for by_day in used.values() for day in by_day}
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
@@ -197,10 +199,10 @@ def _values(
     values["unknown_cost"] = _with_rejected(values["unknown_cost"], sums, bill.findings)
     values["repeated"] = _repeated(bill.findings, sums["billed"], month)
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
-    values["effective_stated"] = (
-        0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
-    )
-    there = _days_there(sums) + len(rest_days(used, month, _end(month)))
+    values["effective_stated"] = float(all(one.code != "billed_as_effective" for one in bill.findings))
+    # credits, fees and tax say nothing of the days, unless the bill has nothing else
+    is_idle = bool(used) and not sums["use_rows"]
+    there = 0.0 if is_idle else _days_there(sums) + len(rest_days(used, month, _end(month)))
     values["complete"] = min(1.0, there / monthrange(month.year, month.month)[1])
     return values
 

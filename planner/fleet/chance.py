@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.fleet.waits import Levels
     from planner.fleet.workers import Workers
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
@@ -46,6 +47,8 @@ SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
 _ROUNDS = 60  # of bisection: more than the digits of a number
 _HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
+_COARSE = 6  # rounds after which the steps of whole runs are few
+_BESIDE = 4e-13  # relative, before and behind a step: both lie within the error of the hours
 
 
 @record(frozen=True, eq=False)
@@ -84,12 +87,13 @@ class Progress:
         hours = np.minimum(np.maximum(at_hours - np.stack([lead for _, lead in levels]), 0.0), self.most)
         lucky = np.zeros(len(self.rate), dtype=np.bool_) if self.luck is None else self.luck.is_lucky
         of_spot: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        parts = []
-        for (weight, _), own in zip(levels, hours, strict=True):
-            if not (lucky & (own > 0)).any():
-                z = self._slowest(self.rate * own, work)
-                parts.append(weight * 0.5 * math.erfc(-z / math.sqrt(2.0)))
-                continue
+        weights, on_spot = np.asarray([weight for weight, _ in levels]), (lucky & (hours > 0)).any(axis=1)
+        slowest = self._slowest(self.rate * hours[~on_spot], work)
+        parts = [
+            weight * 0.5 * math.erfc(-z / math.sqrt(2.0))
+            for weight, z in zip(weights[~on_spot].tolist(), slowest.tolist(), strict=True)
+        ]
+        for weight, own in zip(weights[on_spot].tolist(), hours[on_spot], strict=True):
             key = own[lucky].tobytes()  # spot does not wait beforehand: its work is the same at most levels
             if key not in of_spot:
                 of_spot[key] = self._on_spot(own, np.flatnonzero(lucky))
@@ -137,36 +141,50 @@ class Progress:
         """Speeds that are as likely as each other, over the predicted one, shape `(SPEEDS, len(lines))`."""
         return np.exp(-self.sigma[lines] * _speeds()[:, None])
 
-    def _slowest(self, done: FloatArray, work: float) -> float:
-        """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
-        low, high = -9.0, 9.0
+    def _slowest(self, done: FloatArray, work: float) -> FloatArray:
+        """Standard normal z of the slowest speed at which `done` without interruptions is `work`.
+
+        Args:
+            done: units that each line does at the predicted speed, shape `(n, n_lines)`.
+            work: units asked.
+        """
+        low, high = np.full(len(done), -9.0), np.full(len(done), 9.0)
+        if not len(done):
+            return low
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            enough = self._is_done(done * np.exp(-self.sigma * middle), work)
-            low, high = (middle, high) if enough else (low, middle)
+            enough = self._is_done(done * np.exp(-self.sigma * middle[:, None]), work)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low
 
-    def _is_done(self, done: FloatArray, work: float) -> bool:
-        """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count."""
+    def _is_done(self, done: FloatArray, work: float) -> BoolArray:
+        """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count.
+
+        Args:
+            done: units, shape `(..., n_lines)`.
+            work: units asked.
+        """
         if self.run_units:
             assert self.count is not None
             one = self.count * self.run_units
             done = one * np.floor(done / one + WORK_TOLERANCE)
-        return float(done.sum()) >= work * (1.0 - WORK_TOLERANCE)
+        return np.asarray(done.sum(axis=-1) >= work * (1.0 - WORK_TOLERANCE), dtype=np.bool_)
 
     def hours_for(self, level: float, work: float, most_hours: float = MOST_HOURS) -> float:
         """Hours after the start at which `work` is done with probability `level`; infinite where it never is."""
-        low, high = 0.0, most_hours
-        if self.chance(high, work) < level:
+        most = self.chance(most_hours, work)
+        if most < level:
             return math.inf
         if len(self.levels) <= 1 and self.luck is None:
-            return self._at_one_speed(NormalDist().inv_cdf(level), work, high)
+            return self._at_one_speed(NormalDist().inv_cdf(level), work, most_hours)
+        low, high = (0.0, self.chance(0.0, work)), (most_hours, most)
         middle = min(float(np.max(self.lead)) + work / float(self.rate.sum()), most_hours)
         while middle < most_hours:
-            if self.chance(middle, work) >= level:
-                high = middle
+            looked_at = (middle, self.chance(middle, work))
+            if looked_at[1] >= level:
+                high = looked_at
                 break
-            low, middle = middle, 2.0 * middle
+            low, middle = looked_at, 2.0 * middle
         return self._crossing(level, work, low, high)
 
     def _at_one_speed(self, z: float, work: float, high: float) -> float:
@@ -182,17 +200,27 @@ class Progress:
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def _crossing(self, level: float, work: float, low: float, high: float) -> float:
-        """Hours from `low` to `high` where the chance reaches `level`: secants (Illinois), each third time the half."""
-        below, above = (self.chance(hours, work) - level for hours in (low, high))
+    def _crossing(
+        self, level: float, work: float, begin: tuple[float, float], end: tuple[float, float]
+    ) -> float:
+        """Hours between two, each with its chance, where that is `level`: secants (Illinois), each third time the half.
+
+        Where runs are whole the chance is a staircase and what is sought is mostly one of its steps, which no secant
+        finds: once the hours are near, they are looked for among the steps.
+        """
+        (low, below), (high, above) = ((hours, chance - level) for hours, chance in (begin, end))
         if below >= 0:
             return low
-        was_enough = None
+        was_enough, steps = None, np.empty(0)
         for at in range(_ROUNDS):
             if high - low <= _HOURS_ERROR * high:
                 break
             part = 0.5 if at % 3 == 2 else -below / (above - below) if above > below else 0.5
             middle = low + (high - low) * part
+            if at == _COARSE:
+                steps = self._steps(low, high)
+            if at >= _COARSE and len(steps):
+                steps, middle = _at_a_step(steps, low, middle, high)
             over = self.chance(middle, work) - level
             enough = over >= 0
             if enough:  # whoever is kept twice in a row counts half
@@ -205,6 +233,32 @@ class Progress:
             if abs(over) <= _CHANCE_ERROR:
                 return middle
         return high
+
+    def _steps(self, low: float, high: float) -> FloatArray:
+        """Hours between `low` and `high` at which a worker, at one of the speeds, ends another whole run; in order."""
+        if not self.run_units or self.count is None:
+            return np.empty(0)
+        lines = np.flatnonzero(self.rate > 0)
+        a_run = self.count[lines] * self.run_units / (self.rate[lines] * self._slower(lines))
+        found = []
+        for leads in np.unique(np.stack([lead for _, lead in self.levels] or [self.lead])[:, lines], axis=0):
+            comes = np.isfinite(leads)
+            lead, each = leads[comes], a_run[:, comes]
+            first, last = (np.floor((hours - lead) / each + WORK_TOLERANCE) for hours in (low, high))
+            for number in range(1, int(np.max(last - first, initial=0.0)) + 1):
+                hours = lead + (first + number - WORK_TOLERANCE) * each
+                found.append(hours[(hours > low) & (hours < high)])
+        return np.unique(np.concatenate(found)) if found else np.empty(0)
+
+
+def _at_a_step(steps: FloatArray, low: float, middle: float, high: float) -> tuple[FloatArray, float]:
+    """The steps left between `low` and `high`, and hours to look at: beside the step that is next to `middle`."""
+    steps = steps[(steps > low) & (steps < high)]
+    if not len(steps):
+        return steps, middle
+    step = float(steps[np.argmin(np.abs(steps - middle))])
+    beside = (step * (1.0 + _BESIDE), step * (1.0 - _BESIDE))
+    return steps, next((hours for hours in beside if low < hours < high), middle)
 
 
 @cache

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.fleet.divide import Division, Limit, divide
 from planner.fleet.model.prepared import Prepared, prepare
+from planner.fleet.model.rows import before, in_rows
 from planner.fleet.question import Bools, FleetInput, Floats, Ints, violations
 
 TARGETS = (1.0, 1.05, 1.25, 2.0, 4.0)  # times the requirement, tried in turn until a fleet fits
@@ -188,34 +189,46 @@ def _ranked_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
     present = np.unique(region)
     most = len(present) if fleet.max_regions is None else min(fleet.max_regions, len(present))
     share = 1.0 if fleet.max_share_per_region is None else max(fleet.max_share_per_region, 1e-6)
-    scores = np.full(fleet.n_regions, math.inf)
-    reach = np.zeros(fleet.n_regions)
     density = _density(prepared, target)
-    for code in present:
-        members = np.flatnonzero(region == code)
-        members = members[np.argsort(density[members], kind="stable")]
-        done = np.cumsum(prepared.work[members] * prepared.upper[members])
-        wanted = min(share * target, float(done[-1]))
-        if wanted <= 0:
-            continue
-        spent = np.cumsum(prepared.of("cost_usd")[members] * prepared.upper[members])
-        cost = float(np.interp(wanted, np.r_[0.0, done], np.r_[0.0, spent])) + float(
-            fleet.region_cost_usd[code]
-        )
-        scores[code], reach[code] = cost / wanted, wanted
+    scores, reach = _scores(prepared, density, share * target)
     ranked = np.argsort(scores, kind="stable")[: int(np.count_nonzero(np.isfinite(scores)))]
     least = max(1, math.ceil(1 / share - 1e-9))
     sizes = sorted({min(size, most, len(ranked)) for size in (least, least + 1, least + 3, most)})
     steady = _steady_regions(prepared, density)
+    widest = np.argsort(-reach, kind="stable")
+
+    def within(codes: Ints) -> Bools:
+        inside = np.zeros(fleet.n_regions, dtype=np.bool_)
+        inside[codes] = True
+        return inside[region]
+
     for size in sizes:
         if size and len(steady):  # a limited spot share asks for a region where the rest is cheap
-            yield np.isin(
-                region, np.r_[[code for code in ranked if code != steady[0]][: size - 1], steady[0]]
-            )
+            yield within(np.append(ranked[ranked != steady[0]][: size - 1], steady[0]))
         if size:
-            yield np.isin(region, ranked[:size])
-            widest = np.argsort(-reach, kind="stable")[:size]
-            yield np.isin(region, widest)
+            yield within(ranked[:size])
+            yield within(widest[:size])
+
+
+def _scores(prepared: Prepared, density: Floats, most: float) -> tuple[Floats, Floats]:
+    """What the work of each region costs, infinite where it does none, and how much it does: up to `most`."""
+    fleet, cost = prepared.source, np.asarray(prepared.of("cost_usd"), dtype=np.float64)
+    scores, reach = np.full(fleet.n_regions, math.inf), np.zeros(fleet.n_regions)
+    rows = in_rows(prepared.of("region"), np.argsort(density, kind="stable"))
+    done = np.cumsum(rows.of(prepared.work * prepared.upper), axis=1)
+    spent = np.cumsum(rows.of(cost * prepared.upper), axis=1)
+    wanted = np.minimum(most, before(done, rows.size))
+    whole = rows.below(done, wanted)
+    usd, had = before(spent, whole), before(done, whole)
+    part = np.flatnonzero((whole < rows.size) & (had < wanted))
+    last = (part, whole[part])
+    slope = (spent[last] - usd[part]) / (done[last] - had[part])
+    usd[part] += slope * (wanted - had)[part]
+    does = wanted > 0
+    own = rows.group[does]
+    scores[own] = (usd[does] + fleet.region_cost_usd[own]) / wanted[does]
+    reach[own] = wanted[does]
+    return scores, reach
 
 
 def _steady_regions(prepared: Prepared, density: Floats) -> Ints:

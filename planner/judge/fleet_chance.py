@@ -183,22 +183,25 @@ def _reach(need: Floats, mean: Floats, variance: Floats, most: Floats) -> Floats
     widest = middle * (1.0 - middle)
     narrow = np.clip(variance / np.maximum(most, 1e-100) ** 2, 1e-12, widest * (1.0 - 1e-9))
     a, b = middle * (widest / narrow - 1.0), (1.0 - middle) * (widest / narrow - 1.0)
-    short = betainc(b, a, 1.0 - np.clip(need / np.maximum(most, 1e-100), 0.0, 1.0))
-    return np.asarray(np.where(need > most, 0.0, np.where(need <= 0.0, 1.0, short)))
+    inside = (need > 0.0) & (need <= most)
+    chance = np.where(need > most, 0.0, np.ones_like(need))
+    left = 1.0 - np.clip(need / np.maximum(most, 1e-100), 0.0, 1.0)
+    return np.asarray(betainc(b, a, left, out=chance, where=inside))
 
 
 def _whole_parts(tops: Floats, share: float, spread: float) -> tuple[Floats, Floats]:
     """Mean and variance of the whole part of a beta share of each top; any fraction is as likely of what is wide."""
-    means, variances, steps = np.empty_like(tops), np.empty_like(tops), np.arange(1.0, 10.0)
-    for at, top in enumerate(tops.tolist()):
-        mean, variance = share * top, spread * top * top
-        if top > 9.0 and variance > 0.49:
-            means[at], variances[at] = max(mean - 0.5, 0.0), variance + 1.0 / 12.0
-            continue
-        low = 0 if top <= 9.0 else max(int(mean) - 4, 0)
-        reached = _reach(low + steps - _SHORT, np.full(9, mean), np.full(9, variance), np.full(9, top))
-        means[at] = low + reached.sum()
-        variances[at] = max(float((2.0 * steps - 1.0) @ reached - reached.sum() ** 2), 0.0)
+    mean, variance, steps = share * tops, spread * tops * tops, np.arange(1.0, 10.0)
+    means, variances = np.maximum(mean - 0.5, 0.0), variance + 1.0 / 12.0
+    few = (tops <= 9.0) | (variance <= 0.49)
+    if few.any():
+        top, middle = tops[few], mean[few]
+        low = np.where(top <= 9.0, 0.0, np.maximum(np.floor(middle) - 4.0, 0.0))
+        columns = (middle[:, None], variance[few][:, None], top[:, None])
+        reached = _reach(low[:, None] + steps - _SHORT, *columns)
+        whole = reached.sum(axis=1)
+        means[few] = low + whole
+        variances[few] = np.maximum(reached @ (2.0 * steps - 1.0) - whole**2, 0.0)
     return means, variances
 
 

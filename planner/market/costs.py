@@ -167,25 +167,27 @@ class CostModel:
         billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
         if work_log_sd is not None and fixed_hours is not None:
             billed = billed + self._overrun(rows, fixed_hours, paid_hours - fixed_hours, work_log_sd)
-        place = self._place_of_offer[rows]
-        share = self._share[rows]
+        place = self._place_of_offer.take(rows)
+        share = self._share.take(rows)
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
         months = hours / HOURS_PER_MONTH
         dataset = self._copy_gib_months(place, hours)
         checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
         grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
-        hourly = self._offers.usd_per_hour[rows] * grown
-        upfront = self._offers.upfront_usd[rows] * nodes
+        hourly = self._offers.usd_per_hour.take(rows) * grown
+        upfront = self._offers.upfront_usd.take(rows) * nodes
         compute = hourly * instance_hours + upfront * share
         # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
-        has_disk = self._separate[rows] & np.isfinite(instance_hours)
-        disk = np.where(has_disk, self._tags.disk_usd[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
-        kept = (dataset + checkpoint) * self._tags.storage_usd[place] + self._transfer[place]
+        has_disk = self._separate.take(rows) & np.isfinite(instance_hours)
+        disk = np.where(has_disk, self._tags.disk_usd.take(place), 0.0) * np.where(
+            has_disk, instance_hours, 0.0
+        )
+        kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._transfer.take(place)
         if stored is not None:
             kept = kept + stored.cost(hours)
-        owed = self._cash_share[rows]
+        owed = self._cash_share.take(rows)
         cash = (
-            np.where(owed > 0, self._due_per_hour[rows] * grown * nodes * billed + upfront, 0.0) * owed
+            np.where(owed > 0, self._due_per_hour.take(rows) * grown * nodes * billed + upfront, 0.0) * owed
             + disk
             + kept
         )
@@ -194,7 +196,7 @@ class CostModel:
         )
 
     def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
-        rule_of = self._offers.rule_of_offer[rows]
+        rule_of = self._offers.rule_of_offer.take(rows)
         term = self._offers.offers["term_hours"][rows].astype(np.float64)
         out = np.empty(len(rows))
         for code in np.flatnonzero(np.bincount(rule_of)).tolist():
@@ -298,7 +300,7 @@ class CostModel:
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
         return _rounded(
-            np.where(self._copy[place], self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
+            np.where(self._copy.take(place), self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
         )
 
     def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:

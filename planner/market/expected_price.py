@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import distinct_rows
 from planner.market.price_law import HIGH, PriceLaw, moved_ratio
 from planner.records import record
 
@@ -108,12 +109,29 @@ class PriceTerms:
 
     def expect(self, rows: IntArray, horizon_days: FloatArray) -> Expected:
         """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
-        days, base = np.maximum(horizon_days, 0.0), self.base[rows]
+        days = np.maximum(horizon_days, 0.0)
         law = self.law(rows, days)
-        mean, p10, p90 = (base * part for part in (law.mean(), law.quantile(1.0 - HIGH), law.quantile(HIGH)))
-        now = (days <= 0.0) & ~self.derived[rows]
-        mean, p10, p90 = (np.where(now, self.quote[rows], value) for value in (mean, p10, p90))
+        mean, p10, p90 = (
+            self._in_usd(over, rows, days)
+            for over in (law.mean(), law.quantile(1.0 - HIGH), law.quantile(HIGH))
+        )
         return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), law.spread())
+
+    def mean(self, rows: IntArray, horizon_days: FloatArray) -> FloatArray:
+        """Return the expected prices of `expect` alone, USD per hour."""
+        days = np.maximum(horizon_days, 0.0)
+        return self._in_usd(self.law(rows, days).mean(), rows, days)
+
+    def _in_usd(self, over_base: FloatArray, rows: IntArray, days: FloatArray) -> FloatArray:
+        """Prices over the base in USD per hour; those of now are the quotes."""
+        now = (days <= 0.0) & ~self.derived[rows]
+        return np.where(now, self.quote[rows], self.base[rows] * over_base)
+
+    def alike(self, horizon_days: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return one of each kind of quotes that are expected to go alike, and the kind of each quote among those."""
+        return distinct_rows(
+            self.quote, self.base, self.x, self.level, self.relative, self.derived, self.constants, horizon_days
+        )  # fmt: skip
 
     def at_level(self, rows: IntArray, horizon_days: FloatArray, level: FloatArray) -> FloatArray:
         """Return the prices that quotes `rows` do not exceed with probability `level` at `horizon_days`, USD per hour.

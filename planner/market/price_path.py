@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)  # half lengths of runs; longer ones count as the last
 RUN_HOURS = tuple(days * 48.0 for days in HALF_DAYS)  # of whole runs; prices are straight between them
 _HOURS = np.asarray(RUN_HOURS)
+_STEPS = np.diff(_HOURS)
 NAMES = ("expected_ratio", "p10_ratio", "p90_ratio")
 
 
@@ -47,40 +48,69 @@ class PricePath:
 
     @cached_property
     def place(self) -> IntArray:
-        """Row of each offer in `table`, -1 for those that are not here, shape `(n_offers,)`."""
+        """Row of each offer in `expected`, -1 for those that are not here, shape `(n_offers,)`."""
         out = np.full(self.n_offers, -1, dtype=np.int64)
         at = np.concatenate([rows for rows, _ in self.parts])
         out[at] = np.arange(len(at))
         return out
 
     @cached_property
-    def table(self) -> FloatArray:
-        """Prices of `NAMES` over the quote at each of `HALF_DAYS`, shape `(3, n, n_halves)`."""
-        return np.concatenate([self._of(rows, terms) for rows, terms in self.parts], axis=1)
+    def expected(self) -> FloatArray:
+        """Expected prices over the quote at each of `HALF_DAYS`, shape `(n, n_halves)`."""
+        return np.concatenate([self._expected(rows, terms) for rows, terms in self.parts])
 
-    def _of(self, rows: IntArray, terms: PriceTerms) -> FloatArray:
-        count = len(HALF_DAYS)
-        days = (self.horizon_days[rows][:, None] + np.asarray(HALF_DAYS)).ravel()
-        later = terms.expect(np.repeat(np.arange(len(rows)), count), days)
-        usd = np.repeat(self.usd_per_hour[rows], count)
-        return np.stack([(x / usd).reshape(len(rows), count) for x in (later.mean, later.p10, later.p90)])
+    def _expected(self, rows: IntArray, terms: PriceTerms) -> FloatArray:
+        horizon, usd = self.horizon_days[rows], self.usd_per_hour[rows]
+        one, own = terms.alike(horizon)  # zones of a region often share a quote: worked out once
+        mean = terms.mean(np.repeat(one, len(HALF_DAYS)), _halves(horizon[one]))
+        return np.asarray((mean / np.repeat(usd[one], len(HALF_DAYS))).reshape(-1, len(HALF_DAYS))[own])
+
+    @cached_property
+    def _bounds(self) -> dict[int, FloatArray]:
+        return {}
+
+    def _bounds_of(self, row: int) -> FloatArray:
+        """The 80 % interval of one offer over the quote at each of `HALF_DAYS`, shape `(2, n_halves)`.
+
+        Of an offer that is bought; the search asks for expected prices alone.
+        """
+        if row not in self._bounds:
+            place, terms = self._terms_of(row)
+            later = terms.expect(np.repeat(place, len(HALF_DAYS)), _halves(self.horizon_days[[row]]))
+            self._bounds[row] = np.stack([later.p10, later.p90]) / self.usd_per_hour[row]
+        return self._bounds[row]
+
+    def _terms_of(self, row: int) -> tuple[IntArray, PriceTerms]:
+        rows, terms = next(one for one in self.parts if row in one[0])
+        return np.flatnonzero(rows == row), terms
+
+    def _values(self, name: str, row: int) -> FloatArray:
+        """A price of one offer over the quote at each of `HALF_DAYS`, shape `(n_halves,)`."""
+        if name == NAMES[0]:
+            return np.asarray(self.expected[self.place[row]])
+        return np.asarray(self._bounds_of(row)[NAMES.index(name) - 1])
 
     def ratios(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Prices over the quote of `rows`, all of which are here, in the middle of runs, shape `(n,)`.
 
         Args:
-            name: one of `NAMES`.
+            name: one of `NAMES`; the bounds are worked out offer by offer.
             rows: offers.
             run_hours: from the start to the end of each run.
         """
-        values, place = self.table[NAMES.index(name)], self.place[rows]
         at = np.clip(np.searchsorted(_HOURS, run_hours, side="right") - 1, 0, len(_HOURS) - 2)
-        part = np.clip((run_hours - _HOURS[at]) / (_HOURS[at + 1] - _HOURS[at]), 0.0, 1.0)
-        return np.asarray(values[place, at] * (1.0 - part) + values[place, at + 1] * part, dtype=np.float64)
+        part = np.clip((run_hours - _HOURS.take(at)) / _STEPS.take(at), 0.0, 1.0)
+        if name == NAMES[0]:
+            values = self.expected.ravel()
+            at += self.place.take(rows) * len(_HOURS)
+        else:
+            values = np.asarray([self._values(name, row) for row in rows.tolist()]).ravel()
+            at += np.arange(len(rows)) * len(_HOURS)
+        return np.asarray(values.take(at) * (1.0 - part) + values.take(at + 1) * part, dtype=np.float64)
 
     def ratio(self, name: str, row: int, run_hours: float) -> float:
         """`ratios` of one offer, without arrays of one."""
-        values = self.table[NAMES.index(name)][self.place[row]]
+        values = self._values(name, row)
         at = min(max(bisect_right(RUN_HOURS, run_hours) - 1, 0), len(RUN_HOURS) - 2)
         part = (run_hours - RUN_HOURS[at]) / (RUN_HOURS[at + 1] - RUN_HOURS[at])
         part = min(max(part, 0.0), 1.0)
@@ -93,8 +123,7 @@ class PricePath:
         """
         at = min(max(bisect_right(RUN_HOURS, run_hours) - 1, 0), len(RUN_HOURS) - 2)
         part = min(max((run_hours - RUN_HOURS[at]) / (RUN_HOURS[at + 1] - RUN_HOURS[at]), 0.0), 1.0)
-        rows, terms = next(one for one in self.parts if row in one[0])
-        place, start = np.flatnonzero(rows == row), float(self.horizon_days[row])
+        (place, terms), start = self._terms_of(row), float(self.horizon_days[row])
         usd = np.zeros(len(level))
         for share, half in ((1.0 - part, HALF_DAYS[at]), (part, HALF_DAYS[at + 1])):
             if share > 0:
@@ -103,7 +132,7 @@ class PricePath:
 
     def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Length from `run_hours` on at which a run of `rows`, all of which are here, expects the least price."""
-        later = np.where(run_hours[:, None] < _HOURS, self.table[0][self.place[rows]], np.inf)
+        later = np.where(run_hours[:, None] < _HOURS, self.expected[self.place[rows]], np.inf)
         best = later.argmin(axis=1)
         now = self.ratios("expected_ratio", rows, run_hours)
         return np.where(later[np.arange(len(rows)), best] < now, _HOURS[best], run_hours)
@@ -111,7 +140,12 @@ class PricePath:
     @cached_property
     def least_growth(self) -> FloatArray:
         """Least that each offer's expected price can be over that of the start, shape `(n_offers,)`."""
-        out, expected = np.ones(self.n_offers), self.table[0]
+        out, expected = np.ones(self.n_offers), self.expected
         own = self.place >= 0
         out[own] = (expected.min(axis=1) / expected[:, 0])[self.place[own]]
         return out
+
+
+def _halves(horizon_days: FloatArray) -> FloatArray:
+    """Horizons of the middle of runs of all lengths, those of one start side by side, shape `(n * n_halves,)`."""
+    return np.asarray((horizon_days[:, None] + np.asarray(HALF_DAYS)).ravel())

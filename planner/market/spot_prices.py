@@ -69,10 +69,10 @@ class PriceBook:
 
     def during(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """A price of `rows` over the quote in the middle of runs of `run_hours`, shape `(n,)`."""
-        out: FloatArray = np.array(getattr(self, name)[rows], dtype=np.float64)
+        out: FloatArray = getattr(self, name).take(rows)
         if self.path is not None:
-            own = np.flatnonzero(self.path.place[rows] >= 0)
-            out[own] = self.path.ratios(name, rows[own], run_hours[own])
+            own = np.flatnonzero(self.path.place.take(rows) >= 0)
+            out[own] = self.path.ratios(name, rows.take(own), run_hours.take(own))
         return out
 
     def quantile(self, row: int, level: FloatArray, run_hours: float = 0.0) -> FloatArray:
@@ -91,7 +91,7 @@ class PriceBook:
         """Expected price in the middle of a run over that of its start, shape `(n,)`."""
         if self.path is None:
             return np.ones(len(rows))
-        return self.during("expected_ratio", rows, run_hours) / self.expected_ratio[rows]
+        return self.during("expected_ratio", rows, run_hours) / self.expected_ratio.take(rows)
 
     def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Length from `run_hours` on at which a run expects the least price, shape `(n,)`."""

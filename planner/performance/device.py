@@ -47,6 +47,7 @@ class Devices:
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
             that of attention and of the output layer, which have no part in 8 or 4 bit.
+        filtering: FLOPs of 3 x 3 taps at stride 1 per FLOP that is computed for them (minimal filtering), at least 1.
         pcie: 1 where accelerators of a node talk over PCI Express; `pcie_rate` bytes/s of its slot, one direction.
         domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
         intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
@@ -70,6 +71,7 @@ class Devices:
     attn_peak: Floats
     achievable: Floats
     attn_achievable: Floats
+    filtering: Floats
     memory_rate: Floats
     intra_rate: Floats
     pcie: Floats
@@ -124,6 +126,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         attn_peak=attn * fraction,
         achievable=share * _small_share(hardware, training, constants),
         attn_achievable=share,
+        filtering=_filtering(hardware, training, constants),
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
         intra_rate=intra,
         pcie=on_pcie,
@@ -240,6 +243,16 @@ def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
     small = PRECISION_GROUP[training.precision] == "fp8"
     attn = np.where(np.isnan(half), gemm, half) if small else gemm
     return gemm, attn
+
+
+def _filtering(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:
+    """Minimal filtering of plain 32 bit (Lavin and Gray, arXiv 1509.09308), never faster than tf32 on the same card."""
+    if training.precision != "fp32":
+        return np.ones(hardware.n_rows)
+    rates = [
+        hardware.number(f"{name}_tflops") * constants[f"gemm.achievable_{name}"] for name in ("fp32", "tf32")
+    ]
+    return np.maximum(np.fmin(constants["vision.minimal_filtering"], rates[1] / rates[0]), 1.0)
 
 
 def has_peak(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.bool_]:

@@ -41,7 +41,7 @@ def log_spread(
         accelerators: devices of the cluster.
         c: constants; `interval.<kind>.<stack>` (or `interval.<kind>`) is the width that, with the rest, covers 80 % of
             the measured rows when their workload group is left out of the fit.
-        open_choices: what the user left open; each adds `interval.open.<choice>`.
+        open_choices: what the user left open; each adds `interval.<kind>.open.<choice>` (or `interval.open.<choice>`).
     """
     base = c.get(f"interval.{kind}.{stack}", c[f"interval.{kind}"])
     squares = base**2 + thin * thin + work.inferred * c["vision.inferred_spread"] ** 2
@@ -53,9 +53,14 @@ def log_spread(
         work.reinforced > 0, c.get("interval.rollouts", 0.0), c.get(f"interval.tuning.{stack}", 0.0)
     )
     squares = squares + work.tuned * tuning**2
-    squares = squares + sum(c.get(f"interval.open.{choice}", 0.0) ** 2 for choice in open_choices)
+    squares = squares + sum(_left_open(kind, choice, c) ** 2 for choice in open_choices)
     result: Floats = np.sqrt(squares)
     return result
+
+
+def _left_open(kind: str, choice: str, c: Constants) -> float:
+    """How far the default of a choice moves the measured rows of a model family, as log width."""
+    return c.get(f"interval.{kind}.open.{choice}", c.get(f"interval.open.{choice}", 0.0))
 
 
 def distances(kind: str, stack: str, work: Work, accelerators: Floats, c: Constants) -> dict[str, Floats]:

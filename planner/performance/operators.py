@@ -21,7 +21,7 @@ DIRECTORY = Path(__file__).resolve().parent.parent / "data"
 # Counts that grow with the image (FLOPs, then elements), then those that do not.
 FLOP_FIELDS = (
     "convolution_flops", "linear_flops", "attention_flops", "padding_flops", "grouped_flops", "split_flops",
-    "depthwise_flops",
+    "depthwise_flops", "small_filter_flops",
 )  # fmt: skip
 ELEMENT_FIELDS = (
     "convolution_elements", "linear_elements", "attention_elements", "depthwise_elements", "unaligned_elements",
@@ -43,7 +43,8 @@ class Operators:
 
     FLOPs are 2 x multiply-accumulates: dense convolutions (1 x 1 too), linear layers, attention products, what dense
     matrices add when rounded up to tiles of 64, grouped convolutions with a direct kernel (groups of 4 to 32 channels,
-    in multiples of 32 groups), other grouped convolutions (as at groups of 64 channels), depthwise convolutions.
+    in multiples of 32 groups), other grouped convolutions (as at groups of 64 channels), depthwise convolutions, and
+    once more those of the dense ones that have 3 x 3 taps at stride 1 (`small_filter_flops`).
     Elements are inputs + outputs of matrix operators, outputs of the others; `unaligned` ones belong to matrices whose
     channels are no multiple of 8. `kernels` counts operator calls, `tensors` trainable tensors.
     """

@@ -3,6 +3,8 @@
 Dense convolutions, linear layers and attention products run at a share of the matmul peak. Depthwise and split grouped
 convolutions have direct kernels without matmul units, bound by the caches, which grow with the memory rate. All others
 read and write their elements. The backward pass does twice the forward work (gradients of inputs and of weights).
+Plain 32-bit arithmetic does 3 x 3 taps at stride 1 by minimal filtering (Lavin and Gray, arXiv 1509.09308), with fewer
+multiplications than their FLOPs count.
 """
 
 from __future__ import annotations
@@ -28,6 +30,12 @@ FUSIBLE = frozenset({
 LEAN = {"layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution"}
 
 
+def _avoided_flops(work: Work, devices: Devices) -> Floats:
+    """Forward FLOPs per sample that minimal filtering does not compute."""
+    result: Floats = work.operators[:, COLUMN["small_filter_flops"]] * (1.0 - 1.0 / devices.filtering)
+    return result
+
+
 def _matmul_s(work: Work, devices: Devices, c: Constants) -> Floats:
     """Forward time per sample of dense convolutions, linear layers and attention products, s."""
 
@@ -39,7 +47,7 @@ def _matmul_s(work: Work, devices: Devices, c: Constants) -> Floats:
     padding = np.where(half, c["vision.padding_weight"] * flops("padding"), 0.0)
     # Convolution kernels of 32 bit are tuned less than those of 16.
     ratio = c["vision.convolution_ratio"] * np.where(half, 1.0, c["vision.full_precision_ratio"])
-    dense = (flops("convolution") + padding) / ratio
+    dense = (flops("convolution") - _avoided_flops(work, devices) + padding) / ratio
     rest = flops("linear") / c["vision.linear_ratio"] + flops("attention") / c["vision.attention_ratio"]
     result: Floats = (dense + rest) / (devices.gemm_peak * devices.achievable)
     return result

@@ -144,7 +144,7 @@ def _quotas(plan: Plan) -> list[str]:
     off = {line.region for line in plan.lines if f"{line.provider}/{line.region}" in off_by_default()}
     at: dict[tuple[str, str], list[str]] = {}
     for (name, needed, status), regions in where.items():
-        need_text = f"{needed} of {'an ' * (name == _UNKNOWN_QUOTA)}{name}"
+        need_text = f"{needed} {'without a published quota' if name == _UNKNOWN_QUOTA else f'of {name}'}"
         at.setdefault((_listed(regions, off), status), []).append(need_text)
     if not at:
         return []

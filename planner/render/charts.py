@@ -262,7 +262,7 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
         return 0.0, []
     parts = chart.kind == "parts"
     first = next((value for value in heights if value > 0), 0.0)
-    whole = (chart.whole or sum(heights)) if parts else first
+    whole = chart.shared_whole if parts else first
     scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *heights), 0.0, width)
     drawn, top = [], 4.0
     cents_shown = chart.unit != "money" or "." in show(max(heights, key=abs), chart.unit, currency)

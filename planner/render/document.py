@@ -238,7 +238,7 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
     ):
         return [Notes(title, captions, detail=detail)] if captions else []
     drawn = [value for value in values[0] if value is not None] if values else []
-    whole = max(drawn, default=0.0) if chart.kind == "funnel" else chart.whole or sum(drawn)
+    whole = max(drawn, default=0.0) if chart.kind == "funnel" else chart.shared_whole
     if whole > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(drawn) >= 0)):
         rows = tuple(
             (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)

@@ -137,6 +137,13 @@ class Chart:
     small: bool = False
     named: tuple[tuple[float, float, str], ...] = ()
 
+    @property
+    def shared_whole(self) -> float:
+        """What `parts` are shares of; 0 where refunds leave one of them larger than the whole: none has a share."""
+        drawn = [value for value in self.series[0][1] if value is not None] if self.series else []
+        whole = self.whole or sum(drawn)
+        return whole if max(drawn, default=0.0) <= 1.01 * whole else 0.0
+
 
 @record(frozen=True)
 class Section:

@@ -23,7 +23,7 @@ LIMIT_S = 7_200.0  # by the quick clock six minutes
 EXAMPLES = Path("examples")
 TIMINGS = ("seconds", "created_at", "stages", "at_s", "elapsed")
 QUESTIONS = {
-    "portfolio.yaml": ("portfolio",), "pipeline.yaml": ("pipeline",), "schedule.yaml": ("schedule",),
+    "pipeline.yaml": ("pipeline",), "schedule.yaml": ("schedule",),
     "serving.yaml": ("serving",), "serving-llama-8b.yaml": ("serving",),
     "rolling.yaml": ("portfolio",),
 }  # fmt: skip

@@ -12,12 +12,12 @@ from planner.candidates.choose import best_of, best_where
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import count_filters
 from planner.candidates.limits import case_of
-from planner.candidates.model import IN_TURN
+from planner.candidates.model import IN_TURN, concat_candidates
 from planner.candidates.plan_parts.frame import plan_frame
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.candidates.wanted import value_of
-from planner.candidates.ways.kept_out import with_kept_out
+from planner.candidates.ways.kept_out import kept_out
 from planner.plan.model import Plan, Proof, Relaxation
 
 if TYPE_CHECKING:
@@ -87,9 +87,16 @@ def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
         winner: the plan's.
     """
     offered = [item for item in CONSTRAINTS if item.is_offered]
-    words, most = np.asarray([BIT[item.id] for item in offered]), value_of(search.candidates)[winner]
-    candidates = with_kept_out(search.candidates, search.offer_bits, words, float(most))
-    value, case = value_of(candidates), case_of(candidates.context)
+    words, value = np.asarray([BIT[item.id] for item in offered]), value_of(search.candidates)
+    most = value[winner]
+    better = np.flatnonzero(np.isin(search.candidates.bits, words) & (value < most))
+    candidates = concat_candidates(
+        [
+            search.candidates.take(np.append(winner, better)),
+            *kept_out(search.candidates, search.offer_bits, words, float(most)),
+        ]
+    )
+    value, case, winner = value_of(candidates), case_of(candidates.context), 0
     out = []
     for item in offered:
         at = np.flatnonzero((candidates.bits == BIT[item.id]) & (value < value[winner]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
-from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
+from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of, members_of
 from planner.candidates.engine import candidates_of, known_shape
 from planner.candidates.footprint import footprint_of
 from planner.candidates.model import IN_TURN
@@ -190,7 +190,7 @@ def find_savings(search: CandidateSearch, winner: int) -> Savings:
 
 def best_on_known_prices(candidates: Candidates, winner: int) -> Summary | None:
     """The best candidate on observed or firm prices; None where the winner is one, or there is none."""
-    if KNOWN_PRICES.member(candidates)[winner]:
+    if members_of(candidates, KNOWN_PRICES)[winner]:
         return None
     best = best_of(candidates, KNOWN_PRICES)
     return None if best is None else summarize(candidates, best, winner)

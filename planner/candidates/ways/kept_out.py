@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 def with_kept_out(
     candidates: Candidates, offer_bits: IntArray, words: IntArray, limit: float, dearer: int = 0
 ) -> Candidates:
-    """The candidates, and behind them spot with a fall-back on offers that `words` keep out.
+    """The candidates, and behind them those of `kept_out`."""
+    return concat_candidates([candidates, *kept_out(candidates, offer_bits, words, limit, dearer)])
+
+
+def kept_out(
+    candidates: Candidates, offer_bits: IntArray, words: IntArray, limit: float, dearer: int = 0
+) -> list[Candidates]:
+    """Spot with a fall-back on offers that `words` keep out, for each of them.
 
     Their bits are the word that keeps the offer out: no other limit removes them.
 
@@ -41,14 +48,14 @@ def with_kept_out(
     """
     context = candidates.context
     if context.dates.deadline_hours is None or context.asked.workload.spot.fallback == "none":
-        return candidates
+        return []
     of_offer = offer_bits[candidates.offer]
     spot = (candidates.kind == SINGLE) & context.market.is_spot[candidates.offer]
     at = np.flatnonzero(spot & np.isin(of_offer, words) & ((candidates.bits & ~BY_FALLBACK) == of_offer))
     floor = work_floor(candidates, at)
     order = np.argsort(floor, kind="stable")
     at, floor = at[order], floor[order]
-    parts = [candidates]
+    parts: list[Candidates] = []
     for word in sorted(set(of_offer[at].tolist())):
         same, admitted = of_offer[at] == word, offer_bits & ~word
         base = at[same][: np.count_nonzero(floor[same] <= limit) + dearer]
@@ -61,4 +68,4 @@ def with_kept_out(
             columns["bits"] |= word
             none = replace(candidates.take(at[:0]), mixes=None, turns=None)
             parts.append(append(none, [columns], IN_TURN, turns))
-    return concat_candidates(parts)
+    return parts

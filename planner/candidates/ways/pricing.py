@@ -34,42 +34,50 @@ _TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours",
 
 def price_in_turn(candidates: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
-    count = len(cells.base)
-    if count <= _BLOCK:
-        return _price_block(candidates, cells, course)
-    names = [name for name in Turns.__dataclass_fields__ if name != "pool"]
-    columns: dict[str, Any] = {}
-    table: dict[str, Any] = {}
-    for first in range(0, count, _BLOCK):
-        own = slice(first, first + _BLOCK)
-        part, turns = _price_block(candidates, cells.take(own), take_columns(course, own))
-        for whole, some in ((columns, part), (table, {name: getattr(turns, name) for name in names})):
-            for name, values in some.items():
-                if name not in whole:
-                    whole[name] = np.empty((count, *values.shape[1:]), dtype=values.dtype)
-                whole[name][own] = values
-    return columns, Turns(**table, pool=cells.pool)
-
-
-def _price_block(candidates: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
-    """The same of a few thousand cells."""
-    context = candidates.context
     base, n = cells.base, len(cells.base)
     offer = np.column_stack([cells.zones, cells.on_demand])
+    priced = _price_block(candidates, cells, course, offer) if n <= _BLOCK else {}
+    for first in range(0, n if n > _BLOCK else 0, _BLOCK):
+        own = slice(first, first + _BLOCK)
+        part = _price_block(candidates, cells.take(own), take_columns(course, own), offer[own])
+        for name, values in part.items():
+            if name not in priced:
+                priced[name] = np.empty((n, *values.shape[1:]), dtype=values.dtype)
+            priced[name][own] = values
+    paid, billed, instance = (priced.pop(name) for name in ("paid", "billed", "instance"))
+    moved_gb, moved_usd = priced.pop("moved_gb"), priced.pop("moved_usd")
+    columns = {name: getattr(candidates, name)[base] for name in _TIMES} | priced | {
+        "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
+        "paid_hours": paid[:, 0], "billed_hours": billed[:, 0], "instance_hours": instance.sum(axis=1),
+        "p_meet": np.full(n, np.nan), "interruptions": course.interruptions, "lost_hours": course.lost,
+    }  # fmt: skip
+    turns = Turns(
+        offer=offer, paid_hours=paid, billed_hours=billed, instance_hours=instance,
+        has_fallback=cells.on_demand >= 0, p_change=course.p_change, slack_hours=course.slack,
+        work_share=course.work_share, moved_gb=moved_gb, moved_usd=moved_usd, pool=cells.pool,
+    )  # fmt: skip
+    return columns, turns
+
+
+def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: IntArray) -> dict[str, Any]:
+    """What is worked out of a few thousand cells: columns by their names in `Candidates`, and those of `Turns`.
+
+    `offer`, `paid`, `billed` and `instance` have a column for each purchase.
+    """
+    context, n = candidates.context, len(offer)
     paid = np.column_stack([cells.shares * course.spot_hours[:, None], course.on_demand_hours])
-    hours = course.waiting + candidates.fixed_hours[base] + course.elapsed
-    nodes = candidates.nodes[base]
-    bought = offer >= 0
-    row, _ = np.nonzero(bought)
+    hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
+    bought = np.flatnonzero(offer >= 0)
+    row = bought // offer.shape[1]
+    ends = hours.take(row)
     each = context.market.costs.evaluate(
-        offer[bought], nodes[row], paid[bought], hours[row], expected=True, run_hours=hours[row]
-    )
-    cost, cash = np.zeros(n), np.zeros(n)
-    np.add.at(cost, row, each.worker_usd)
-    np.add.at(cash, row, each.cash_usd - each.kept_usd)
-    priced = {name: np.zeros(offer.shape) for name in ("billed_hours", "instance_hours")}
-    for name, column in priced.items():
-        column[bought] = getattr(each, name)
+        offer.take(bought), candidates.nodes[cells.base].take(row), paid.take(bought), ends, expected=True,
+        run_hours=ends,
+    )  # fmt: skip
+    cost = np.bincount(row, each.worker_usd, minlength=n)
+    cash = np.bincount(row, each.cash_usd - each.kept_usd, minlength=n)
+    billed, instance = np.zeros(offer.shape), np.zeros(offer.shape)
+    billed.ravel()[bought], instance.ravel()[bought] = each.billed_hours, each.instance_hours
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
     new = _new_places(context.market, offer)
     stored = _stored(candidates, cells, 1 + np.count_nonzero(new, axis=0), hours)
@@ -77,21 +85,13 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course) -> tuple[
     moved = course.interruptions * cells.moves + change_of_region(context.market, cells) * course.p_change
     moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
     moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
-    columns = {name: getattr(candidates, name)[base] for name in _TIMES} | {
-        "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
-        "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
-        "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": np.full(n, np.nan),
-        "interruptions": course.interruptions, "lost_hours": course.lost,
-        "instance_hours": priced["instance_hours"].sum(axis=1), "dataset_gib_months": each.dataset_gib_months[first],
+    return {
+        "hours": hours, "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd,
+        "dataset_gib_months": each.dataset_gib_months[first],
         "checkpoint_gib_months": each.checkpoint_gib_months[first], "store": stored.code, "store_usd": stored.usd,
-        "store_usd_per_hour": stored.usd_per_hour,
+        "store_usd_per_hour": stored.usd_per_hour, "paid": paid, "billed": billed, "instance": instance,
+        "moved_gb": moved_gb, "moved_usd": moved_usd,
     }  # fmt: skip
-    turns = Turns(
-        offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
-        slack_hours=course.slack, work_share=course.work_share, moved_gb=moved_gb,
-        moved_usd=moved_usd, pool=cells.pool,
-    )  # fmt: skip
-    return columns, turns
 
 
 def _stored(candidates: Candidates, cells: Cells, regions: IntArray, hours: FloatArray) -> Stored:

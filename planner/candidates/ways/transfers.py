@@ -31,22 +31,26 @@ def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
         usd = np.maximum(known[here, there], known[there, here])
         new = np.isnan(usd)
         if new.any():
-            _ask(market, offer[at[new], source], offer[at[new], target])
-            _ask(market, offer[at[new], target], offer[at[new], source])
+            _ask(market, here[new], there[new])
+            _ask(market, there[new], here[new])
             usd[new] = np.maximum(known[here[new], there[new]], known[there[new], here[new]])
         out[at] = np.maximum(out[at], usd)
     return out
 
 
-def _ask(market: Market, source: IntArray, target: IntArray) -> None:
-    """Note prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
-    known, region = market.known_places.usd_per_gb, market.region_of_offer
-    here, there = region[source], region[target]
+def _ask(market: Market, here: IntArray, there: IntArray) -> None:
+    """Note prices between pairs of regions, the dearest one to the internet where one is not known."""
+    known, places = (
+        market.known_places.usd_per_gb,
+        market.offer_set.offers.distinct_keys("provider", "region")[1],
+    )
+    prices: dict[int, float] = {}  # many pairs share a curve; the tariffs keep them
     for at in distinct(here * len(known) + there)[1].tolist():
-        curve = _curve_from(market, int(source[at]), int(target[at]))
-        known[here[at], there[at]] = usd_per_gb(
-            market.tariffs.dearest_internet_curve() if curve is None else curve
-        )
+        curve = market.tariffs.transfer_curve(*places[here[at]], *places[there[at]])
+        curve = market.tariffs.dearest_internet_curve() if curve is None else curve
+        if id(curve) not in prices:
+            prices[id(curve)] = usd_per_gb(curve)
+        known[here[at], there[at]] = prices[id(curve)]
 
 
 def usd_per_gb(curve: TierCurve) -> float:

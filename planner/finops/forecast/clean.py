@@ -14,7 +14,7 @@ MIN_DAYS = 7
 MOST_DAYS = 800  # older days say nothing about the coming ones, and cost time
 _NEIGHBOUR_WEEKS = 2
 _MOST_UNKNOWN = 0.05  # share of absent days above which they are days without cost, not days without a report
-_STRAY_DAYS = 3  # last days with next to no cost that do not make more absent ones before them unknown
+_STRAY_DAYS = 3  # last days with next to no cost: no more of them are only late
 _SPIKE_DAYS = 14
 _SPIKE_MADS = 6.0
 _HUGE = 30.0  # times the largest of the days before: more than a month of it
@@ -116,10 +116,9 @@ def _filled(when: Days, amount: Floats) -> Series:
     cost[at] = amount
     if np.isnan(cost).mean() > _MOST_UNKNOWN:
         cost[np.isnan(cost)] = 0.0
-    for back in range(1, min(_STRAY_DAYS, len(at) - 1) + 1):
-        # it ended, and was corrected later
-        if at[-back] - at[-back - 1] > _STRAY_DAYS + 1 and amount[-back:].max() < _SMALL * whole:
-            cost[at[-back - 1] + 1 : at[-back]] = 0.0
+    reported = np.nan_to_num(cost)
+    ended = cost[_last_usual(cost, whole) + 1 :]
+    ended[:] = np.fmax(ended, 0.0)  # absent days too
     absent = np.flatnonzero(np.isnan(cost))
     around = 7 * np.array([k for k in range(-_NEIGHBOUR_WEEKS, _NEIGHBOUR_WEEKS + 1) if k])
     filled = cost.copy()
@@ -129,13 +128,27 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = near[np.isfinite(near)]
         filled[day] = np.median(near) if len(near) else whole
     days = when[0] + np.arange(len(cost))
-    reported = np.nan_to_num(cost)
     return Series(
         days[-MOST_DAYS:],
         filled[-MOST_DAYS:],
         reported[-MOST_DAYS:],
         int((absent >= len(cost) - MOST_DAYS).sum()),
     )
+
+
+def _last_usual(cost: Floats, whole: float) -> int:
+    """Last day before a service ended, if the days since then say that it did; else the last day of all.
+
+    Those days are absent or far below what a day cost. What is charged on them are corrections and credits of the time
+    before: these belong to the sums, but a model would expect them on every coming day. Four weeks of them are a level.
+    """
+    last = len(cost) - 1
+    with np.errstate(invalid="ignore"):
+        usual = np.flatnonzero(cost >= _SMALL * whole) if whole > 0 else np.empty(0, int)
+    if not usual.size or last - usual[-1] <= _STRAY_DAYS:
+        return last
+    charged = np.nan_to_num(cost[usual[-1] + 1 :])
+    return int(usual[-1]) if np.count_nonzero(charged) < _BEGIN_DAYS else last
 
 
 def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:

@@ -79,9 +79,8 @@ class TagKeys:
         out = []
         if lacking := [key for key in keys if key not in self.present]:
             shown = ", ".join(self.present[:_SHOWN]) + (", ..." if len(self.present) > _SHOWN else "")
-            out.append(
-                f"No charge carries the tag {' or '.join(lacking)}; the keys present are {shown or 'none'}."
-            )
+            present = f"the keys present are {shown}" if shown else "no charge has tags"
+            out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self.spellings(key), merged.get(key, ())) for key in keys]
         return " ".join(filter(None, out))
 

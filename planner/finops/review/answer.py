@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
+from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
@@ -72,8 +73,7 @@ def review_bill(
     """
     tell = progress or (lambda _step, _share: None)
     tell("summing the days", 0.0)
-    keep_day_sums(bill)
-    daily = daily_frame(bill)
+    daily = _daily(bill)
     wanted = _checked(bill, month.replace(day=1) if month else newest_month(daily), tags)
     before = _before(bill, wanted, compare_month) if compare_month else month_before(bill, wanted, daily)
     keys = tag_keys(bill)
@@ -88,6 +88,14 @@ def review_bill(
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)
+
+
+def _daily(bill: Bill) -> Any:
+    """Cost by day, which a large bill is summed up to for all questions; its engine is told how large it is."""
+    if isinstance(bill.engine, DuckDbEngine):
+        bill.engine.expect(sum(source.rows for source in bill.sources))
+    keep_day_sums(bill)
+    return daily_frame(bill)
 
 
 def _with_tags_read(

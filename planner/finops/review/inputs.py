@@ -119,13 +119,20 @@ class Inputs:
         """Last day of the bill with a use charge, at most the month's last.
 
         Days after it on which none is to be expected count (`rest_days`). Of a bill by the month, which has charges on
-        one day of it, the last day that their periods reach.
+        one day of it, the last day that their periods reach. Of a month without use its last day with a charge.
         """
         days, end = self.use_days(), self.end - timedelta(days=1)
-        last = min(days[-1], end) if days else self.month
+        if not any(self.month <= day <= end for day in days):
+            return self._last_charge(end)
+        last = min(days[-1], end)
         if sum(self.month <= day <= end for day in days) > 1:
             return max({last, *rest_days(days, self.month, self.end)})
         return max(last, min(self.month + timedelta(days=round(self.gate.days) - 1), end))
+
+    def _last_charge(self, end: date) -> date:
+        """The month's last day with any charge, a tax for instance."""
+        days = self.daily["day"].to_numpy().astype("datetime64[D]").tolist()
+        return max((day for day in days if self.month <= day <= end), default=self.month)
 
     @property
     def is_complete(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 from planner.render.currency import with_currency
 
+_ALL_OF_IT = 0.01
 _NAMED_FILES = 3  # in a command; of more, as a shell expands a pattern, their folders are named
 
 if TYPE_CHECKING:
@@ -49,13 +50,17 @@ def ratio(part: float, whole: float) -> float:
 
 
 def share(part: float, whole: float) -> float:
-    """Part of a whole, NaN where it is 0 or below: more may have been refunded than was charged."""
-    return part / whole if whole > 0 else math.nan
+    """Part of a whole, 0..1; NaN where refunds leave none: of a whole of 0, a part below 0, a part above the whole.
+
+    A part that is larger by 1 % at most is all of it: what little is beside it was refunded.
+    """
+    found = part / whole if whole > 0 else math.nan
+    return min(found, 1.0) if 0 <= found <= 1 + _ALL_OF_IT else math.nan
 
 
-def and_words(names: Sequence[str]) -> str:
-    """`team`, `team and env`, `a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def and_words(names: Sequence[str], last: str = " and ") -> str:
+    """`team`, `team and env`, `a, b and c`; `last` is what stands before the last of several."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])}{last}{names[-1]}"
 
 
 def text(value: Any, default: str = "") -> str:

@@ -79,13 +79,15 @@ def against(inputs: Inputs, spent: float) -> str:
     without = inputs.left_out
     spent = inputs.spend(inputs.month, without=without) if without else spent
     before = inputs.spend(inputs.before, without=without)
-    if before <= 0 or spent < 0:  # a percentage of or to what is no cost says nothing
+    # a percentage of or to what is no cost says nothing
+    if before <= 0 or spent < 0 or not inputs.gate.days:
         return (
             f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}{_without(inputs)}"
         )
     name, gate = month_name(inputs.before), inputs.gate
     assert gate.before is not None
-    lacks = (share_there(going_on(gate.before.providers)) or 1.0) < 1.0
+    going = (going_on(gate.before.providers), going_on(gate.providers))
+    lacks = any((share_there(one) or 1.0) < 1.0 for one in going)
     status, reason = gate.status(
         "spend_change_ratio", but=("complete_providers",) if without and not lacks else ()
     )
@@ -154,7 +156,7 @@ def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:
 def _without(inputs: Inputs) -> str:
     """` without Azure, whose bill begins on 15 September`; empty where both months have all providers."""
     late = [f"{one.provider}, whose bill {one.turn}" for one in inputs.gate.left_out]
-    return f" without {and_words(late)}" if late else ""
+    return f" without {and_words(late, ', and ')}" if late else ""
 
 
 def _days(there: float, month: date) -> str:

@@ -11,7 +11,7 @@ from planner.finops.bridge import ABSURD
 from planner.finops.engine.dialects import bound_text, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis import load_kpi
-from planner.finops.things.many import SUMS, THINGS_OF_SUMS, count_things, keep_sums, named_sql
+from planner.finops.things.many import SUMS, THINGS_OF_SUMS, count_things, keep_named, keep_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +68,7 @@ def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
     for query in SHOWN:
         _keep(engine, f"x_{query}", query, values)
     if isinstance(engine, DuckDbEngine) and SUMS in engine.kept:
-        text = named_sql()
-        engine.keep("x_named", text, _of_query(text, values))
+        keep_named(engine, values)
     else:
         _keep(engine, "x_named", "named", values)
     _keep(engine, "x_names", "names", values)

@@ -30,7 +30,8 @@ SELECT
 FROM x_sums
 JOIN x_places USING (place)
 """
-GROUPS = 2_500_000  # of some 100 bytes with both threads' copies; more are summed part by part
+# of some 100 bytes with both threads' copies, twice as many of a large bill; more are summed part by part
+GROUPS = 2_500_000
 _KEYS = ("SkuId", "RegionId", "PricingCategory")
 _MOST_PARTS = 32  # each reads the bill once
 
@@ -70,51 +71,90 @@ def keep_sums(engine: DuckDbEngine, months: Mapping[str, Parameter], things: int
     sums = ", ".join(f"{items[name].sql('duckdb')} AS {name}" for name in _SUMMED)
     columns = f"{sku} AS sku_id, {place} AS place, {sums}"
     text = " ".join(("SELECT", columns, "FROM focus", where, "GROUP BY", sku, ",", place))
-    engine.keep(SUMS, text, keys=_KEYS, parts=min(-(-things // GROUPS), _MOST_PARTS))
+    groups = 2 * GROUPS if engine.is_large else GROUPS
+    engine.keep(SUMS, text, keys=_KEYS, parts=min(-(-things // groups), _MOST_PARTS))
     return True
 
 
-def named_sql() -> str:
-    """All things of the SKUs in `x_cheaper` and `x_movers` with their names, and those of other SKUs by the same texts.
+def keep_named(engine: DuckDbEngine, values: Mapping[str, Parameter]) -> None:
+    """Make `x_named`: things of the SKUs in `x_cheaper` and `x_movers`, and those of other SKUs by the same texts.
 
-    Other SKUs of a name are found by its texts first; what they are called is then worked out likewise.
+    A reading of the bill costs as much as its sums by day: texts of the found SKUs are read once, and those of other
+    SKUs only where there are any.
+
+    Args:
+        engine: has the bill as the view `focus`, and the tables.
+        values: of the parameters of `price_volume`.
     """
+    months = {name: values[name] for name in ("start", "end", "before_start", "before_end")}
+    engine.keep(_FOUND, _texts_sql(_FOUND_SKUS), months)
+    engine.keep("x_other_skus", _SEARCH, months)
+    (others,) = engine.query("SELECT COUNT(*) AS n FROM x_other_skus")["n"]
+    rows = ["SELECT", _AS_FOCUS, "FROM", _FOUND]
+    if others:
+        engine.keep(_OTHERS, _texts_sql("SELECT other_sku_id AS asked_sku_id FROM x_other_skus"), months)
+        rows += ["UNION ALL", *rows[:-1], _OTHERS]
     kpi = load_kpi("price_volume").sql
-    asked = kpi.replace("FROM focus", "FROM focus\nJOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id", 1)
-    return "\n".join((_SEARCH, ", price_volume AS (", asked, ") SELECT", _NAMED, "FROM price_volume"))
+    text = " ".join(
+        ("WITH focus AS (", *rows, "), price_volume AS (\n", kpi, "\n) SELECT", _NAMED, "FROM price_volume")
+    )
+    engine.keep("x_named", text, months)
 
 
+def _texts_sql(skus: str) -> str:
+    """What names the charges of some SKUs, and what `price_volume` tells things apart and leaves charges out by."""
+    columns = ", ".join(_TEXTS)
+    return " ".join((
+        "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign FROM focus",
+        "JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
+    ))  # fmt: skip
+
+
+_FOUND, _OTHERS = "x_found_texts", "x_other_texts"
 _NAMED = "provider, service, sku_id, region_id, pricing_category, pricing_unit, charge_kind, product, instance_type"
-_SEARCH = """
-WITH found_skus AS (
-  SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_cheaper
-  UNION
-  SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_movers
-), texts AS (
-  SELECT DISTINCT
-    SkuMeter AS meter,
-    ChargeDescription AS description,
-    JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') AS machine
-  FROM focus
-  JOIN found_skus ON COALESCE(SkuId, '') = found_sku_id
-  WHERE (ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end)
-), words AS (
-  SELECT meter AS word FROM texts WHERE meter IS NOT NULL
-  UNION
-  SELECT description AS word FROM texts WHERE description IS NOT NULL
-  UNION
-  SELECT machine AS word FROM texts WHERE machine IS NOT NULL
-), asked_skus AS (
-  SELECT found_sku_id AS asked_sku_id FROM found_skus
-  UNION
-  SELECT SkuId AS asked_sku_id
-  FROM focus
-  WHERE SkuId IS NOT NULL
-    AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-      OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-    AND (SkuMeter IN (SELECT word FROM words)
-      OR ChargeDescription IN (SELECT word FROM words)
-      OR JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') IN (SELECT word FROM words))
+_TEXTS = (
+    *(
+        "ServiceProviderName",
+        "ServiceName",
+        "SkuId",
+        "RegionId",
+        "PricingCategory",
+        "PricingUnit",
+        "ChargeCategory",
+    ),
+    *("SkuMeter", "ChargeDescription", "SkuPriceDetails"),
 )
+# sums are not asked for: only their columns must be there
+_AS_FOCUS = ", ".join((
+    *_TEXTS, "cost_sign AS EffectiveCost", "CAST(:start AS TIMESTAMP) AS ChargePeriodStart", "0.0 AS PricingQuantity",
+    "0.0 AS ContractedCost", "FALSE AS x_contracted_known",
+))  # fmt: skip
+_IN_MONTHS = """(
+  (ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+  OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end)
+)"""
+_FOUND_SKUS = """
+SELECT COALESCE(sku_id, '') AS asked_sku_id FROM x_cheaper
+UNION
+SELECT COALESCE(sku_id, '') AS asked_sku_id FROM x_movers
 """
+_WORDS = """
+WITH words AS (
+  SELECT SkuMeter AS word FROM x_found_texts WHERE SkuMeter IS NOT NULL
+  UNION
+  SELECT ChargeDescription AS word FROM x_found_texts WHERE ChargeDescription IS NOT NULL
+  UNION
+  SELECT JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') AS word
+  FROM x_found_texts
+  WHERE JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') IS NOT NULL
+)
+SELECT SkuId AS other_sku_id
+FROM focus
+WHERE SkuId IS NOT NULL
+  AND (SkuMeter IN (SELECT word FROM words)
+    OR ChargeDescription IN (SELECT word FROM words)
+    OR JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') IN (SELECT word FROM words))
+  AND"""
+_SEARCH = " ".join(
+    (_WORDS, _IN_MONTHS, "EXCEPT SELECT COALESCE(SkuId, '') AS other_sku_id FROM x_found_texts")
+)

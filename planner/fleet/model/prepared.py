@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from catalogs.tables.table import distinct
+from planner.fleet.model.rows import Rows, before, in_rows
 from planner.fleet.question import Bools, FleetInput, Floats, Ints
 from solvers.problem.milp import Block, MilpBuilder
 from solvers.problem.presolve import dominated
@@ -255,30 +256,34 @@ def _most_work(
     ceiling = max(ceiling, 2 * work_per_gib * (fleet.min_total_memory_gib or 0.0))
     if fleet.part_time:
         ceiling = 1.0
-    per_region = np.zeros(fleet.n_regions)
     order = np.argsort(cost / np.maximum(work, 1e-300), kind="stable")
-    everything = _buy(cost[order], work[order], upper[order], cost_cap_usd)
-    by_region = order[np.argsort(region[order], kind="stable")]
-    for members in np.split(by_region, np.flatnonzero(np.diff(region[by_region])) + 1):
-        if len(members):
-            code = int(region[members[0]])
-            money = cost_cap_usd - float(fleet.region_cost_usd[code])
-            per_region[code] = min(_buy(cost[members], work[members], upper[members], money), ceiling)
-    most = min(everything, ceiling)
+    whole = in_rows(np.zeros(len(keep), dtype=np.int64), order)
+    most = min(float(_buy(whole, cost, work, upper, np.array([cost_cap_usd])).sum()), ceiling)
+    rows = in_rows(region, order)
+    money = cost_cap_usd - fleet.region_cost_usd[rows.group]
+    per_region = np.zeros(fleet.n_regions)
+    per_region[rows.group] = np.minimum(_buy(rows, cost, work, upper, money), ceiling)
     share = fleet.max_share_per_region
     return most, np.minimum(per_region, most if share is None else share * most)
 
 
-def _buy(cost: Floats, work: Floats, upper: Floats, money: float) -> float:
-    """Most work for `money`, offers in order of cost per work, the last one in part; a bound fit for a column."""
-    spent = np.cumsum(cost * upper)
-    done = np.cumsum(work * upper)
-    last = int(np.searchsorted(spent, money, side="right"))
-    bought = float(done[last - 1]) if last else 0.0
-    if last < len(cost):
-        left = max(money - (float(spent[last - 1]) if last else 0.0), 0.0)
-        bought += left / float(cost[last]) * float(work[last])
-    return bought * (1 + BOUND_MARGIN)
+def _buy(rows: Rows, cost: Floats, work: Floats, upper: Floats, money: Floats) -> Floats:
+    """Most work for the `money` of each row, its offers in order, the last one in part; bounds fit for a column.
+
+    Args:
+        rows: offers in order of cost per work.
+        cost: of a worker, USD; so are the work and the number of workers per offer.
+        work: see `cost`.
+        upper: see `cost`.
+        money: USD, shape `(n_rows,)`.
+    """
+    spent, done = np.cumsum(rows.of(cost * upper), axis=1), np.cumsum(rows.of(work * upper), axis=1)
+    whole = rows.below(spent, money)
+    bought = before(done, whole)
+    part = np.flatnonzero(whole < rows.size)
+    last = rows.member[part, whole[part]]
+    bought[part] += np.maximum(money - before(spent, whole), 0.0)[part] / cost[last] * work[last]
+    return np.asarray(bought * (1 + BOUND_MARGIN), dtype=np.float64)
 
 
 def _tighten(fleet: FleetInput, work: Floats, upper: Floats, most_work: float) -> Floats:

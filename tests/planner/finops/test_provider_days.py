@@ -150,9 +150,50 @@ def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) ->
         assert figures(review)["bridge_new_money"].value == pytest.approx(17 * 100)
 
 
-def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:
-    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure"), use(OCTOBER, "AWS"))
-    assert "not comparable with September 2026 (Azure has no use in October)" in review.verdict
+@pytest.mark.parametrize("last", [30, 28])
+def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Path) -> None:
+    """Or whose file of October is missing; it was "not comparable (Azure has no use in October)"."""
+    review = made(
+        tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", 700, last=last), use(OCTOBER, "AWS", 120)
+    )
+    assert (
+        f"24.0 % more than September 2026 without Azure, whose bill ends on {last} September"
+        in review.verdict
+    )
+    assert figures(review)["bridge_before_money"].value == pytest.approx(30 * 100)
+    assert section(review, "bridge").status == "flagged"
+
+
+def test_a_provider_that_begins_with_the_month_is_left_out(tmp_path: Path) -> None:
+    """It was "not comparable with September 2026 (Azure has no use in September)"."""
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700))
+    assert "24.0 % more than September 2026 without Azure, whose bill begins on 1 October" in review.verdict
+    assert figures(review)["bridge_after_money"].value == pytest.approx(31 * 120)
+
+
+def test_a_provider_that_ended_before_the_compared_month_is_not_spoken_of(tmp_path: Path) -> None:
+    review = made(tmp_path, august("AWS"), august("Azure"), use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", 120))
+    assert "24.0 % more than September 2026." in review.verdict
+    assert not {"complete_providers_ratio", "before_complete_providers_ratio"} & figures(review).keys()
+
+
+def test_one_provider_in_the_place_of_another_is_compared_with_it(tmp_path: Path) -> None:
+    """Both were left out: "against 0 USD in September 2026 without AWS, whose bill ends on 14 September and Azure"."""
+    review = made(tmp_path, august("AWS"), use(SEPTEMBER, "AWS", last=14), use(SEPTEMBER, "Azure", first=15),
+                  use(OCTOBER, "Azure", 120))  # fmt: skip
+    assert (
+        "24.0 % more than September 2026 (with care: September 2026: the bill of AWS ends on 14 September; the "
+        in (review.verdict)
+    )
+    found = figures(review)
+    assert (found["bridge_before_money"].value, found["bridge_after_money"].value) == (3000, 3720)
+
+
+def test_several_that_are_left_out_are_told_apart(tmp_path: Path) -> None:
+    review = made(tmp_path, august("AWS"), august("Azure"), use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", last=20),
+                  use(SEPTEMBER, "Lambda", first=9), use(OCTOBER, "AWS", 100), use(OCTOBER, "Lambda"))  # fmt: skip
+    ends, begins = "Azure, whose bill ends on 20 September", "Lambda, whose bill begins on 9 September"
+    assert f"than September 2026 without {ends}, and {begins}" in review.verdict
 
 
 def test_a_provider_that_comes_back_does_not_begin(tmp_path: Path) -> None:

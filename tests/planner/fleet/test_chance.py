@@ -15,6 +15,7 @@ from planner.judge.lines import verify_plan
 from planner.plan.front_notes import verdict_lines
 from planner.plan.report_choice import verdict
 from planner.render.claims import best_plan
+from tests.draws import share_of
 from tests.planner.fleet.simulate_whole_runs import hours_up
 from tests.planner.fleet.test_spine_fleet import POOL, exactly, finely, fleet
 from tests.planner.real_catalog import compared
@@ -166,3 +167,29 @@ def test_spot_is_waited_for_once_and_not_at_each_run() -> None:
     assert short_hours == pytest.approx(long_hours, rel=0.05)
     assert float(plans[1].total_usd) == pytest.approx(float(plans[0].total_usd), rel=0.05)
     assert verify_plan(plans[1].to_dict(), loaded(short).workload, make_catalog(spot).offers) == []
+
+
+@pytest.mark.parametrize("level", [0.1, 0.9])
+@pytest.mark.parametrize("seed", range(share_of(10)))
+def test_hours_of_whole_runs_on_spot_are_found_among_the_steps_of_the_chance(
+    level: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the first moment with the chance; secants and halves alone look at up to 52 hours."""
+    draw = np.random.default_rng(seed)
+    levels = ((0.8, draw.uniform(0.0, 2.0, 3)), (0.2, np.array([0.0, 1.0, np.inf])))
+    progress = Progress(
+        lead=np.zeros(3), most=np.array([np.inf, 60.0, np.inf]), rate=draw.uniform(40.0, 200.0, 3),
+        sigma=draw.uniform(0.1, 0.4, 3), levels=levels, count=draw.integers(1, 4, 3).astype(float), run_units=100.0,
+        luck=luck_at(*(np.array(row) for row in ([0.2, 0.1, 0.3], [1.0, 4.0, 2.0], [0.9, 0.4, 0.9], [1.0] * 3))),
+    )  # fmt: skip
+    chance, looked_at = Progress.chance, []
+
+    def counted(self: Progress, hours: float, work: float) -> float:
+        looked_at.append(hours)
+        return chance(self, hours, work)
+
+    monkeypatch.setattr(Progress, "chance", counted)
+    hours = progress.hours_for(level, 2_000.0)
+    assert chance(progress, hours, 2_000.0) >= level - 1e-12
+    assert chance(progress, hours * (1 - 2e-12), 2_000.0) < level
+    assert len(looked_at) <= 32

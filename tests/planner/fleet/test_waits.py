@@ -34,7 +34,7 @@ def chance(plan: Plan) -> float:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "runs", "too_many"), [(0.8, 130, 140), (0.9, 100, 120), (0.95, 60, 110)]
+    ("confidence", "runs", "too_many"), [(0.8, 120, 130), (0.9, 90, 110), (0.95, 50, 100)]
 )
 def test_a_fleet_on_demand_meets_its_deadline_with_the_confidence_asked(
     confidence: float, runs: int, too_many: int

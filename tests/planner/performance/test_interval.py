@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from planner.performance.constants import Constants
-from planner.performance.interval import distances
+from planner.performance.constants import Constants, load_constants
+from planner.performance.interval import distances, log_spread
 from planner.performance.work import Work
 
 PRE_TRAINING, TUNING = "measured.transformer.eager.size", "measured.tuning.eager.size"
@@ -41,3 +41,14 @@ def test_pre_training_is_compared_with_pre_training_alone() -> None:
     only = {name: value for name, value in BOTH.items() if name.startswith(TUNING)}
     assert _size_distance(1.6e9, True, only) == pytest.approx(1.0)
     assert _size_distance(1.6e9, False, only) == 0.0
+
+
+def test_a_class_left_open_adds_what_its_default_moves_rows_of_the_family() -> None:
+    constants = load_constants()
+    work = Work(**{one.name: np.zeros(1) for one in fields(Work)})
+    for kind, name in (("transformer", "interval.open.stack"), ("cnn", "interval.cnn.open.stack")):
+        stated, left_open = (
+            log_spread(kind, "compiled", work, np.zeros(1), np.ones(1), constants, choices)[0]
+            for choices in ((), ("stack",))
+        )
+        assert left_open == pytest.approx(np.hypot(stated, constants[name]))

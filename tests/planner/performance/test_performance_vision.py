@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.performance.operators import COLUMN, FIELDS, find_published, operators_of
+from benchmarks.vision_profiles import operator
+from planner.performance.constants import load_constants
+from planner.performance.operators import COLUMN, FIELDS, HEAD, find_published, operators_of
 from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
 from tests.draws import draws
-from tests.planner.performance.test_performance import A100, RESNET, best
+from tests.planner.performance.test_performance import A100, RESNET, T4, best
 
 MOBILE = replace(RESNET, name="a network of one's own", forward_flops_per_sample=0.6e9)
 VIT = ModelSpec(
@@ -80,6 +82,57 @@ def test_the_interval_is_wider_where_the_operators_are_inferred() -> None:
 def test_a_depthwise_network_is_slower_per_flop_than_a_dense_one() -> None:
     per_flop = [_seconds(m) / (m.forward_flops_per_sample or 1.0) for m in (RESNET, MOBILE)]
     assert per_flop[1] > 3 * per_flop[0]
+
+
+@pytest.mark.parametrize(
+    ("weight", "groups", "steps", "counted"),
+    [
+        ((64, 64, 3, 3), 1, (1, 1, 1, 1), True),
+        ((64, 64, 3, 3), 1, (2, 2, 1, 1), False),  # stride
+        ((64, 64, 3, 3), 1, (1, 1, 2, 2), False),  # dilation
+        ((64, 64, 1, 1), 1, (1, 1, 1, 1), False),
+        ((64, 8, 3, 3), 8, (1, 1, 1, 1), False),
+        ((64, 64, 3, 3, 3), 1, (1, 1, 1, 1, 1, 1), False),
+    ],
+)
+def test_small_filters_are_dense_taps_of_3_by_3_at_stride_1(
+    weight: tuple[int, ...], groups: int, steps: tuple[int, ...], counted: bool
+) -> None:
+    counts = dict.fromkeys(HEAD[2:], 0.0)
+    pixels = (56,) * (len(weight) - 2)
+    operator(counts, "convolution", [(2, 64, *pixels), weight], [(2, 64, *pixels)], groups, steps)
+    assert counts["small_filter_flops"] == (counts["convolution_flops"] if counted else 0.0)
+    assert counts["forward_flops"] > 0
+
+
+def test_resnet50_has_a_third_of_its_flops_in_small_filters() -> None:
+    """By its table of layers: sixteen 3 x 3 convolutions, 231 MFLOP each, three of them at stride 2."""
+    found = find_published("resnet50")
+    assert found is not None
+    assert found.values[COLUMN["small_filter_flops"]] == pytest.approx(13 * 2 * 56**2 * 64**2 * 9, rel=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "fp16"])
+def test_minimal_filtering_spares_multiplications_in_plain_32_bit_alone(precision: str) -> None:
+    training = TrainingSpec(256, 1, precision)  # type: ignore[arg-type]
+    constants = load_constants()
+    none, some, most = (
+        best(RESNET, training, A100, 1, constants=constants.replace({"vision.minimal_filtering": ratio}))[
+            "step_time_s"
+        ]
+        for ratio in (1.0, 2.25, 4.0)
+    )
+    assert most < some < none if precision == "fp32" else most == some == none
+
+
+@pytest.mark.parametrize("tf32", [10.0, 12.0, 65.0])
+def test_plain_32_bit_is_never_faster_than_tf32(tf32: float) -> None:
+    card = {**T4, "tf32_tflops": tf32}
+    plain, matrix = (
+        best(RESNET, TrainingSpec(256, 1, name, stack="tuned"), card, 1)["step_time_s"]
+        for name in ("fp32", "tf32")
+    )
+    assert plain >= matrix
 
 
 @draws(20)

@@ -27,8 +27,12 @@ WITH stating AS (
     SkuId AS sku_id,
     RegionId AS region_id,
     x_day,
-    MAX(CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN SkuPriceDetails END) AS details,
-    MAX(CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END) AS is_gpu,
+    MAX(CASE
+      WHEN x_hours_of = 'gpu' THEN 1
+      WHEN SkuPriceDetails LIKE '%GpuCount%'
+        AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0 THEN 1
+      ELSE 0
+    END) AS is_gpu,
     COALESCE(SUM(EffectiveCost), 0) AS effective_cost
   FROM focus
   LEFT JOIN stating ON COALESCE(ServiceProviderName, '') = stating_provider
@@ -42,7 +46,6 @@ WITH stating AS (
   SELECT
     provider,
     service,
-    details,
     is_gpu,
     effective_cost,
     COUNT(*) OVER (PARTITION BY provider, service, sku_id, region_id) AS charged_days,
@@ -55,7 +58,7 @@ WITH stating AS (
     service,
     effective_cost,
     month_days,
-    is_gpu = 1 OR COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) > 0, FALSE) AS has_gpus,
+    is_gpu,
     ABS(
       charged_rank
       + CASE WHEN effective_cost < 0 THEN 0 ELSE month_days - charged_days END
@@ -68,7 +71,7 @@ SELECT
   provider,
   service,
   SUM(CASE WHEN ranks_away < 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END) AS steady_cost,
-  SUM(CASE WHEN ranks_away < 1 AND has_gpus THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END)
+  SUM(CASE WHEN ranks_away < 1 AND is_gpu = 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END)
     AS steady_gpu_cost
 FROM placed
 GROUP BY provider, service

@@ -21,7 +21,7 @@ from planner.finops.review.parts import (
     thing_name,
     withheld,
 )
-from planner.finops.review.sections.action import Action, joint
+from planner.finops.review.sections.action import LEAST_DISCOUNT, Action, joint
 from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import Unusual, unusual_days
@@ -101,6 +101,10 @@ _COLUMNS: list[Any] = [
     ("id", "To accept (--accept)", "text", "data"),
 ]  # fmt: skip
 _WHOLE = "Amounts are of this month's use."
+_UNTOLD = (
+    f" Use whose discount the bill does not tell is in no amount; in the order it counts with "
+    f"{percent(LEAST_DISCOUNT, 0)} of its cost."
+)
 _NOTE = (
     " Confidence: high where nothing speaks against the amount, medium where one thing "
     "does, low where several do. Actions on the same use exclude one another; do not add them up."
@@ -124,8 +128,9 @@ def build(inputs: Inputs) -> Section:
         f"Amounts are those of a month at the pace of its {known_days(inputs, inputs.month)} days so far."
     )
     of = _WHOLE if pace(inputs) == 1 else so_far
-    ranked = table("actions", "Actions", _COLUMNS, rows, of + _NOTE + (
-        f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
+    untold = _UNTOLD if any(one.unknown for one in shown) else ""
+    ranked = table("actions", "Actions", _COLUMNS, rows, of + untold + _NOTE + (
+        f" Left out: {len(found) - TOP:,} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
     columns = tuple(replace(column, links=column.key == "plan_file") for column in ranked.columns)
     ranked = replace(ranked, shown=SHOWN, columns=columns)
@@ -154,7 +159,7 @@ def _sentence(first: Action, currency: str) -> str:
         return f"First: {first.what}."
     often = "once" if first.basis == "once" else "a month"
     bound = "at most " if first.basis == "at most" else ""
-    return f"{first.what}: {bound}{money(first.amount, currency)} {often} is the largest."
+    return f"First: {first.what}, {bound}{money(first.amount, currency)} {often}."
 
 
 def _command(inputs: Inputs, use_case: str) -> str:
@@ -198,7 +203,8 @@ def _waste(inputs: Inputs) -> list[Action]:
     for provider, rows in rest.groupby("provider", dropna=False):
         used, unused = float(rows["used_cost"].sum()), float(rows["unused_cost"].sum())
         first = rows.iloc[0].to_dict()
-        what, of, key = f"{len(rows)} more commitments of {text(provider)}", "them", ""
+        more = "more " * bool((low["provider"] == provider).any())
+        what, of, key = f"{len(rows):,} {more}commitments of {text(provider)}", "them", ""
         if len(rows) == 1:
             what, of, key = _commitment_name(first), "it", text(first["commitment_id"])
         out.append(Action(

@@ -12,6 +12,7 @@ TITLE = "Whose cost is it?"
 TOP = 15
 NOBODY = "(no tag)"
 _NOTHING = "the month has no cost that can carry tags"
+_REFUNDED = "refunds leave no share of the cost that can be tagged"
 _BELOW = "More was refunded in the month than was charged of what can carry tags: shares of it say nothing."
 _MERGED = 3  # values with several spellings named
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
@@ -29,12 +30,13 @@ def build(inputs: Inputs) -> Section:
     before = inputs.of_month(frame, inputs.before) if comparable else own.iloc[:0]
     taggable, tagged = float(own["taggable_cost"].sum()), float(own["tagged_cost"].sum())
     tags = inputs.tags[:MAX_TAGS]
+    lacking = _REFUNDED if taggable else _NOTHING
     figures: list[Figure] = [
         figure(inputs, "allocation_ratio", f"Cost with {and_words(tags)}", share(tagged, taggable), "ratio",
-               lacking=_NOTHING),
+               lacking=lacking),
         figure(inputs, "allocation_before_ratio", "The month before",
                share(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
-               lacking="there is no month before"),
+               lacking="there is no month before" if inputs.before is None else _REFUNDED if len(before) else ""),
         figure(inputs, "allocation_untagged_money", "Cost without all of them", taggable - tagged, "money"),
     ]  # fmt: skip
     for number, tag in enumerate(tags, 1):
@@ -46,7 +48,7 @@ def build(inputs: Inputs) -> Section:
                 f"Cost with {tag}",
                 tagged_one,
                 "ratio",
-                lacking=_NOTHING,
+                lacking=lacking,
             )
         )
     # shares of a part of a month say something, its sums beside those of a whole one do not
@@ -59,7 +61,7 @@ def build(inputs: Inputs) -> Section:
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
         ("before", "Month before", "money"), ("change", "Change", "money"), ("share", "Share", "ratio"),
         ("tagged", "With all tags", "ratio")], shown,
-        f"{len(rows) - TOP} more values are left out." if len(rows) > TOP else "",
+        f"{len(rows) - TOP:,} more values are left out." if len(rows) > TOP else "",
     )  # fmt: skip
     chart = Chart(
         "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),
@@ -120,12 +122,16 @@ def _owners(own: Any, before: Any | None) -> list[tuple[Any, ...]]:
 def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
     if taggable <= 0:
         return "No cost of the month can carry tags." if not taggable else _BELOW
-    there = tagged / taggable
+    there = share(tagged, taggable)
+    rest = money(taggable - tagged, inputs.bill.currency)
+    if there != there:
+        with_tags = money(tagged, inputs.bill.currency)
+        return f"What carries {and_words(inputs.tags)} comes to {with_tags}, what lacks them to {rest}: {_REFUNDED}."
     level = next((name for least, name in _LEVELS if there >= least), "")
     grade = (
         f', the level "{level}" of the FinOps maturity model'
         if level
         else ', below the lowest level ("crawl", half) of the FinOps maturity model'
     )
-    rest = money(taggable - tagged, inputs.bill.currency)
-    return f"{percent(there)} of the cost that can be tagged carries {and_words(inputs.tags)}{grade}; {rest} does not."
+    lacks = f"; {rest} does not" if money(0.0, inputs.bill.currency) != rest else ""
+    return f"{percent(there)} of the cost that can be tagged carries {and_words(inputs.tags)}{grade}{lacks}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -67,16 +68,22 @@ def unusual_days(inputs: Inputs) -> list[Unusual]:
 
 
 def _services(inputs: Inputs) -> list[tuple[str, str, Any, Any]]:
-    """Provider, service, first day and daily cost of use; a day without a charge costs 0."""
-    use = inputs.daily[inputs.daily["charge_category"] == "Usage"]
-    out = []
-    for (provider, service), rows in use.groupby(["provider", "service"], sort=True):
-        sums = rows.groupby("day")["effective_cost"].sum()
-        days = sums.index.to_numpy().astype("datetime64[D]")
-        cost = np.zeros(int((days[-1] - days[0]).astype(int)) + 1)
-        cost[(days - days[0]).astype(int)] = sums.to_numpy(dtype=float)
-        out.append((str(provider), str(service), days[0], cost))
-    return out
+    """Provider, service, first day and daily cost of use; a day without a charge costs 0. Worked out once."""
+    if "services" not in inputs.answers:
+        use = inputs.daily[inputs.daily["charge_category"] == "Usage"]
+        sums = use.groupby(["provider", "service", "day"], sort=True)["effective_cost"].sum()
+        days = sums.index.get_level_values("day").to_numpy().astype("datetime64[D]")
+        cost = sums.to_numpy(dtype=float)
+        names = list(zip(*(sums.index.get_level_values(at).tolist() for at in (0, 1)), strict=True))
+        inputs.answers["services"] = out = []
+        for (provider, service), places in groupby(range(len(names)), key=names.__getitem__):
+            own = np.fromiter(places, dtype=np.int64)
+            since = (days[own] - days[own[0]]).astype(int)
+            by_day = np.zeros(int(since[-1]) + 1)
+            by_day[since] = cost[own]
+            out.append((str(provider), str(service), days[own[0]], by_day))
+    found: list[tuple[str, str, Any, Any]] = inputs.answers["services"]
+    return found
 
 
 def _of_service(inputs: Inputs, provider: str, service: str, first: Any, cost: Any) -> list[Unusual]:

@@ -113,9 +113,12 @@ def _sentence(inputs: Inputs, bridge: Bridge) -> str:
         if bridge.before > 0 and bridge.after >= 0
         else ""
     )
+    assert inputs.before is not None
+    if not shown:
+        return f"Cost is the same as in {month_name(inputs.before)}."
     verb = "rose" if bridge.change >= 0 else "fell"
     changed = money(abs(bridge.change), inputs.bill.currency)
-    return f"Cost {verb} by {changed}{size}: {', '.join(shown) or 'nothing moved'}."
+    return f"Cost {verb} by {changed}{size}: {', '.join(shown)}."
 
 
 def _said(inputs: Inputs, name: str, value: float) -> str:
@@ -156,7 +159,7 @@ def _by_service(parts: Split) -> Any:
     ]
     left = int((sums["change"].abs() >= 0.005).sum()) - len(rows)
     note = "Volume here includes mix." + (
-        f" {left} services with smaller changes are left out." if left > 0 else ""
+        f" {left:,} services with smaller changes are left out." if left > 0 else ""
     )
     columns: list[Any] = [("service", "Service", "text"), ("cost", "Cost", "money")]
     columns += [(k, k.capitalize(), "money") for k in ("change", "price", "volume")]
@@ -190,11 +193,8 @@ def build_movers(inputs: Inputs) -> Section:
         f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.", drawn_only=True,
     )  # fmt: skip
     share = float(frame["change"].abs().sum() / max(float(parts.changes["moved_cost"].sum()), 1e-12))
-    said = (
-        f"The {len(rows)} largest changes make up {percent(share, 0)} of all change."
-        if rows
-        else "Nothing moved."
-    )
+    largest = "largest change makes" if len(rows) == 1 else f"{len(rows)} largest changes make"
+    said = f"The {largest} up {percent(share, 0)} of all change." if rows else "Nothing moved."
     said = " ".join(filter(None, (said, _left_out(inputs))))
     movers = table("movers", "Top movers", columns, rows)
     return Section("movers", MOVERS_TITLE, (said,), (), (movers,), (chart,) if rows else (), status, reason)
@@ -246,9 +246,12 @@ def reason_of(row: Any) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if row.effect == "other":
         kind = text(row.charge_kind)
-        if kind == "use" and q0 and q1:
-            return "quantity and price changed out of all proportion"
-        return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
+        if kind != "use":
+            return f"{kind.lower()}s"
+        if min(float(row.effective_cost_before), float(row.effective_cost)) < 0:
+            return "refund"
+        is_both = q0 and q1
+        return "quantity and price changed out of all proportion" if is_both else "charges without a quantity"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"
     p0, p1 = float(row.effective_cost_before) / q0, float(row.effective_cost) / q1
     size = f" ({signed_percent(p1 / p0 - 1)})" if p0 else ""

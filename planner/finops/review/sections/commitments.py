@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, table, text
@@ -153,16 +154,17 @@ def _table(own: Any, told_use: bool) -> Table:
         ("id", "Id", "text"), ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
         "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
-        + (f" {len(own) - TOP} commitments with less unused are left out." if len(own) > TOP else ""),
+        + (f" {len(own) - TOP:,} commitments with less unused are left out." if len(own) > TOP else ""),
     )  # fmt: skip
 
 
 def _providers(inputs: Inputs) -> Table:
-    own = inputs.of_this_month("savings_rate").groupby("provider").sum(numeric_only=True).reset_index()
+    sums = inputs.of_this_month("savings_rate").groupby("provider", dropna=False).sum(numeric_only=True)
+    own = sums.reset_index()
     hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
     closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
     rows = [
-        (r.provider, float(r.effective_cost),
+        (text(r.provider, UNNAMED), float(r.effective_cost),
          None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
          None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
          ratio(r.list_known_weight, r.use_weight))

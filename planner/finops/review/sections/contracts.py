@@ -124,7 +124,7 @@ def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
         "contract_ends", "Ends to come", [("end", "Ends", "date"), ("name", "Commitment", "text"),
         ("type", "Type", "text"),
         ("cost", "Committed", "money"), ("days", "In days", "days")], ends[:TOP],
-        f"{len(ends) - TOP} later ones are left out." if len(ends) > TOP else "",
+        f"{len(ends) - TOP:,} later ones are left out." if len(ends) > TOP else "",
     )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _reservations(rows: list[dict[str, Any]]) -> Table:
             ("use", "Use", "ratio"),
         ],
         reservations[:TOP],
-        f"{len(reservations) - TOP} with less unused cost are left out." if len(reservations) > TOP else "",
+        f"{len(reservations) - TOP:,} with less unused cost are left out." if len(reservations) > TOP else "",
     )
 
 

@@ -129,16 +129,21 @@ def _waterfall(hours: float, busy: Any, short: str) -> Chart:
 
 
 def _places(inputs: Inputs, gpus: Any) -> Table:
+    """The dearest places, all services of a place together."""
     hidden = inputs.gate.status("gpu_hour_money")[0] == "withheld"
+    keys = ["provider", "region_id", "pricing_category"]
+    places = gpus.groupby(keys, dropna=False, sort=True).sum(numeric_only=True).reset_index()
+    shown = places.sort_values("effective_cost", ascending=False, kind="stable").head(TOP)
     rows = [
         (text(r.provider), text(r.region_id), text(r.pricing_category), float(r.gpu_hours), float(r.effective_cost),
          None if hidden else ratio(r.counted_cost, r.gpu_hours))
-        for r in gpus.sort_values(["effective_cost", "provider"], ascending=[False, True]).head(TOP).itertuples()
+        for r in shown.itertuples()
     ]  # fmt: skip
     return table(
         "gpu_places", "GPU-hours by place and pricing", [("provider", "Provider", "text"), ("region", "Region", "text"),
         ("option", "Priced", "text"), ("hours", "GPU-hours", "hours"), ("cost", "Cost", "money"),
         ("price", "Per GPU-hour", "money_per_hour")], rows,
+        f"{len(places) - TOP:,} places with less cost are left out." if len(places) > TOP else "",
     )  # fmt: skip
 
 
@@ -159,7 +164,7 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
         ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
         ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,
-        " ".join(filter(None, (f"{len(runs) - TOP} runs with less cost are left out." if len(runs) > TOP else "",
+        " ".join(filter(None, (f"{len(runs) - TOP:,} runs with less cost are left out." if len(runs) > TOP else "",
                                inputs.runs_remark))),
     )  # fmt: skip
 

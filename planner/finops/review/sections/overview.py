@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+from planner.finops.review.parts import figure, money, percent, ratio, share, table, text, withheld
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
 from planner.finops.review.sections.forecast import Outlook, known_money, outlook, range_words
@@ -181,13 +181,13 @@ def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> C
         shown = [*shown, (f"{len(rest)} others", math.fsum(cost for _, cost in rest))]
     first, cost = ranked[0] if ranked else ("", 0.0)
     spent = inputs.spend(inputs.month)
-    said = (
-        f"{first}: {percent(cost / spent, 0)} of spend." if cost > 0 and spent > 0 else "Nothing was spent."
-    )
-    if cost > 0 >= spent:
-        said = (
-            f"{first} cost most: {money(cost, inputs.bill.currency)}. What was taken off is as much or more."
-        )
+    said = "More was credited or refunded than charged." if spent < 0 else "Nothing was spent."
+    if (of_spend := share(cost, spent)) == of_spend:
+        said = f"{first}: {percent(of_spend, 0)} of spend."
+    elif cost > 0:
+        said = f"{first} cost most: {money(cost, inputs.bill.currency)}. "
+        left = f"Credits and refunds leave {money(spent, inputs.bill.currency)} of all cost."
+        said += left if spent > 0 else "What was taken off is as much or more."
     return Chart(key, f"Spend by {label}", "parts", tuple(name for name, _ in shown),
                  (("spend", tuple(cost for _, cost in shown)),), "money", said, spent if spent > 0 else None,
                  small=True)  # fmt: skip

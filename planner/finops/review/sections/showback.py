@@ -69,5 +69,5 @@ def _teams(divided: Divided) -> Table:
         ("own", "Own", "money"), ("shared", "Shared", "money"), ("unused", "Unused commitments", "money"),
         ("allocated", "Split by provider", "money")], rows[:TOP],
         "A team's statement: --statement TEAM."
-        + (f" {len(rows) - TOP} more teams are left out." if len(rows) > TOP else ""),
+        + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
     )  # fmt: skip

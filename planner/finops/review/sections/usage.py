@@ -130,7 +130,7 @@ def _teams(matched: Matched) -> Table:
         ("idle", "Idle", "money"), ("idle_share", "Idle share", "ratio"), ("free", "Never allocated", "money"),
         ("unknown", "Use unknown", "money"), ("busy_hours", "Busy GPU-hours", "hours")], rows[:TOP],
         "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag."
-        + (f" {len(rows) - TOP} more teams are left out." if len(rows) > TOP else ""),
+        + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 -- Everything bought in the two months with the effects of its change, from the rows of the KPI price_volume: mid-point
 -- decomposition as in planner/finops/bridge.py. What has no unit, and effects that are :absurd times the cost itself, are
--- in `other`: a unit was changed, or what was paid became free.
+-- in `other`: a unit was changed, or what was paid became free. So are refunds, which state what they refund as quantity.
 -- Of a bill with many things names are NULL here: they cost more to group than sums, and few are shown (x_named).
 WITH filled AS (
   SELECT
@@ -26,8 +26,10 @@ WITH filled AS (
     quantity, effective_cost, quantity_before, effective_cost_before, change, volume,
     CASE
       WHEN ABS(volume) <= :absurd * GREATEST(ABS(effective_cost_before), ABS(effective_cost)) THEN 'both'
-      WHEN has_unit = 1 AND quantity_before = 0 AND effective_cost_before = 0 AND quantity > 0 THEN 'new'
-      WHEN has_unit = 1 AND quantity = 0 AND effective_cost = 0 AND quantity_before > 0 THEN 'retired'
+      WHEN has_unit = 1 AND quantity_before = 0 AND effective_cost_before = 0 AND quantity > 0
+        AND effective_cost >= 0 THEN 'new'
+      WHEN has_unit = 1 AND quantity = 0 AND effective_cost = 0 AND quantity_before > 0
+        AND effective_cost_before >= 0 THEN 'retired'
       ELSE 'other'
     END AS effect
   FROM moved

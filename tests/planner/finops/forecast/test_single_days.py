@@ -92,6 +92,32 @@ def test_a_correction_after_the_last_use_does_not_bring_it_back(tmp_path: Path) 
     assert isinstance(landing.value, float) and landing.value < 0.1 * 31 * 960
 
 
+@pytest.mark.parametrize("credited", [(9,), (8, 9), (3, 7, 9, 12), range(3, 10)])
+def test_credits_after_the_end_count_once_and_are_not_expected_again(credited: range, tmp_path: Path) -> None:
+    """An account that was closed on 30 September, with one credit of 700 since, was to land at -4,177 in October."""
+    rows = each_day(date(2026, 7, 1), date(2026, 9, 30), 960)
+    rows += [
+        charge(date(2026, 10, day), -700 / len(credited), ChargeCategory="Credit", SkuId="c")
+        for day in credited
+    ]
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
+        answer = forecast_scopes(daily_of_bill(bill), Question())
+    october, november, *_ = answer.scopes[0].periods
+    assert october.actual == pytest.approx(-700)
+    assert october.expected == pytest.approx(-700, abs=10)
+    assert november.expected == pytest.approx(0, abs=10)
+
+
+def test_a_steady_credit_is_expected_again() -> None:
+    """Of four weeks of it; and one credit in a month of use takes off what it takes off."""
+    days = np.arange(np.datetime64("2026-07-01"), np.datetime64("2026-11-01"))
+    since = (days - np.datetime64("2026-09-30")).astype(int)
+    steady = regular_series(days, np.where(since > 0, -20.0, 960.0))
+    assert (steady.cost[since > 0] == -20.0).all()
+    once = regular_series(days, np.where(since == since[-1], -500.0, 960.0))
+    assert once.cost[-1] == -500.0
+
+
 def test_days_that_an_export_lacks_are_still_unknown() -> None:
     days = np.arange(np.datetime64("2026-01-01"), np.datetime64("2026-10-11"))
     there = (days < np.datetime64("2026-10-02")) | (days > np.datetime64("2026-10-08"))

@@ -46,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Review:
 def test_small_unused_commitments_count_together(made: Review) -> None:
     """1,000 USD unused in commitments of 15 each: none was listed, and 0.00 saved per month."""
     rows = {row["what"]: row for row in rows_of(made, "actions", "actions")}
-    row = rows["Fill or shrink 100 more commitments of AWS"]
+    row = rows["Fill or shrink 100 commitments of AWS"]
     assert (row["saves"], row["basis"], row["why"]) == (1000, "at most", "33.3 % of them is used")
 
 

@@ -195,3 +195,22 @@ def test_a_month_that_runs_is_compared_with_none_and_its_actions_are_of_a_month(
     assert found["Commit more: EC2 of AWS"]["why"].startswith("4,650 USD a month of it runs nine days of ten")
     (made,) = section(review, "actions").tables
     assert str(made.note).startswith("Amounts are those of a month at the pace of its 20 days so far.")
+
+
+def test_a_month_without_use_is_none_of_two_days(tmp_path: Path) -> None:
+    """Of credits and a tax on two days it "cost -2,000 USD up to 2 September", and was to land at 9,000."""
+    august = each_day(date(2026, 8, 1), date(2026, 8, 31), 300)
+    rest = [
+        charge(date(2026, 9, 5), -2000, ChargeCategory="Credit", SkuId="credit", Tags=""),
+        charge(date(2026, 9, 30), 90, ChargeCategory="Tax", SkuId="tax", Tags=""),
+    ]
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", [*august, *rest]), month=date(2026, 9, 1), forecast=True
+    )
+    assert made.verdict.startswith(
+        "September 2026 cost -2,000 USD without tax, after 2,000 USD of credits, against 9,300 USD in August 2026. "
+        "October 2026 is expected at 0 USD"
+    )
+    assert "0 of 30 days of the month have use" in section(made, "quality").sentences[0]
+    taxed = review_of(write_bill(tmp_path / "taxed.csv", [*august, rest[1]]), month=date(2026, 9, 1))
+    assert taxed.verdict == "September 2026 cost 0 USD without tax, against 9,300 USD in August 2026."

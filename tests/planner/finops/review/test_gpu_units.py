@@ -9,7 +9,7 @@ import pytest
 
 from planner.finops.review.model import Figure, Review
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import each_day, review_of, section, write_bill
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 EIGHT = '{"GpuCount":8,"CoreCount":96}'
@@ -56,3 +56,18 @@ def test_unknown_units_are_reported(unit: str, details: str, tmp_path: Path) -> 
         "GPU machines for 2,976 USD are priced in units without known hours"
         in section(review, "gpu").sentences[-1]
     )
+
+
+def test_a_place_is_one_row_whatever_its_services(tmp_path: Path) -> None:
+    """Of 40 services a region had 40 rows that looked alike, and the dearest places were not shown."""
+    rows = [
+        row
+        for service in ("EC2", "SageMaker", "EKS")
+        for row in each_day(
+            OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT, ServiceName=service, SkuId=service
+        )
+    ]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",))
+    (place,) = rows_of(made, "gpu", "gpu_places")
+    assert (place["region"], place["cost"]) == ("east", pytest.approx(3 * 31 * 96))
+    assert place["hours"] == pytest.approx(3 * 31 * 24 * 8)

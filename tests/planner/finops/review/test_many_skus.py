@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from planner.finops.engine import duckdb
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.review.parts import text
@@ -82,6 +83,22 @@ def test_many_things_summed_by_place_and_part_by_part_are_those_of_few(
     assert none == 0
     assert parts >= files
     pd.testing.assert_frame_equal(found, few, check_exact=False, rtol=1e-12)
+
+
+def test_a_large_bill_has_more_memory_and_fewer_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part is a reading of the bill: of 50 million rows one cost 10 CPU s."""
+    monkeypatch.setattr(ask, "FEW_THINGS", 0)
+    parts = {}
+    for rows, limit in ((duckdb.LARGE_ROWS - 1, "333.7 MiB"), (duckdb.LARGE_ROWS, "572.2 MiB")):
+        with open_bill([path]) as bill:
+            engine, temporary = bill.engine, bill.temporary
+            assert isinstance(engine, duckdb.DuckDbEngine) and temporary is not None
+            monkeypatch.setattr(many, "GROUPS", -(-many.count_things(engine) // 2))
+            engine.expect(rows)
+            assert engine.rows("SELECT current_setting('memory_limit')") == [(limit,)]
+            keep_things(engine, MONTHS)
+            parts[rows] = len(list(temporary.glob("x_sums-*.parquet")))
+    assert list(parts.values()) == [2, 1]
 
 
 def test_places_of_the_same_number_are_not_added_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

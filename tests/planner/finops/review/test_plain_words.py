@@ -93,6 +93,35 @@ def test_shares_of_a_month_below_0_are_not_shown(refund: dict[str, str], tmp_pat
         assert coverage.value == 1.0
 
 
+def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
+    """A refund left 110 of a month's 3,410: "3,100.0 % of the cost that can be tagged", "ml: 2,818 % of spend"."""
+    rows = each_day(SEPTEMBER, LAST, 100) + each_day(SEPTEMBER, LAST, 10, Tags='{"team":"web","env":"dev"}')
+    rows.append(charge(OCTOBER, -3300, SkuId="back", ChargeClass="Correction", Tags='{"team":"web"}'))
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows), only=("overview", "bridge", "movers", "allocation")
+    )
+    texts = str(load_renderer("md")(review_answer(made), width=100, color=False))
+    assert "ml cost most: 3,100 USD. Credits and refunds leave 110 USD of all cost." in texts
+    assert (
+        "What carries team and env comes to 3,410 USD, what lacks them to -3,300 USD: refunds leave" in texts
+    )
+    assert all(float(found.replace(",", "")) <= 100 for found in re.findall(r"([\d.,]+) %", texts))
+    page = str(load_renderer("html")(review_answer(made), width=100, color=False))
+    assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
+    # and it is no new thing that costs less than nothing
+    assert "more credits, or fewer fees (-3,300)" in section(made, "bridge").sentences[0]
+    assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refund"
+
+
+def test_a_small_refund_leaves_shares_as_they_are(tmp_path: Path) -> None:
+    rows = [*each_day(SEPTEMBER, LAST, 100), charge(OCTOBER, -2, ChargeClass="Correction", Tags="{}")]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("allocation",))
+    assert (
+        "100.0 % of the cost that can be tagged carries team and env"
+        in section(made, "allocation").sentences[0]
+    )
+
+
 def test_a_forecast_of_nothing_has_no_digits_that_its_range_has_not(tmp_path: Path) -> None:
     """It was "0.6 USD (roughly between 0 and 23,416.4)"."""
     rows = each_day(date(2026, 8, 1), LAST, 960)
