@@ -178,9 +178,7 @@ def plan_pipeline(
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
     _refuse_a_century(stages)
-    total = sum(
-        (stage.way.cost_usd for stage in stages), sum((one.cost_usd for one in transfers), Decimal(0))
-    )
+    total = _total(stages, transfers)
     _check(total, result)
     least = bound = None
     if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
@@ -203,6 +201,10 @@ def plan_pipeline(
                        default=None), robust=robust, set_aside=data_set_aside(loaded),
         unlisted=_unlisted(loaded),
     )  # fmt: skip
+
+
+def _total(stages: Sequence[Stage], transfers: Sequence[Transfer]) -> Decimal:
+    return sum((stage.way.cost_usd for stage in stages), sum((one.cost_usd for one in transfers), Decimal(0)))
 
 
 def _unlisted(loaded: LoadedPipeline) -> tuple[str, ...]:
