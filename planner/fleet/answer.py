@@ -143,7 +143,7 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan
 def _beyond_budget(asked: Round) -> list[Excess]:
     """The budget that the cheapest fleet that falls back needs, where that keeps all other limits."""
     budget = asked.found.context.asked.workload.constraints.budget_usd
-    one = None if budget is None else cheapest_with_fallback(asked, np.inf, within_budget=False)
+    one = None if budget is None else cheapest_with_fallback(asked, np.inf, within_budget=False).fleet
     if budget is None or one is None:
         return []
     due = float(bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1])
@@ -153,8 +153,8 @@ def _beyond_budget(asked: Round) -> list[Excess]:
 def _with_fallback(asked: Round, mean: Outcome | None, mix: Mix | None, alone: Alone) -> Plan | None:
     """The cheapest fleet whose workers fall back on on-demand, where it costs less than `mix`; else None."""
     below = np.inf if mix is None else float(bill_of(asked.found, mix)[0])
-    one = cheapest_with_fallback(asked, below)
-    return None if one is None else fallback_plan(asked, one, alone, mean)
+    found = cheapest_with_fallback(asked, below)
+    return None if found.fleet is None else fallback_plan(asked, found, alone, mean)
 
 
 def _with_time(workers: Workers) -> Workers:

@@ -27,8 +27,8 @@ from planner.plan.model import Plan, Proof, Risk
 
 if TYPE_CHECKING:
     from planner.fleet.alone import Alone
-    from planner.fleet.fallback import Fleets
     from planner.fleet.fallback_mix import FallbackMix
+    from planner.fleet.fallback_search import Cheapest
     from planner.fleet.rounds import Outcome, Round
     from planner.plan.carbon import Carbon
     from planner.plan.launch import Launch
@@ -41,16 +41,18 @@ METHOD = (
 )
 
 
-def fallback_plan(asked: Round, one: Fleets, alone: Alone, mean: Outcome | None) -> Plan:
+def fallback_plan(asked: Round, cheapest_fleet: Cheapest, alone: Alone, mean: Outcome | None) -> Plan:
     """Build the plan.
 
     Args:
         asked: the question.
-        one: the fleet, one row.
+        cheapest_fleet: of those with a fall-back.
         alone: fleets of each offer alone, of which the baseline is one.
         mean: the cheapest mix without fall-backs at spot's mean, whose bound holds for all of these; None: no worker
             without one has time for any work.
     """
+    one = cheapest_fleet.fleet
+    assert one is not None
     search, mix = asked.found, mix_of_fallback(asked, one)
     context = search.candidates.context
     lines = lines_of_fallback(search, mix)
@@ -78,7 +80,7 @@ def fallback_plan(asked: Round, one: Fleets, alone: Alone, mean: Outcome | None)
         filter_pairs=report.pairs,
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
-        proof=_proof(asked, total, mean),
+        proof=_proof(asked, total, mean, cheapest_fleet.unjudged_usd),
         warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
@@ -97,13 +99,16 @@ def _risk(mix: FallbackMix, launch: Launch) -> Risk:
     )  # fmt: skip
 
 
-def _proof(asked: Round, total: Decimal, mean: Outcome | None) -> Proof:
-    """The bound is that of mixes without a fall-back, or the fleet itself, the cheapest of those that have one."""
+def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: float) -> Proof:
+    """The bound is that of mixes without a fall-back, or the fleet itself, the cheapest of those that have one.
+
+    `unjudged_usd`: what fleets with one cost at least whose chance was not worked out; they may be likely enough.
+    """
     context, candidates = asked.found.context, asked.found.candidates
     proven = None if mean is None else mean.first[1]
-    bound = total
+    bound = total if np.isinf(unjudged_usd) else min(Decimal(repr(unjudged_usd)), total)
     if proven is not None and proven.has_plan and np.isfinite(proven.bound_usd):
-        bound = min(Decimal(repr(proven.bound_usd)), total)
+        bound = min(Decimal(repr(proven.bound_usd)), bound)
     gap = float((total - bound) / total) if total else 0.0
     return Proof(
         method=METHOD,

@@ -53,26 +53,31 @@ class Chances:
     had: float
 
 
-def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: bool = True) -> Fleets | None:
-    """The cheapest fleet, one row, that meets every limit and the deadline with the confidence asked.
+@record(frozen=True)
+class Cheapest:
+    """The cheapest fleet, one row, None without any; what those cost at least that were left out unjudged, USD."""
+
+    fleet: Fleets | None
+    unjudged_usd: float = np.inf
+
+
+def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: bool = True) -> Cheapest:
+    """The cheapest fleet that meets every limit and the deadline with the confidence asked.
 
     Args:
         asked: the question, its workers without a reserve.
         below_usd: a cost that it must be below; infinite where no other fleet is known.
         within_budget: the budget is one of the limits.
-
-    Returns:
-        None where there is none.
     """
     from planner.fleet.rounds import confidence_of
 
     search = asked.found
     if not may_fall_back(search):
-        return None
+        return Cheapest(None)
     ways = ways_of(search, asked.limit)
     runs = asked.work / search.context.asked.job.total_units
     if not len(ways.on_demand):
-        return None
+        return Cheapest(None)
     floor, most = least_usd(search, ways, runs), most_workers(asked, ways)
     if runs > 1:
         most = np.minimum(most, round(runs))
@@ -82,7 +87,7 @@ def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: boo
     budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
     # what falls due of spot and on-demand is what they cost
     best, least = None, below_usd if budget is None else min(below_usd, float(budget) + _CENT)
-    left = _MOST_ASKED
+    left, unjudged = _MOST_ASKED, np.inf
     for first in range(0, len(order), _BLOCK):
         block = order[first : first + _BLOCK]
         block = block[floor[block] < least]
@@ -96,13 +101,15 @@ def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: boo
                 break
             one = fleets.take(np.asarray([at]))
             sure = bool(one.most.sure[0] >= confidence)
-            if not sure and left:
+            if not sure and not left:
+                unjudged = min(unjudged, float(cost[at]))
+            elif not sure:
                 left -= 1
                 sure = chances_of_fleet(asked, one).meet >= confidence
             if sure and (budget is None or _is_within_budget(asked, one)):
                 best, least = one, float(cost[at])
                 break
-    return best
+    return Cheapest(best, unjudged)
 
 
 def numbers_of_workers(most: int) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
@@ -13,6 +14,7 @@ from planner.judge.starts import most_by_asking
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Constraints, Workload
+    from planner.judge.goods import Offer
 
 Json = dict[str, Any]
 _CENTURY_HOURS = 876_600.0  # beyond it nothing is planned
@@ -37,6 +39,26 @@ def check_offer(line: Json, workload: Workload) -> list[str]:
     """Return every limit on what may be bought, and where, that a line breaks."""
     limits = workload.constraints
     return [*_place(line, limits), *_partition(line, workload), *_machine(line, limits)]
+
+
+def line_of(offer: Offer) -> Json:
+    """An offer as a line of a plan names it."""
+    names = ("provider", "region", "purchase_option", "instance_type")
+    memory = float(offer.kind["accelerator_memory_gib"])
+    return {name: offer.text(name) for name in names} | {
+        "accelerator": str(offer.kind["accelerator"]), "accelerator_memory_gib": None if isnan(memory) else memory,
+        "owned": offer.owned,
+    }  # fmt: skip
+
+
+def check_purchase(offer: Offer, nodes: int, workload: Workload) -> list[str]:
+    """Return every limit on what may be bought, where, and how much at once, that `nodes` of an offer break."""
+    line = line_of(offer)
+    faults = check_offer(line, workload)
+    if nodes > offer.capacity:
+        faults.append(f"{nodes} x {offer.offer_id}: {offer.capacity:g} are available")
+    at_once = {"nodes": nodes, "accelerators_per_node": offer.accelerators}
+    return faults + _obtainable({"lines": [line | at_once]}, workload.constraints)
 
 
 def _deadline(plan: Json, workload: Workload) -> list[str]:

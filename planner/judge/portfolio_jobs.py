@@ -13,7 +13,7 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
 from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
-from planner.judge.limits import check_offer
+from planner.judge.limits import check_offer, line_of
 from planner.judge.memory import Memory
 from planner.judge.money import tiers
 from planner.judge.pipeline import part_of
@@ -331,7 +331,7 @@ class PortfolioMemory:
 def _offer_faults(bench: Bench, buys: list[Buy], nodes: int) -> list[str]:
     """Limits of the workload on what may be bought."""
     limits = bench.workload.constraints
-    faults = [text for buy in buys for text in check_offer(_line(buy.offer), bench.workload)]
+    faults = [text for buy in buys for text in check_offer(line_of(buy.offer), bench.workload)]
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
     return faults
@@ -350,16 +350,6 @@ def _quota_faults(bench: Bench, draws: tuple[Draw, ...], in_turn: bool) -> list[
                     f"quota {quota.quota} in {region}: needs {used:g}, its file declares {quota.limit:g}"
                 )
     return faults
-
-
-def _line(offer: Offer) -> dict[str, Any]:
-    """An offer as a line of a plan names it."""
-    names = ("provider", "region", "purchase_option", "instance_type")
-    memory = float(offer.kind["accelerator_memory_gib"])
-    return {name: offer.text(name) for name in names} | {
-        "accelerator": str(offer.kind["accelerator"]), "accelerator_memory_gib": None if isnan(memory) else memory,
-        "owned": offer.owned,
-    }  # fmt: skip
 
 
 def _budget_faults(bench: Bench, candidate: Candidate) -> list[str]:

@@ -16,12 +16,10 @@ FRONTIER = {
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }
-_INTERVAL = (
-    "an interval; `planner optimize` on a job's own workload gives it, and `verify` recomputes it there"
-)
+_BOTH = "an interval of both pools, should they err alike; the cost inside it is recomputed"
 POOLS = {
-    "cost_p10_usd": _INTERVAL,
-    "cost_p90_usd": _INTERVAL,
+    "cost_p10_usd": _BOTH,
+    "cost_p90_usd": _BOTH,
     "planner_version": _WHEN,
     "pairs": _SEARCH,
     "colocated": _SEARCH,
@@ -32,6 +30,9 @@ POOLS = {
     "one_chip.*": _SEARCH,
     "reason": _WORDS,
 }
+_INTERVAL = (
+    "an interval; `planner optimize` on a job's own workload gives it, and `verify` recomputes it there"
+)
 SERVING = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

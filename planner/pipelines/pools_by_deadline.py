@@ -75,7 +75,7 @@ class Timed:
 
 @record(frozen=True)
 class Found:
-    """The cheapest pair, None without any, and what no pair of those searched costs less than, USD."""
+    """The cheapest pair, None without any, and what no pair of sizes that were not priced costs less than, USD."""
 
     pair: Timed | None
     bound_usd: float

@@ -157,14 +157,14 @@ def _beside(pools: Pools) -> str:
 
 
 def _claim(pools: Pools) -> str:
-    """What was compared, and how near the pair is to what none costs less than."""
-    ways = (
-        "" if pools.deadline_hours is None else " and of all ways to buy both in one region by the deadline"
-    )
-    near = f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
+    """What was compared, and how near the pair is to what no other costs less than."""
+    ways, others = "", "no other costs less than"
+    if pools.deadline_hours is not None:
+        ways = " and of all ways to buy both in one region by the deadline"
+        others = "no pair of sizes that it does not price costs less than"
     return (
         f"Cheapest pair found: of {pools.pairs:,} on demand or on spot by costs linear in hours{ways}, the engine "
-        f"prices the best; {near}"
+        f"prices the best; {others} {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
     )
 
 

@@ -224,7 +224,7 @@ class FilterPair:
 
 @record(frozen=True)
 class Relaxation:
-    """The least change of one limit that makes a plan possible; `times` of a far later deadline: needed / current."""
+    """The smallest change of one limit for a plan; `times`: needed / current of a far deadline, else None."""
 
     constraint: str
     current: str

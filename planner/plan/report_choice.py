@@ -43,7 +43,7 @@ def verdict(plan: Plan) -> str:
         where = place(line.provider, line.region, line.zone)
         return f"{opening}: {machines} {bought} in {where}: {ready}"
     nodes = sum(line.nodes for line in plan.lines)
-    if not plan.side_by_side and _in_turn(plan):
+    if _in_turn(plan):
         first = plan.lines[0]
         inside = devices(first.accelerators, first.accelerator)
         machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,33 @@ def test_a_changed_pool_with_a_deadline_is_a_fault(run_cli: Run, tmp_path: Path)
         (tmp_path / "pools.json").write_text(json.dumps(forged), encoding="utf-8")
         verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
         assert verdict.code in (2, 5), key
+
+
+@pytest.mark.parametrize(
+    ("deadline", "rule", "fault"),
+    [
+        ("  deadline: 3d\n", "spot: {fallback: none}", "the workload allows no fall-back"),
+        ("  deadline: 3d\n", "  purchase_options: [on_demand]", "purchase option spot is not allowed"),
+        ("", "  purchase_options: [on_demand]", "purchase option spot is not allowed"),
+        ("", "  instance_types: {deny: [p*]}", "instance_type p"),
+        ("", "  min_memory_gib: 400", "400 asked"),
+        (
+            "",
+            "  obtainable: [{provider: aws, accelerator: '*', purchase_option: spot, accelerators: 4}]",
+            "the assumed limit is 4",
+        ),
+    ],
+)
+def test_pools_that_the_workload_does_not_allow_are_a_fault(
+    run_cli: Run, tmp_path: Path, deadline: str, rule: str, fault: str
+) -> None:
+    _, path, found = asked(run_cli, tmp_path, limits=deadline)
+    text = f"{Path(path).read_text(encoding='utf-8')}{rule}\n"
+    Path(path).write_text(text, encoding="utf-8")
+    found["workload_sha256"] = sha256(text.encode()).hexdigest()
+    (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and fault in " ".join(verdict.stdout.split()), verdict.stdout
 
 
 def test_a_budget_that_no_pair_keeps_is_said(run_cli: Run, tmp_path: Path) -> None:

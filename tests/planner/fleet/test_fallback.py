@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from planner.candidates.plan_parts.launch import quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
+from planner.fleet import fallback_search
 from planner.fleet.fallback_launch import shrink_of, usd_of_workers
 from planner.fleet.luck import luck_at
 from planner.judge.bench import Bench, ImpossibleError
@@ -222,12 +223,10 @@ def test_a_later_deadline_or_one_more_machine_never_costs_more(seed: int, later:
         plan = planned(offers, other)
         # mixes keep what they hold in reserve by bisection; fleets that fall back are enumerated
         assert not_dearer(plan.total_usd, before.total_usd) or not falls_back(before)
-    spot_alone = planned([one for one in offers if one.purchase_option != "on_demand"], job)
-    if spot_alone.status == "planned" and falls_back(before):
-        fewer = planned(
-            offers, {**job, "constraints": {**job["constraints"], "exclude_purchase_options": ["spot"]}}
-        )
-        assert fewer.status != "planned" or not_dearer(before.total_usd, fewer.total_usd)
+    if falls_back(before):
+        firm = {**job["constraints"], "exclude_purchase_options": ["spot"]}
+        without = planned(offers, {**job, "constraints": firm})
+        assert without.status != "planned" or not_dearer(before.total_usd, without.total_usd)
 
 
 @pytest.mark.parametrize("option", ["spot", "on_demand"])
@@ -264,6 +263,25 @@ def test_a_budget_holds_what_is_expected() -> None:
     assert change.constraint == "budget"
     needed = Decimal(change.needed.removeprefix("$"))
     assert free.total_usd <= needed < free.total_usd + CENT
+
+
+def test_fleets_whose_chance_is_not_worked_out_are_within_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On-demand of the cheaper region often never comes, so its fleets are as likely in time as spot alone is."""
+    dear = [replace(SPOT, region="eu-west-1", price_per_hour="0.50"), replace(ON_DEMAND, region="eu-west-1")]
+    job = falling_back(2, {"max_nodes": 4, "deadline": "200h"})
+    rare = {"purchase_option": "on_demand", "region": "us-east-1", "hours": 0, "never_ratio": 0.3}
+    job["constraints"]["waiting"] = [*job["constraints"]["waiting"], rare]
+    judged = planned([*PAIR, *dear], job)
+    assert falls_back(judged) and judged.lines[0].region == "us-east-1"
+    assert judged.proof is not None and judged.proof.status == "optimal"
+    monkeypatch.setattr(fallback_search, "_MOST_ASKED", 0)
+    catalog = make_catalog([*PAIR, *dear])
+    plan = plan_on(catalog, job, gap=0.0).plan
+    assert falls_back(plan) and plan.lines[0].region == "eu-west-1"
+    assert plan.proof is not None and plan.proof.status == "feasible"
+    assert plan.proof.bound_usd <= judged.total_usd + CENT < plan.total_usd
+    answer = json.loads(json.dumps(plan.to_dict()))
+    assert judge_saved(answer, loaded(job), memory=Memory(catalog, Path())).faults == ()
 
 
 def test_the_plan_verifies_itself_and_a_broken_one_does_not() -> None:
