@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import presets
-from planner.commands.options import examples
+from planner.commands.options import STDOUT, examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
@@ -44,7 +44,7 @@ FORMAT_NAMES = (
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE",
               help="A value of the workload, such as training.tokens=1e9 or constraints.deadline=7d.")  # fmt: skip
 @click.option("-o", "--out", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="Write to this file instead of stdout.")  # fmt: skip
+              help="Write to this file instead of stdout (-).")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def init(
     more: tuple[Path, ...], sources: tuple[Path, ...], model_config: Path | None, model: str, kind: str | None,
@@ -54,8 +54,8 @@ def init(
 
     At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
     model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    Megatron-LM arguments, NeMo, verl, GPT-NeoX, DeepSpeed, Accelerate, PEFT. It does not execute, import or download
-    anything.
+    Megatron-LM arguments, NeMo, verl, OpenRLHF, GPT-NeoX, LLM Foundry, OLMo, DeepSpeed, Accelerate, PEFT. It does not
+    execute, import or download anything.
     """
     from planner.errors import InputError
 
@@ -63,7 +63,8 @@ def init(
         raise InputError(f"{more[0]}: files to read are named by --from: planner init --from {more[0]}")
     stated = bool(sources or model or model_config)
     asks = not stated and not values and sys.stdin.isatty() and sys.stdout.isatty()
-    out = out or (Path("workload.yaml") if asks else None)
+    named = out or (Path("workload.yaml") if asks else None)
+    out = None if named == STDOUT else named
     if out is not None and out.exists() and not force and (out.is_file() or out.is_symlink()):
         raise InputError(f"{out}: exists already; name another file, or replace it with --force")
     if values and not stated:
@@ -86,7 +87,7 @@ def init(
     else:
         initial = empty_workload()
     show_text(point_at_schema(initial.text, Path() if out is None else out.parent), out)
-    if asks:
+    if asks and out is not None:
         click.echo(f"{out} is written; next: planner optimize {out}", file=sys.stderr)
     for text in initial.to_fill:
         click.echo(f"to fill: {text}", file=sys.stderr)

@@ -84,6 +84,7 @@ class DayOption(click.ParamType[datetime]):
             self.fail(f"{value!r} is not a date; write it as 2026-11-20", param, ctx)
 
 
+STDOUT = Path("-")  # as the file of an answer
 FILE_MODE = "planner.file_mode"  # in the context's `meta`
 
 
@@ -98,6 +99,7 @@ def output_options(formats: Sequence[str], *, private: bool = False) -> Callable
     def add(command: _Command) -> _Command:
         @functools.wraps(command)
         def run(*args: Any, **given: Any) -> Any:
+            given["out"] = None if given["out"] == STDOUT else given["out"]
             given["output"] = _format_asked(given["output"], given["out"], formats)
             return command(*args, **given)
 
@@ -105,7 +107,7 @@ def output_options(formats: Sequence[str], *, private: bool = False) -> Callable
             "--out",
             type=click.Path(path_type=Path, dir_okay=False),
             default=None,
-            help="Write to this file instead of stdout; without -o, its ending chooses the format.",
+            help="Write to this file instead of stdout (-); without -o, its ending chooses the format.",
         )
         kind = click.Choice(list(formats))
         option = click.option(

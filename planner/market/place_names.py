@@ -139,6 +139,30 @@ def _candidate_faults(
             yield Fault((*path, at, found[0]), *found[1:])
 
 
+def unlisted_names(candidates: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Notes on providers and types of sized candidates that the catalog does not have, though they may be right.
+
+    Of types only those are named that are like a known one, and nothing of what is paid already.
+
+    Args:
+        candidates: provider, instance type and purchase option of each.
+    """
+    from planner.inputs.sized_checks import PAID_ALREADY
+
+    names = dict.fromkeys(
+        (provider, kind) for provider, kind, option in candidates if option not in PAID_ALREADY
+    )
+    types = _listed_types() if names else {}
+    own = sorted({provider for provider, _ in names} - {*types, *known_providers()})
+    notes = [f"not in the catalog, so taken as providers of your own: {', '.join(own)}"] if own else []
+    for provider, name in islice(names, _MOST_PLACES):
+        known = types.get(provider, ())
+        close = "" if name in known else alike(name, known, cutoff=_MISSPELT)
+        if close and _without_digits(close) != _without_digits(name):
+            notes.append(f"no {provider} machine called {name} in the catalog: is {close} meant?")
+    return tuple(notes)
+
+
 def unsold_fault(path: tuple[str | int, ...], wanted: OwnedCommitment, offers: Table) -> Fault:
     """The fault at `path` of a commitment that no offer is like: its provider, region or type, whichever is wrong."""
     known = offers.keys_of("provider", "region", "instance_type")
@@ -160,6 +184,17 @@ def known_places() -> tuple[str, ...]:
     from catalogs.tables.regions import load_regions
 
     return tuple(f"{row['provider']}/{row['region']}" for row in load_regions().rows())
+
+
+@cache
+def _listed_types() -> dict[str, list[str]]:
+    """Instance types of the newest catalog by provider."""
+    from catalogs.store.load import load_catalog
+
+    found: dict[str, list[str]] = {}
+    for provider, name in load_catalog().instance_types.keys_of("provider", "instance_type"):
+        found.setdefault(provider, []).append(name)
+    return found
 
 
 @cache

@@ -20,6 +20,7 @@ from planner.errors import InfeasibleError, PlannerError
 from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import start_moment
 from planner.inputs.pipeline_load import data_set_aside
+from planner.market.place_names import unlisted_names
 from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
@@ -92,6 +93,7 @@ class PipelineAnswer(Presentable):
         confidence: least probability with which a task that is a workload keeps its planned hours; None without one.
         robust: what the choice with risk costs and gives; None where none was asked for, or nothing fits.
         set_aside: tasks that read from others though their workload says where its data lies: that is not moved.
+        unlisted: notes on names of candidates that the catalog does not have.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -121,6 +123,7 @@ class PipelineAnswer(Presentable):
     confidence: float | None = None
     robust: Robust | None = None
     set_aside: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
 
     @property
     def end_hours(self) -> float:
@@ -175,8 +178,7 @@ def plan_pipeline(
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
     _refuse_a_century(stages)
-    costs = [*(stage.way.cost_usd for stage in stages), *(transfer.cost_usd for transfer in transfers)]
-    total = sum(costs, Decimal(0))
+    total = _total(stages, transfers)
     _check(total, result)
     least = bound = None
     if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
@@ -197,7 +199,17 @@ def plan_pipeline(
         shared=asking.shared_names(gathered), between_usd=_between(stages, total),
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
                        default=None), robust=robust, set_aside=data_set_aside(loaded),
+        unlisted=_unlisted(loaded),
     )  # fmt: skip
+
+
+def _total(stages: Sequence[Stage], transfers: Sequence[Transfer]) -> Decimal:
+    return sum((stage.way.cost_usd for stage in stages), sum((one.cost_usd for one in transfers), Decimal(0)))
+
+
+def _unlisted(loaded: LoadedPipeline) -> tuple[str, ...]:
+    listed = [item for task in loaded.pipeline.tasks for item in task.candidates]
+    return unlisted_names((item.provider, item.instance_type, item.purchase_option) for item in listed)
 
 
 def _refuse_a_century(stages: Sequence[Stage]) -> None:

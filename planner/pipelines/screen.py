@@ -193,6 +193,7 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
             else ()
         ),
         *set_aside_notes(answer),
+        *answer.unlisted,
         *enable_first((stage.way.provider, stage.way.region) for stage in answer.stages),
         "quotas that the workloads do not declare are not checked",
     )

@@ -9,6 +9,7 @@ import numpy as np
 from planner.inputs.faults import Fault
 from planner.inputs.sized_checks import PAID_ALREADY
 from planner.market.names import quota_faults
+from planner.market.place_names import unlisted_names
 from planner.market.quota import GPU, VCPU
 from planner.portfolios.sized import QUOTA_UNITS
 
@@ -101,7 +102,7 @@ def unused_quotas(loaded: LoadedPortfolio, ways: Ways) -> Iterator[str]:
 
 
 def commitment_notes(portfolio: Portfolio, table: CandidateTable, ways: Sequence[Way]) -> Iterator[str]:
-    """What the reader should know of commitments and candidates that do not match.
+    """What the reader should know of commitments and candidates that do not match, or that the catalog does not have.
 
     Args:
         portfolio: its commitments, pools in their order.
@@ -112,7 +113,10 @@ def commitment_notes(portfolio: Portfolio, table: CandidateTable, ways: Sequence
         if not (table.pool == number).any():
             name = f"{own.provider}/{own.region} {own.instance_type} ({own.purchase_option})"
             yield f"no candidate draws on the commitment {name}: compare its names with those of the candidates"
-    loose = (table.source < 0)[:, None] & (table.pool < 0) & (table.way >= 0)
+    sized = (table.source < 0)[:, None] & (table.way >= 0)
+    listed = [ways[code] for code in np.unique(table.way[sized]).tolist()]
+    yield from unlisted_names((way.provider, way.instance_type, way.purchase_option) for way in listed)
+    loose = sized & (table.pool < 0)
     for code in np.unique(table.way[loose]).tolist():
         way = ways[code]
         if way.purchase_option in PAID_ALREADY:

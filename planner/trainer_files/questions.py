@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.inputs.quantities import parse_deadline
 from planner.inputs.yaml12 import resolve_scalar
 from planner.trainer_files.gather import Wishes
-from planner.trainer_files.supported import supports
+from planner.trainer_files.supported import meant, supports
 
 Ask = Callable[[str, str], str]
 """Puts a question with the answer that is taken for an empty line, and returns the answer."""
@@ -24,6 +24,7 @@ _UNITS = {"token": "tokens", "sample": "samples", "image": "samples", "epoch": "
 _MONEY = re.compile(
     r"\$\s*([0-9][0-9_,.]*\s*[kM]?)|([0-9][0-9_,.]*\s*[kM]?)\s*(?:\$|usd|dollars?)", re.IGNORECASE
 )
+_HINTS = 3  # keys that a message suggests
 _TIMES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 
 
@@ -93,7 +94,9 @@ def parse_stated(texts: Sequence[str]) -> dict[str, Any]:
         if not separator or not value.strip() or not key:
             raise InputError(f"--set {text}: must be KEY=VALUE, such as training.tokens=1e9")
         if not supports(key):
-            raise InputError(f"--set {text}: a workload has no key '{key}'; 'planner schema' lists them")
+            hints = " or ".join(repr(one) for one in meant(key)[:_HINTS])
+            what = f"did you mean {hints}?" if hints else "'planner schema' lists them"
+            raise InputError(f"--set {text}: a workload has no key '{key}'; {what}")
         try:
             values[key] = resolve_scalar(value.strip())
         except ValueError as error:

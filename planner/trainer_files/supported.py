@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from planner.inputs.faults import near
+from planner.inputs.other_words import KEYS
 
 _SCHEMA = Path(__file__).parent.parent / "data" / "schemas" / "workload.v1.json"
 
@@ -31,6 +34,31 @@ def supports(path: str, value: object = None) -> bool:
             return False
     words = _words(node)
     return value is None or not words or value in words
+
+
+def meant(path: str) -> list[str]:
+    """The keys of a workload that a dotted path may have been meant for: those that end like it, else the nearest.
+
+    Args:
+        path: a path that is no key, like `tokens` or `trainng.tokens`.
+    """
+    section, dot, last = path.rpartition(".")
+    ending = f".{section}{dot}{KEYS.get(last.lower(), last)}"
+    alike = [key for key in _keys() if f".{key}".endswith(ending)]
+    return alike or list(filter(None, [near(path, _keys())]))
+
+
+@cache
+def _keys() -> tuple[str, ...]:
+    return tuple(_below(_schema(), ""))
+
+
+def _below(node: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Dotted keys of a section and of the sections in it."""
+    for option in _options(node):
+        for name, entry in option.get("properties", {}).items():
+            yield f"{prefix}{name}"
+            yield from _below(entry, f"{prefix}{name}.")
 
 
 def _options(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:

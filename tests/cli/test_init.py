@@ -180,3 +180,38 @@ def test_a_workload_given_as_a_trainers_file_is_named_as_one(run_cli: Run) -> No
     told = run_cli("init", "--from", str(ROOT / "examples" / "bert-large.yaml"))
     assert told.code == 2
     assert "planner validate" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("stated", "meant"),
+    [
+        ("tokens=1e9", "'training.tokens' or 'data.tokens'"),
+        ("trainng.tokens=1e9", "'training.tokens'"),
+        ("seq_len=2048", "'training.sequence_length'"),
+        ("layout.tp=4", "'training.layout.tensor_parallel'"),
+    ],
+)
+def test_a_key_without_its_section_is_answered_with_where_it_is(
+    stated: str, meant: str, run_cli: Run
+) -> None:
+    done = run_cli("init", "--model", "llama-3.1-8b", "--set", stated)
+    assert done.code == 2 and f"did you mean {meant}?" in done.stderr, done.stderr
+
+
+def test_a_dash_is_standard_output(run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "w.yaml"
+    asked = (
+        "init",
+        "--model",
+        "bert-base",
+        "--set",
+        "training.samples=1e6",
+        "--set",
+        "training.global_batch=256",
+    )
+    file.write_text(run_cli(*asked).stdout, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*asked, "-o", "-").stdout == file.read_text(encoding="utf-8")
+    plain = ("estimate", str(file), "--instance-type", "p4d.24xlarge", "--as-of", "2026-11-20")
+    assert run_cli(*plain, "--out", "-").stdout == run_cli(*plain).stdout != ""
+    assert [path.name for path in tmp_path.iterdir()] == ["w.yaml"]

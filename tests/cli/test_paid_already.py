@@ -135,6 +135,31 @@ def test_misspelt_places_of_candidates_are_named(
         assert result.code == 2 and message in result.stderr and "f.yaml:" in result.stderr, result.stderr
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "p5.48xlarge",
+            "p5.48xlage",
+            "no aws machine called p5.48xlage in the catalog: is p5.48xlarge meant?",
+        ),
+        ("provider: aws", "provider: acme", "taken as providers of your own: acme"),
+        ("p5.48xlarge", "p6.48xlarge", ""),
+        ("p5.48xlarge", "m7i.large", ""),
+    ],
+)
+def test_names_of_candidates_that_the_catalog_does_not_have_are_noted(
+    kind: str, old: str, new: str, said: str, tmp_path: Path, run_cli: Run
+) -> None:
+    result = run_cli(kind, write(tmp_path, "f.yaml", KINDS[kind].replace(old, new)), *DAY)
+    assert result.code == 0, result.stderr
+    if said:
+        assert said in result.unwrapped
+    else:
+        assert "in the catalog" not in result.unwrapped
+
+
 @pytest.mark.parametrize(
     "place", ["provider: aws-outposts, region: fra1", "provider: aws, region: us-east-9"]
 )

@@ -137,7 +137,9 @@ def _fleet(
             f"workers stay and are paid until: sky jobs pool down --yes {name}",
         ]
         if any(not pool.is_spot for pool in pools) and any(pool.is_spot for pool in pools):
-            how.append("on-demand is taken whenever spot cannot be had; the plan waits until the last moment")
+            how.append(
+                "on-demand is taken whenever spot is not available; the plan waits until the last moment"
+            )
         text = (
             "\n".join(heading(offer_launch, *part.notes, *how, *_notes(offer_launch, config, zones))) + "\n"
         )

@@ -101,7 +101,8 @@ def _actions(review: Review) -> tuple[str, ...]:
     saves, count = known.get("actions_saves_money"), known.get("actions_count")
     together = ""
     if saves is not None:
-        together = f", together at most {money(_number(saves), review.currency)} a month"
+        bound = "where known" if "where known" in saves.label else "at most"
+        together = f", together {bound} {money(_number(saves), review.currency)} a month"
     many = len(table.rows) if count is None else _number(count)
     return (f"{many:.0f} to consider{together}", *rows)
 
@@ -119,7 +120,7 @@ def _action(row: dict[str, object], currency: str) -> str:
     for key, often in (("saves", "a month"), ("once", "once")):
         amount = row[key]
         if isinstance(amount, int | float):
-            bound = "at most " if row["basis"] == "at most" else ""
+            bound = f"{row['basis']} " if row["basis"] in ("at most", "at least") else ""
             kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
             return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}{sure}, {owner}"
     return f"{row['what']}: the bill does not say what it saves, {owner}"

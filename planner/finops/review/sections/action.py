@@ -11,7 +11,7 @@ from planner.records import record
 
 LEAST_DISCOUNT = 0.25  # of commitments of a year: 25 to 40 % in the bundled catalog
 
-Basis = Literal["estimate", "at most", "kept", "once"]
+Basis = Literal["estimate", "at most", "at least", "kept", "once"]
 
 
 @record(frozen=True)
@@ -31,8 +31,8 @@ class Action:
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
-        basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `kept` (what is saved already
-            and would end); `once` (an excess that is over).
+        basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
+            `unknown` comes on top); `kept` (what is saved already and would end); `once` (an excess that is over).
     """
 
     kind: str
@@ -57,13 +57,18 @@ class Action:
 
     @property
     def weight(self) -> float:
-        """What it is ranked by: the amount, and the least that a saving which is not known comes to."""
+        """What it is ranked by: the amount, and a least saving on the cost for which none is known."""
         return (self.amount or 0.0) + LEAST_DISCOUNT * self.unknown
 
     @property
     def saves(self) -> float | None:
         """New saving per month."""
-        return self.amount if self.basis in ("estimate", "at most") else None
+        return self.amount if self.basis in ("estimate", "at most", "at least") else None
+
+    @property
+    def bound(self) -> str:
+        """`at most ` or `at least ` before its amount, else empty."""
+        return f"{self.basis} " if self.basis in ("at most", "at least") else ""
 
 
 def joint(actions: list[Action]) -> float | None:

@@ -16,8 +16,8 @@ from planner.finops.units.names import provider_id
 _OPTIONS = {"move_region": "with the region allowed", "switch_option": "with spot allowed"}
 _NOT_MACHINES = "no plan: this use is not hours of machines by type, which `planner commit` plans"
 _LEFT_OUT = (
-    "its plan leaves out machines, GPU machines among them, for which neither the catalog nor the bill has a price of "
-    "a one-year commitment, and names them"
+    "its plan names and leaves out machines, also with GPUs, for which neither the catalog nor the bill has a price of "
+    "a one-year commitment"
 )
 _NO_PLAN = {
     "commit_less": "no plan: an exchange or a sale is agreed on with the provider",

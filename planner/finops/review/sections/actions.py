@@ -92,22 +92,23 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
 
 _COLUMNS: list[Any] = [
     ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
-    ("confidence", "Confidence", "text"), ("owner", "Owner", "text"), ("why", "Why", "text", "below"),
+    ("basis", "Amount is", "text"), ("confidence", "Confidence", "text"), ("owner", "Owner", "text"),
+    ("why", "Why", "text", "below"),
     ("confidence_why", "How certain", "text", "below"), ("command", "Look closer", "text", "below"),
     ("plan", "Plan it", "text", "below"), ("plan_needs", "To plan it", "text", "below"),
     ("plan_file", "Saved plan", "text", "below"),
-    ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
+    ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
     ("id", "To accept (--accept)", "text", "data"),
 ]  # fmt: skip
 _WHOLE = "Amounts are of this month's use."
 _UNTOLD = (
-    f" Use whose discount the bill does not tell is in no amount; in the order it counts with "
-    f"{percent(LEAST_DISCOUNT, 0)} of its cost."
+    f" Amounts leave out use for which the bill shows no discount; in the ranking, {percent(LEAST_DISCOUNT, 0)} of its "
+    "cost counts as saved."
 )
 _NOTE = (
-    " Confidence: high where nothing speaks against the amount, medium where one thing "
-    "does, low where several do. Actions on the same use exclude one another; do not add them up."
+    " Confidence: high with no reason to doubt the amount, medium with one, low with several. "
+    "Actions on the same use exclude one another; do not add them up."
 )
 
 
@@ -139,7 +140,7 @@ def build(inputs: Inputs) -> Section:
         figure(
             inputs,
             "actions_saves_money",
-            "Together at most, per month",
+            f"Together {'where known' if any(one.unknown for one in found) else 'at most'}, per month",
             joint(found),
             "money",
             lacking="the bill does not say what any of them saves",
@@ -150,16 +151,16 @@ def build(inputs: Inputs) -> Section:
 
 def _row(one: Action) -> tuple[Any, ...]:
     amounts = (None, one.amount) if one.basis == "once" else (one.amount, None)
-    return (one.what, *amounts, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.plan, one.needs,
-            one.file, one.basis, *one.pool, one.thing, one.id)  # fmt: skip
+    basis = "" if one.amount is None else one.basis
+    return (one.what, *amounts, basis, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.plan,
+            one.needs, one.file, *one.pool, one.thing, one.id)  # fmt: skip
 
 
 def _sentence(first: Action, currency: str) -> str:
     if not first.amount:
         return f"First: {first.what}."
     often = "once" if first.basis == "once" else "a month"
-    bound = "at most " if first.basis == "at most" else ""
-    return f"First: {first.what}, {bound}{money(first.amount, currency)} {often}."
+    return f"First: {first.what}, {first.bound}{money(first.amount, currency)} {often}."
 
 
 def _command(inputs: Inputs, use_case: str) -> str:
@@ -221,7 +222,7 @@ def _commitment_name(row: dict[str, Any]) -> str:
     return f"{name} ({key})" if name and name != key else key
 
 
-_OTHER_RATE = "the discount is that of other commitments, no offer"
+_OTHER_RATE = "the discount is that of commitments you have, not a quote"
 
 
 def _commit(inputs: Inputs) -> list[Action]:
@@ -245,17 +246,18 @@ def _commit(inputs: Inputs) -> list[Action]:
         own = known.get(provider, Discounts())
         saves = own.saved(amount - gpu, gpu)
         shown, kept = (money(one * pace(inputs), inputs.bill.currency) for one in (steady, filled))
-        why = f"{shown} a month of it runs nine days of ten and is under no commitment"
+        why = f"{shown} a month of it runs nine days of ten and is not covered by a commitment"
         if filled > least:
-            why += f"; {kept} of it is left to the commitments with {provider} that are not used"
+            why += f"; {kept} of it could use the unused part of your {provider} commitments"
         monthly, gpu_monthly = (one * pace(inputs) for one in (amount - gpu, gpu))
+        unknown = own.untold(monthly, gpu_monthly)
         if said := own.words(monthly, gpu_monthly, provider, inputs.bill.currency):
             why += f"; {said}"
         out.append(commit_plan(inputs, Action(
             "commit_more", f"Commit more: {service} of {provider}", why, saves,
             _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
-            sure=confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(),
-            unknown=own.untold(monthly, gpu_monthly),
+            "at least" if saves is not None and unknown else "estimate",
+            confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(), unknown=unknown,
         )))  # fmt: skip
     return out
 
@@ -267,7 +269,7 @@ def _idle(inputs: Inputs) -> list[Action]:
         key, called = text(row["resource_id"]), "" if is_reservation else text(row["resource_name"])
         name = f"{called} ({key})" if called and called != key else key or "(unnamed)"
         what = f"Shrink the capacity reservation {name}" if is_reservation else f"Delete {name}"
-        why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid and not used"
+        why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid for and not used"
         provider, service = text(row["provider"]), text(row["service"])
         out.append(Action(
             "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
@@ -335,7 +337,7 @@ def _renew(inputs: Inputs) -> list[Action]:
             continue
         out.append(Action(
             "renew", f"Decide on {name} before {str(row['period_end'])[:10]}",
-            "it ends, and what it saves now ends with it", saves,
+            "it ends then, and so does its saving", saves,
             _owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
             basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip

@@ -12,8 +12,8 @@ TITLE = "Whose cost is it?"
 TOP = 15
 NOBODY = "(no tag)"
 _NOTHING = "the month has no cost that can carry tags"
-_REFUNDED = "refunds leave no share of the cost that can be tagged"
-_BELOW = "More was refunded in the month than was charged of what can carry tags: shares of it say nothing."
+_REFUNDED = "refunds leave too little taggable cost for shares"
+_BELOW = "Refunds of the month exceed its charges that can carry tags, so no shares are shown."
 _MERGED = 3  # values with several spellings named
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
@@ -126,7 +126,7 @@ def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
     rest = money(taggable - tagged, inputs.bill.currency)
     if there != there:
         with_tags = money(tagged, inputs.bill.currency)
-        return f"What carries {and_words(inputs.tags)} comes to {with_tags}, what lacks them to {rest}: {_REFUNDED}."
+        return f"Cost with {and_words(inputs.tags)} is {with_tags}, cost without them {rest}: {_REFUNDED}."
     level = next((name for least, name in _LEVELS if there >= least), "")
     grade = (
         f', the level "{level}" of the FinOps maturity model'

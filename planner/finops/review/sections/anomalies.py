@@ -148,7 +148,7 @@ def build(inputs: Inputs) -> Section:
     days = (inputs.last_day - min(inputs.use_days())).days + 1 if inputs.use_days() else 0
     note = "" if days >= WINDOW_DAYS else "The bill has fewer than 28 days: unusual days may be missed."
     if not found:
-        said = f"No service had a day far above its own days around it, weekdays considered. {note}".strip()
+        said = f"No service cost far more on a day than on the days around it, weekdays considered. {note}".strip()
         return Section("anomalies", TITLE, (said,), figures)
     top = found[0]
     cause = f", mostly {top.product} in {top.region or 'no region'}" if top.product else ""

@@ -33,7 +33,7 @@ LEAST_MOVE_RATIO = 0.1  # of the thing's own quantity
 LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
            "other": "Credits, fees and rest"}  # fmt: skip
 _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "less use"),
-         "mix": ("more expensive kinds of it", "cheaper kinds of it"), "new": ("new things", "new things"),
+         "mix": ("a more expensive mix", "a cheaper mix"), "new": ("new things", "new things"),
          "retired": ("things that ended", "things that ended"),
          "other": ("fewer credits, or more fees", "more credits, or fewer fees")}  # fmt: skip
 _UNKNOWN = "(none)"

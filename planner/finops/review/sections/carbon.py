@@ -155,5 +155,5 @@ def _sentences(emissions: list[Emitted], mapped: list[Emitted], hours: float) ->
     ):
         if unmapped:
             share = percent(ratio(sum(one.hours for one in unmapped), hours))
-            said.append(f"{share} of the GPU-hours name no {named}: they are in no emission.")
+            said.append(f"{share} of the GPU-hours name no {named}: emissions leave them out.")
     return tuple(said)

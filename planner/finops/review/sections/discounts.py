@@ -1,4 +1,4 @@
-"""What the commitments of a bill save, told apart for machines with GPUs: the one says nothing of the other."""
+"""What the commitments of a bill save, apart for machines with GPUs: one discount does not show the other."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class Discounts:
         """
         out = []
         if plain > 0 and self.plain is not None:
-            out.append(f"the commitments that you have with {provider} save {percent(self.plain, 0)}")
+            out.append(f"your {provider} commitments save {percent(self.plain, 0)}")
         if gpu > 0 and self.gpu is not None:
-            also = "those" if out else f"the commitments that you have with {provider}"
-            out.append(f"{also} on machines with GPUs save {percent(self.gpu, 0)}")
+            also = "those" if out else f"your {provider} commitments"
+            out.append(f"{also} on GPU machines save {percent(self.gpu, 0)}")
         for cost, rate, kind in (
             (plain, self.plain, "use without GPUs"),
-            (gpu, self.gpu, "machines with GPUs"),
+            (gpu, self.gpu, "GPU machines"),
         ):
             if cost > 0 and rate is None and self.every is not None:
                 of = f"{money(cost, currency)} of it" if plain > 0 and gpu > 0 else "all of it"
                 out.append(
-                    f"{of} is {kind}, and no commitment that you have with {provider} tells a discount on that"
+                    f"{of} is {kind}, and none of your {provider} commitments shows what that would save"
                 )
         return "; ".join(out)
 

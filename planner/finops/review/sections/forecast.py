@@ -194,8 +194,8 @@ def _record(test: Any) -> str:
     )
     if not test.is_rough:
         return said
-    fit = f"only {test.windows_apart} {'fits' if test.windows_apart == 1 else 'fit'} in side by side"
-    return f"{said} The periods overlap, {fit}: too few to judge by."
+    apart = f"only {test.windows_apart} independent one{'s' * (test.windows_apart != 1)}"
+    return f"{said} The periods overlap and count as {apart}: too few to judge by."
 
 
 def _fan(inputs: Inputs, outlook: Outlook) -> Chart:

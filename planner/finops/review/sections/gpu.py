@@ -42,7 +42,7 @@ def _uncounted(gpus: Any, currency: str) -> tuple[str, ...]:
     units = ", ".join(sorted({text(unit) for unit in lost["unknown_unit"] if text(unit)}))
     cost = money(float(lost["unknown_unit_cost"].sum()), currency)
     return (
-        f"GPU machines for {cost} are priced in units without known hours ({units}): they are in no GPU-hour.",
+        f"GPU machines for {cost} are priced in units without known hours ({units}): GPU-hours leave them out.",
     )
 
 

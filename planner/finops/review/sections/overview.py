@@ -58,7 +58,7 @@ def _earlier_charges(inputs: Inputs) -> list[str]:
     cost, days = money(float(early["effective_cost"].sum()), inputs.bill.currency), early["day"].nunique()
     return [
         f"The bill begins on {inputs.begins:%-d %B %Y}. Its charges of {days} day{'s' * (days > 1)} before that, such "
-        f"as corrections, come to {cost}: they are no month to compare with."
+        f"as corrections, add up to {cost}: that is not a month to compare with."
     ]
 
 
@@ -186,8 +186,8 @@ def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> C
         said = f"{first}: {percent(of_spend, 0)} of spend."
     elif cost > 0:
         said = f"{first} cost most: {money(cost, inputs.bill.currency)}. "
-        left = f"Credits and refunds leave {money(spent, inputs.bill.currency)} of all cost."
-        said += left if spent > 0 else "What was taken off is as much or more."
+        left = f"After credits and refunds, {money(spent, inputs.bill.currency)} is left of all cost."
+        said += left if spent > 0 else "Credits and refunds are as much or more than all cost."
     return Chart(key, f"Spend by {label}", "parts", tuple(name for name, _ in shown),
                  (("spend", tuple(cost for _, cost in shown)),), "money", said, spent if spent > 0 else None,
                  small=True)  # fmt: skip

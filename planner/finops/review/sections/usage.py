@@ -173,7 +173,7 @@ def _sentences(inputs: Inputs, matched: Matched, useful: float | None, usage: Us
     open_ends = matched.cost("unmeasured", "unknown")
     if open_ends > 0.005:
         said.append(
-            f"Of {money(open_ends, currency)} it is not known how busy they were: no sample or no scheduler covers it."
+            f"For {money(open_ends, currency)} of GPU cost, use is not known: no sample or no scheduler covers it."
         )
     if matched.stray_hours > 0.5:
         share = percent(ratio(matched.stray_hours, matched.used_hours))
@@ -186,6 +186,6 @@ def _sentences(inputs: Inputs, matched: Matched, useful: float | None, usage: Us
         )
     if useful is None:
         said.append(
-            "Goodput, the part of busy time whose work was kept, is not known (--utilisation tells it)."
+            "Goodput, the part of busy time whose work was kept, is not known (--utilisation provides it)."
         )
     return (*said, *usage.remarks)

@@ -180,7 +180,7 @@ def test_unused_commitments_are_filled_before_more_are_bought(
     assert (more is not None) == bool(left)
     if more is not None:
         assert more["saves"] == pytest.approx(31 * left * 0.4)
-        assert ("are not used" in str(more["why"])) == bool(unused)
+        assert ("could use the unused part of your AWS commitments" in str(more["why"])) == bool(unused)
     assert "Commit more: Small of Google" in found  # another provider's commitments carry none of it
 
 
@@ -199,12 +199,13 @@ def test_commitments_on_other_machines_tell_no_discount_on_gpus(
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
     assert more["saves"] == pytest.approx(31 * saved)
-    unknown = (
-        "31,000 USD of it is machines with GPUs, and no commitment that you have with AWS tells a discount"
-    )
+    assert more["basis"] == ("at least" if on_gpus is None else "estimate")
+    said = section(made, "actions").sentences[0]
+    assert said == f"First: {more['what']}, {'at least ' * (on_gpus is None)}{31 * saved:,.0f} USD a month."
+    unknown = "31,000 USD of it is GPU machines, and none of your AWS commitments shows what that would save"
     assert (unknown in str(more["why"])) == (on_gpus is None)
-    assert "the commitments that you have with AWS save 50 %" in str(more["why"])
-    assert ("those on machines with GPUs save 25 %" in str(more["why"])) == (on_gpus is not None)
+    assert "your AWS commitments save 50 %" in str(more["why"])
+    assert ("those on GPU machines save 25 %" in str(more["why"])) == (on_gpus is not None)
 
 
 def test_use_whose_discount_is_unknown_keeps_its_line_beside_a_saving_of_cents(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_use_whose_discount_is_unknown_keeps_its_line_beside_a_saving_of_cents(t
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
     assert more["saves"] == pytest.approx(31 * 0.5)
-    assert "31,000 USD of it is machines with GPUs" in str(more["why"])
+    assert "31,000 USD of it is GPU machines" in str(more["why"])
 
 
 @pytest.mark.parametrize("used", ["0", "-5"])
@@ -230,4 +231,4 @@ def test_use_under_a_commitment_that_costs_nothing_tells_no_discount_for_the_unu
     rows += each_day(OCTOBER, LAST, 20, CommitmentDiscountStatus="Unused", **plan)
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
-    assert "620 USD of it is left to the commitments" in str(more["why"])
+    assert "620 USD of it could use the unused part of your AWS commitments" in str(more["why"])

@@ -84,7 +84,7 @@ def test_shares_of_a_month_below_0_are_not_shown(refund: dict[str, str], tmp_pat
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview", "allocation"))
     texts = str(load_renderer("md")(review_answer(made), width=100, color=False))
     overview = texts[: texts.index("Whose cost is it?")]
-    assert "ml cost most: 3,100 USD. What was taken off is as much or more." in overview
+    assert "ml cost most: 3,100 USD. Credits and refunds are as much or more than all cost." in overview
     assert "%" not in overview[overview.index("Spend by provider") :]
     assert not re.search(r"nan %|-[\d.]+ %", texts)
     coverage = next(f for s in made.sections for f in s.figures if f.key == "allocation_ratio")
@@ -101,10 +101,8 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
         write_bill(tmp_path / "bill.csv", rows), only=("overview", "bridge", "movers", "allocation")
     )
     texts = str(load_renderer("md")(review_answer(made), width=100, color=False))
-    assert "ml cost most: 3,100 USD. Credits and refunds leave 110 USD of all cost." in texts
-    assert (
-        "What carries team and env comes to 3,410 USD, what lacks them to -3,300 USD: refunds leave" in texts
-    )
+    assert "ml cost most: 3,100 USD. After credits and refunds, 110 USD is left of all cost." in texts
+    assert "Cost with team and env is 3,410 USD, cost without them -3,300 USD: refunds leave" in texts
     assert all(float(found.replace(",", "")) <= 100 for found in re.findall(r"([\d.,]+) %", texts))
     page = str(load_renderer("html")(review_answer(made), width=100, color=False))
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)

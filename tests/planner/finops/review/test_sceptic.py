@@ -77,7 +77,7 @@ def test_a_month_of_history_has_no_range(review: Callable[..., Review]) -> None:
 def test_overlapping_windows_are_no_proof(review: Callable[..., Review]) -> None:
     short = review(92, only=("forecast",), EffectiveCost=lambda n: 2 + n % 5)
     assert "(roughly " in short.verdict
-    assert "only 2 fit in side by side: too few to judge by" in section(short, "forecast").sentences[1]
+    assert "count as only 2 independent ones: too few to judge by" in section(short, "forecast").sentences[1]
     long = review(240, only=("forecast",), EffectiveCost=lambda n: 2 + n % 5)
     assert "(80 % likely between " in long.verdict
     assert "overlap" not in section(long, "forecast").sentences[1]
