@@ -387,6 +387,7 @@ def _saved_beside(folder: Path, bill: Path) -> None:
         connection.execute(f"COPY bill TO '{folder / 'bill.jsonl'}' (FORMAT json)")
     endings = {
         "megatron": "sh",
+        "openrlhf": "sh",
         "torchtitan": "toml",
         "deepspeed": "json",
         "peft": "json",

@@ -84,7 +84,7 @@ def _places(usd: Decimal, pools: Pools) -> int:
 def _cost(pools: Pools) -> Row:
     places = _places(pools.cost_usd, pools)
     low, high = (dollars(end, places) for end in pools.between_usd)
-    text = f"{dollars(pools.cost_usd, places)} expected; 80 %: {low} to {high}, should both pools err alike"
+    text = f"{dollars(pools.cost_usd, places)} expected; 80 %: {low} to {high}, if both pools err alike"
     if pools.moved_usd:
         text += (
             f"; {dollars(pools.moved_usd, _places(pools.moved_usd, pools))} of it weights between the regions"

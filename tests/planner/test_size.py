@@ -234,7 +234,7 @@ def test_no_machines_is_exit_3(run_cli: Run) -> None:
     ("args", "message"),
     [
         (("--data", "100GB", "--goal", "image_clasification"), "did you mean 'image_classification'?"),
-        (("--data", "many", "--goal", "image_classification"), "data.size"),
+        (("--data", "many", "--goal", "image_classification"), "--data many: is not a size"),
         (("--data", "100GB", "--goal", "text_classification", "--deadline", "soon"), "is not a duration"),
     ],
 )
