@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.judge import frame
 from planner.judge.bench import NotRecomputedError
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
+from planner.judge.limits import purchase_faults
 from planner.judge.single import obligations
 
 if TYPE_CHECKING:
@@ -37,16 +38,19 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "catalog": frame.catalog_sources(memory.catalog),
     }  # fmt: skip
     points = [
-        _point(bench, memory.by_deadline(chosen, created, deadline_of(node)), node)
+        _point(findings, bench, memory.by_deadline(chosen, created, deadline_of(node)), node)
         for node in answer["points"]
     ]
     findings.expect(answer, expected | {"points": points})
     _order(findings, bench, answer["points"])
 
 
-def _point(own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
+def _point(findings: Findings, own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
+    buys, in_turn = frame.purchases(bench.goods, node)
     try:
         summary, candidate = frame.summary(bench, node, None)
+        for text in purchase_faults(bench, buys, in_turn=in_turn, by_deadline=True):
+            findings.fault(node["parts"].path, text)
     except NotRecomputedError as error:
         return _unread(bench, node, NotRecomputed(str(error)))
     limit, budget = own.deadline_hours, own.workload.constraints.budget_usd

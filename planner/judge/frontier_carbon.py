@@ -9,6 +9,7 @@ from planner.judge import carbon, frame
 from planner.judge.bench import NotRecomputedError
 from planner.judge.findings import STATED, Findings, Moment, Near, NotRecomputed
 from planner.judge.frontier import NAMES
+from planner.judge.limits import purchase_faults
 from planner.judge.single import obligations
 
 if TYPE_CHECKING:
@@ -47,10 +48,12 @@ def _point(findings: Findings, bench: Bench, node: Node) -> dict[str, Any]:
         "within_limit",
         "p_meet_deadline",
     )
+    buys, in_turn = frame.purchases(bench.goods, node)
     try:
         summary, candidate = frame.summary(bench, node, None)
+        for text in purchase_faults(bench, buys, in_turn=in_turn, by_deadline=bench.deadline is not None):
+            findings.fault(node["parts"].path, text)
     except NotRecomputedError as error:
-        buys, in_turn = frame.purchases(bench.goods, node)
         described = frame.named(buys, in_turn=in_turn)
         return {name: described[name] for name in NAMES} | dict.fromkeys(figures, NotRecomputed(str(error)))
     kg, limit = carbon.emitted(bench, candidate), bench.workload.constraints.max_kgco2e

@@ -13,7 +13,10 @@ from planner.judge.launch import runs_in_turn
 from planner.judge.starts import most_by_asking
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.inputs.schema import Constraints, Workload
+    from planner.judge.bench import Bench, Buy
     from planner.judge.goods import Offer
 
 Json = dict[str, Any]
@@ -59,6 +62,32 @@ def check_purchase(offer: Offer, nodes: int, workload: Workload) -> list[str]:
         faults.append(f"{nodes} x {offer.offer_id}: {offer.capacity:g} are available")
     at_once = {"nodes": nodes, "accelerators_per_node": offer.accelerators}
     return faults + _obtainable({"lines": [line | at_once]}, workload.constraints)
+
+
+def purchase_faults(bench: Bench, buys: Sequence[Buy], *, in_turn: bool, by_deadline: bool) -> list[str]:
+    """Return every limit that purchases break; by a deadline, spot alone needs a record of its family.
+
+    Args:
+        bench: the job and its workload.
+        buys: what is bought, in the order of its turns.
+        in_turn: one after another, not together.
+        by_deadline: the question has a deadline.
+
+    Raises:
+        NotRecomputedError: the workload brings records of spot of its own.
+    """
+    workload, last = bench.workload, buys[-1].offer
+    faults = [text for buy in buys for text in check_purchase(buy.offer, buy.nodes, workload)]
+    if in_turn and not last.is_spot and not has_fallback(workload):
+        faults.append("the workload allows no fall-back")
+    spot_alone = all(buy.offer.is_spot for buy in buys)
+    if by_deadline and spot_alone and has_fallback(workload):
+        faults += [
+            f"{buy.offer.offer_id}: spot alone by a deadline without a record of its family"
+            for buy in buys
+            if bench.capacity(buy.offer, buy.nodes)[2] is None
+        ]
+    return list(dict.fromkeys(faults))
 
 
 def _deadline(plan: Json, workload: Workload) -> list[str]:

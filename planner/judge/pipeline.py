@@ -11,6 +11,7 @@ from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
+from planner.judge.limits import purchase_faults
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.robust import risk_of
@@ -210,6 +211,10 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
     }  # fmt: skip
     try:
         candidate = bench.candidate(buys, in_turn=in_turn)
+        if faults := purchase_faults(
+            bench, buys, in_turn=in_turn, by_deadline=loaded.pipeline.deadline is not None
+        ):
+            raise ImpossibleError(f"{task.name}: {'; '.join(faults)}")
     except NotRecomputedError as error:
         why = NotRecomputed(str(error))
         return times | dict.fromkeys(("end_hours", "expected_hours", "cost_usd"), why) | {

@@ -16,7 +16,7 @@ from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
-from planner.judge.limits import check_purchase, has_fallback
+from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
 from planner.judge.quote import sure_hours, table_ratio
@@ -182,7 +182,10 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         sure = hours * nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, sure, deadline)
     for pool in pools:
-        _purchases(findings, bench, pool)
+        for text in purchase_faults(
+            bench, pool.buys, in_turn=pool.in_turn, by_deadline=bench.deadline is not None
+        ):
+            findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
@@ -239,22 +242,6 @@ def _limits(
         sum(p.accelerators for p in pools) <= most, "pools", "more accelerators than max_accelerators"
     )
     findings.require(sure_hours <= deadline * (1 + 1e-9), "sure_hours", f"after the deadline of {deadline} h")
-
-
-def _purchases(findings: Findings, bench: Bench, pool: _Pool) -> None:
-    """What a pool buys is allowed; by a deadline, spot alone needs a record of its family, as in a plan."""
-    place, workload, last = pool.node["parts"].path, bench.workload, pool.buys[-1].offer
-    for buy in pool.buys:
-        for text in check_purchase(buy.offer, buy.nodes, workload):
-            findings.fault(place, text)
-    if pool.in_turn and not last.is_spot:
-        findings.require(has_fallback(workload), place, "the workload allows no fall-back")
-    if bench.deadline is None or not last.is_spot or not has_fallback(workload):
-        return
-    for buy in pool.buys:
-        if bench.capacity(buy.offer, buy.nodes)[2] is None:
-            text = f"{buy.offer.offer_id}: spot alone by a deadline without a record of its family"
-            findings.fault(place, text)
 
 
 def _quotas(findings: Findings, workload: Workload, pools: list[Node], types: Table) -> None:
