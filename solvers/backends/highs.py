@@ -70,8 +70,8 @@ class HighsBackend(ScalingBackend):
             solver.setSolution(point)
         solver.run()
         termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
-        if termination is Termination.INFEASIBLE_OR_UNBOUNDED:
-            # Presolve may stop at "one of the two"; without it HiGHS decides.
+        if termination in (Termination.INFEASIBLE_OR_UNBOUNDED, Termination.SOLVER_ERROR):
+            # Presolve may stop at "one of the two", or fail; without it HiGHS decides.
             solver.setOptionValue("presolve", "off")
             solver.run()
             termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)

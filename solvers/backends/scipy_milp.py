@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,19 @@ class ScipyBackend(ScalingBackend):
         if most_nodes is not None:
             options["node_limit"] = most_nodes
         rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
-        result = milp(
+        solve = partial(
+            milp,
             problem.c,
             integrality=problem.integrality.astype(np.uint8),
             bounds=Bounds(problem.lb, problem.ub),
             constraints=rows,
-            options=options,
         )
+        result = solve(options=options)
         termination = _termination(int(result.status), str(result.message))
+        if termination is Termination.SOLVER_ERROR:
+            # Presolve may fail where the search itself does not.
+            result = solve(options={**options, "presolve": False})
+            termination = _termination(int(result.status), str(result.message))
         if termination is Termination.INFEASIBLE_OR_UNBOUNDED:
             termination = self._decide(problem, time_limit_s)
         x = None if result.x is None else np.asarray(result.x, dtype=np.float64)

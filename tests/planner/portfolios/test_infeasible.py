@@ -72,6 +72,11 @@ def test_the_least_set_is_the_least_and_its_plan_exists(block: int) -> None:
         check_relaxation(seed)
 
 
+def test_a_failing_presolve_leaves_the_least_set() -> None:
+    """Found by the enumeration: scipy's solver ended with an error, and $300 was reported where $70.63 is the least."""
+    check_relaxation(47889)
+
+
 @pytest.mark.parametrize("cut", [0.2, 0.45, 1.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_real_portfolio_always_has_its_plan(seed: int, cut: float) -> None:
