@@ -55,7 +55,9 @@ def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int |
     if quantised and bits is not None:
         nested = "" if bits.value == 8 else ", scales quantised again"
         key = "training.quantization"
-        draft[key] = Fact(key, "int8" if bits.value == 8 else "nf4_double", bits.where + nested, bool(nested))
+        draft[key] = facts.get(key) or Fact(
+            key, "int8" if bits.value == 8 else "nf4_double", bits.where + nested, bool(nested)
+        )
     rank, kind, targets = (facts.get(f"training.{name}") for name in ("lora_rank", "adapter", "lora_targets"))
     if rank is not None:
         draft["training.lora_rank"] = rank

@@ -1,0 +1,162 @@
+"""torchtune, LitGPT and ms-swift: what their files state. Fixtures are written from documented keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.trainer_files.formats.torchtune import hub_name
+from planner.trainer_files.gather import Draft, Wishes, gather
+from planner.trainer_files.hub import preset_of_hub_name
+from tests.planner.trainer_files.test_formats import LITGPT, MS_SWIFT, TORCHTUNE
+
+
+def read(folder: Path, text: str, name: str = "run.yaml", **wishes: Any) -> Draft:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return gather([path], Wishes(**wishes))
+
+
+def draft(folder: Path, text: str, name: str = "run.yaml", **wishes: Any) -> dict[str, Any]:
+    return {key: fact.value for key, fact in read(folder, text, name, **wishes).facts.items()}
+
+
+def test_torchtune(tmp_path: Path) -> None:
+    found = draft(tmp_path, TORCHTUNE, accelerators=8)
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert found["training.global_batch"] == 2 * 8 * 8
+    assert (found["training.epochs"], found["training.sequence_length"]) == (3, 2048)
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 8)
+    assert found["training.adapter.targets"] == [
+        "q_proj",
+        "v_proj",
+        "o_proj",
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+    ]
+    assert (found["training.packing"], found["training.objective"]) == (True, "sft")
+    assert found["training.memory.loss"] == "tiled"
+    assert found["training.memory.master"] == "none"
+    assert found["training.layout.zero_stage"] == 3
+
+
+def test_a_recipe_of_torchtune_for_one_accelerator_is_told_by_its_name(tmp_path: Path) -> None:
+    found = draft(tmp_path, TORCHTUNE, "8B_lora_single_device.yaml")
+    assert found["training.global_batch"] == 2 * 8
+    assert "training.layout.zero_stage" not in found
+
+
+@pytest.mark.parametrize(
+    ("builder", "preset"),
+    [
+        ("llama3_1.lora_llama3_1_8b", "llama-3.1-8b"), ("llama3_2.qlora_llama3_2_1b", "llama-3.2-1b"),
+        ("qwen2_5.lora_qwen2_5_0_5b", "qwen2.5-0.5b"), ("qwen2_5.qwen2_5_7b_instruct", "qwen2.5-7b"),
+        ("qwen2.qwen2_1_5b", "qwen2.5-1.5b"), ("gemma2.gemma2_27b", "gemma-2-27b"), ("gemma.lora_gemma_2b", "gemma-2b"),
+        ("phi3.phi3_mini", "phi-3-mini"), ("phi4.qlora_phi4_14b", "phi-4"), ("mistral.mistral_7b", "mistral-7b"),
+        ("code_llama2.code_llama2_7b", "llama-2-7b"), ("llama3_3.llama3_3_70b", "llama-3.3-70b"),
+        ("llama3_2_vision.llama3_2_vision_11b", None),
+    ],
+)  # fmt: skip
+def test_builders_of_torchtune_name_presets(builder: str, preset: str | None) -> None:
+    found = preset_of_hub_name(hub_name(f"torchtune.models.{builder}"))
+    assert (None if found is None else found.name) == preset
+
+
+def test_losses_and_quantised_bases_of_torchtune(tmp_path: Path) -> None:
+    text = TORCHTUNE.replace("modules.loss.LinearCrossEntropyLoss", "rlhf.loss.DPOLoss")
+    text = text.replace("  lora_alpha: 16", "  lora_alpha: 16\n  quantize_base: true\n  use_dora: true")
+    found = draft(tmp_path, text.replace("max_steps_per_epoch: null", "max_steps_per_epoch: 100"))
+    assert found["training.objective"] == "dpo"
+    assert (found["training.method"], found["training.adapter.kind"]) == ("qlora", "dora")
+    assert found["training.steps"] == 300
+    teacher = "teacher_model: {_component_: torchtune.models.llama3_1.llama3_1_70b}\n"
+    assert draft(tmp_path, TORCHTUNE + teacher)["training.teacher.preset"] == "llama-3.1-70b"
+
+
+def test_ppo_of_torchtune_counts_responses(tmp_path: Path) -> None:
+    text = TORCHTUNE.replace("modules.loss.LinearCrossEntropyLoss", "rlhf.loss.PPOLoss").replace(
+        "epochs: 3", ""
+    )
+    more = "num_steps: 10000\nppo_batch_size: 32\nppo_epochs: 2\nmax_generated_tokens: 58\n"
+    found = read(tmp_path, text.replace("batch_size: 2", "batch_size: 64") + more)
+    facts = {key: fact.value for key, fact in found.facts.items()}
+    assert (facts["training.objective"], facts["training.samples"], facts["training.global_batch"]) == (
+        "ppo",
+        10000,
+        64,
+    )
+    example = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    assert "max: 58" in example
+    assert "update_batch: 32" in example
+    assert "epochs: 2" in example
+
+
+def test_files_of_torchtune_that_generate_train_nothing(tmp_path: Path) -> None:
+    text = "\n".join(line for line in TORCHTUNE.splitlines() if not line.startswith("optimizer"))
+    with pytest.raises(InputError, match="trains nothing"):
+        draft(tmp_path, text)
+
+
+def test_litgpt(tmp_path: Path) -> None:
+    found = draft(tmp_path, LITGPT)
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert (found["training.global_batch"], found["training.sequence_length"]) == (16, 512)
+    assert (found["training.method"], found["training.quantization"]) == ("qlora", "nf4")
+    assert found["training.adapter.targets"] == ["q_proj", "v_proj", "gate_proj", "up_proj", "down_proj"]
+    assert found["training.layout.zero_stage"] == 3
+    doubled = draft(tmp_path, LITGPT.replace("bnb.nf4", "bnb.nf4-dq"))
+    assert doubled["training.quantization"] == "nf4_double"
+
+
+def test_sizes_of_litgpt(tmp_path: Path) -> None:
+    text = """
+model_config: {name: own, n_layer: 22, n_head: 32, n_embd: 2048, n_query_groups: 4, intermediate_size: 5632,
+  padded_vocab_size: 32000, mlp_class_name: LLaMAMLP, block_size: 2048}
+out_dir: out
+train: {global_batch_size: 512, micro_batch_size: 4, max_tokens: 3000000000000}
+"""
+    found = draft(tmp_path, text)
+    assert found["model.params"] == pytest.approx(1_100_048_384, rel=1e-3)  # TinyLlama's published count
+    assert (found["training.tokens"], found["training.sequence_length"]) == (3 * 10**12, 2048)
+    assert found["training.stack"] == "compiled"
+
+
+def test_ms_swift(tmp_path: Path) -> None:
+    found = draft(tmp_path, MS_SWIFT, "train.sh")
+    assert found["model.preset"] == "qwen2.5-7b"
+    assert (
+        found["training.global_batch"] == 1 * 8 * 4
+    )  # accumulation by `expr`, accelerators by NPROC_PER_NODE
+    assert (found["training.epochs"], found["training.sequence_length"]) == (2, 4096)
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 16)
+    assert found["training.adapter.targets"] == ["all_linear"]
+    assert found["training.layout.zero_stage"] == 2
+    assert found["training.memory.offload_optimizer"] is True
+    assert found["training.layout.recompute"] == "full"  # its default
+    assert found["training.packing"] is True
+
+
+def test_ms_swift_with_rollouts_and_with_megatron(tmp_path: Path) -> None:
+    more = (
+        "--rlhf_type grpo --num_generations 8 --use_vllm true --vllm_mode server --max_completion_length 2048"
+    )
+    text = MS_SWIFT.replace("swift sft", "swift rlhf").replace("--packing true", more)
+    found = read(tmp_path, text, "train.sh")
+    example = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    assert "samples_per_prompt: 8, engine: vllm, placement: disaggregated" in example
+    assert found.facts["training.objective"].value == "grpo"
+    assert found.facts["training.sequence_length"].value == 4096 + 2048
+    megatron = r"""
+NNODES=$WORLD_SIZE \
+megatron sft --load Qwen3-30B-A3B-Base-mcore --split_dataset_ratio 0.01 --pipeline_model_parallel_size 2 \
+    --expert_model_parallel_size 8 --micro_batch_size 1 --global_batch_size 16 --packing true \
+    --recompute_granularity full --max_epochs 3 --max_length 8192
+"""
+    facts = draft(tmp_path, megatron, "moe.sh")
+    assert facts["model.preset"] == "qwen3-30b-a3b"
+    assert (facts["training.global_batch"], facts["training.method"]) == (16, "full")
+    assert (facts["training.layout.pipeline_parallel"], facts["training.layout.expert_parallel"]) == (2, 8)
