@@ -29,9 +29,9 @@ _MODELS = "torchtune.models."
 _TRAINED = ("model", "policy_model", "base_model")
 # family in the name of a builder -> how presets and hubs write it
 _FAMILIES = {
-    "qwen2": "qwen2", "gemma": "gemma", "mistral": "mistral", "qwen3": "qwen3", "llama2": "llama-2", "llama3": "llama-3",
-    "code_llama2": "codellama", "qwen2_5": "qwen2.5", "gemma2": "gemma-2", "llama3_1": "llama-3.1",
-    "llama3_2": "llama-3.2", "llama3_3": "llama-3.3", "phi3": "phi-3", "phi4": "phi-4",
+    "qwen2": "qwen2", "gemma": "gemma", "mistral": "mistral", "qwen3": "qwen3", "llama2": "llama-2",
+    "llama3": "llama-3", "code_llama2": "codellama", "qwen2_5": "qwen2.5", "gemma2": "gemma-2",
+    "llama3_1": "llama-3.1", "llama3_2": "llama-3.2", "llama3_3": "llama-3.3", "phi3": "phi-3", "phi4": "phi-4",
 }  # fmt: skip
 _NAME = re.compile(r"(?P<adapter>q?lora_|q?dora_)?(?P<name>.+)")
 # one model under two names: Phi-4 is of one size
