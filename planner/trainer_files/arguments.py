@@ -34,6 +34,7 @@ _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 _FOR_COMMAND = re.compile(
     r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"()`$]|\$\w+|\$\{[^{}]*\})*\s+)+(?=[A-Za-z_./$][^=\s]*(?:\s|$))"
 )
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^{}]*)\}")
 _ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
 # variables that tell launchers which processes to start, as the arguments of others
 _LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
@@ -108,6 +109,11 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
         if before is not None:
             words += _launcher(dict(_ENVIRONMENT.findall(before[0])), variables)
             line = line[before.end() :]
+        if line.startswith(": "):  # `: ${X:=8}` sets what is not set
+            for name_of, value in _DEFAULT.findall(line):
+                if name_of not in variables:
+                    branches.assign(name_of, _expand(_assigned(value), variables))
+            continue
         match = _ASSIGNMENT.fullmatch(line)
         if match is not None and not line.startswith("-"):
             value = _expand(_assigned(match[3]), variables)

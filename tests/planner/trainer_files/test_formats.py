@@ -260,6 +260,24 @@ swift sft \
     --packing true \
     --deepspeed zero2_offload
 """
+OPEN_INSTRUCT = r"""
+python open_instruct/grpo_fast.py \
+    --dataset_mixer_list some/prompts 1.0 \
+    --model_name_or_path Qwen/Qwen3-8B \
+    --num_unique_prompts_rollout 48 \
+    --num_samples_per_prompt_rollout 16 \
+    --num_mini_batches 4 \
+    --max_prompt_token_length 1024 \
+    --response_length 2048 \
+    --total_episodes 200000 \
+    --per_device_train_batch_size 1 \
+    --num_epochs 2 \
+    --num_learners_per_node 4 8 \
+    --vllm_num_engines 4 \
+    --vllm_tensor_parallel_size 2 \
+    --deepspeed_stage 3 \
+    --gradient_checkpointing
+"""
 COMPOSER = """
 max_seq_len: 2048
 model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, expansion_ratio: 4, vocab_size: 50368}
@@ -273,6 +291,7 @@ fsdp_config: {sharding_strategy: FULL_SHARD, activation_checkpointing: true, act
 FIXTURES: dict[str, str] = {
     "llama_factory_v1": LLAMA_FACTORY_V1, "openrlhf": OPENRLHF, "composer": COMPOSER,
     "torchtune": TORCHTUNE, "litgpt": LITGPT, "ms_swift": MS_SWIFT,
+    "open_instruct": OPEN_INSTRUCT,
     "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "verl": VERL, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),

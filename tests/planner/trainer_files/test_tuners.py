@@ -1,4 +1,4 @@
-"""torchtune, LitGPT and ms-swift: what their files state. Fixtures are written from documented keys."""
+"""torchtune, LitGPT, ms-swift, open-instruct, Unsloth: what files state. Fixtures are written from documented keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.trainer_files.formats.torchtune import hub_name
 from planner.trainer_files.gather import Draft, Wishes, gather
 from planner.trainer_files.hub import preset_of_hub_name
-from tests.planner.trainer_files.test_formats import LITGPT, MS_SWIFT, TORCHTUNE
+from tests.planner.trainer_files.test_formats import LITGPT, MS_SWIFT, OPEN_INSTRUCT, TORCHTUNE
 
 
 def read(folder: Path, text: str, name: str = "run.yaml", **wishes: Any) -> Draft:
@@ -160,3 +160,87 @@ megatron sft --load Qwen3-30B-A3B-Base-mcore --split_dataset_ratio 0.01 --pipeli
     assert facts["model.preset"] == "qwen3-30b-a3b"
     assert (facts["training.global_batch"], facts["training.method"]) == (16, "full")
     assert (facts["training.layout.pipeline_parallel"], facts["training.layout.expert_parallel"]) == (2, 8)
+
+
+def test_open_instruct_counts_responses(tmp_path: Path) -> None:
+    found = read(tmp_path, OPEN_INSTRUCT, "run.sh")
+    facts = {key: fact.value for key, fact in found.facts.items()}
+    assert (facts["model.preset"], facts["training.objective"]) == ("qwen3-8b", "grpo")
+    assert (facts["training.samples"], facts["training.global_batch"]) == (200000, 48 * 16)
+    assert facts["training.sequence_length"] == 1024 + 2048
+    assert (facts["training.layout.zero_stage"], facts["training.layout.recompute"]) == (3, "full")
+    example = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    for part in (
+        "max: 2048",
+        "samples_per_prompt: 16",
+        "update_batch: 192",
+        "epochs: 2",
+        "tensor_parallel: 2",
+    ):
+        assert part in example
+
+
+def test_older_programs_of_open_instruct_state_prompts_of_each_accelerator(tmp_path: Path) -> None:
+    text = r"""
+python open_instruct/ppo_vllm_thread_ray_gtrl.py --model_name_or_path /data/Meta-Llama-3.1-70B-Instruct \
+    --total_episodes 100000 --local_mini_batch_size 8 --local_rollout_batch_size 16 --actor_num_gpus_per_node 8 8 8 4 \
+    --response_length 1024 --deepspeed_stage 3
+"""
+    found = read(tmp_path, text, "run.sh")
+    assert found.facts["training.objective"].value == "ppo"
+    assert found.facts["training.global_batch"].value == 16 * 28
+    example = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    assert "update_batch: 224" in example
+
+
+def test_the_tuners_of_open_instruct_are_scripts_around_the_trainer(tmp_path: Path) -> None:
+    text = r"""
+accelerate launch --mixed_precision bf16 --num_machines 1 --num_processes 8 --use_deepspeed \
+    --deepspeed_config_file configs/stage3_no_offloading_accelerate.conf open_instruct/dpo_tune_cache.py \
+    --model_name_or_path allenai/Llama-3.1-Tulu-3-8B-SFT --dataset_mixer_list some/pairs 1.0 --max_seq_length 2048 \
+    --per_device_train_batch_size 1 --gradient_accumulation_steps 16 --num_train_epochs 1
+"""
+    found = draft(tmp_path, text, "run.sh")
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert (found["training.precision"], found["training.objective"]) == ("bf16", "dpo")
+    assert (found["training.global_batch"], found["training.layout.zero_stage"]) == (128, 3)
+    assert "training.memory.offload_optimizer" not in found  # its name says that nothing is
+
+
+def test_arguments_of_unsloth(tmp_path: Path) -> None:
+    text = (
+        'python unsloth-cli.py --model_name "unsloth/llama-3-8b" --max_seq_length 8192 --load_in_4bit --r 64 '
+        '--lora_alpha 32 --use_gradient_checkpointing "unsloth" --per_device_train_batch_size 4 '
+        "--gradient_accumulation_steps 8 --max_steps 400 --optim adamw_8bit\n"
+    )
+    found = draft(tmp_path, text, "run.sh")
+    assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 64)
+    assert (found["training.precision"], found["training.layout.recompute"]) == ("bf16", "full")
+
+
+def test_defaults_in_colons_and_variables_before_a_command(tmp_path: Path) -> None:
+    text = r"""
+: ${N_LAYERS:=32} ${HS:=4096}
+: ${GBS=64}
+A=1 B="two words" torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $N_LAYERS --hidden-size $HS \
+    --num-attention-heads 32 --seq-length 2048 --micro-batch-size 1 --global-batch-size $GBS --vocab-size 32000
+"""
+    found = draft(tmp_path, text, "run.sh")
+    assert (found["model.layers"], found["model.hidden"], found["training.global_batch"]) == (32, 4096, 64)
+
+
+def test_overrides_may_begin_their_lines(tmp_path: Path) -> None:
+    text = """
+python megatron_gpt_peft_tuning.py \\
+trainer.precision=bf16 \\
+trainer.max_steps=100 \\
+model.restore_from_path=/models/llama2-13b.nemo \\
+model.peft.peft_scheme=lora \\
+model.data.train_ds.global_batch_size=64
+"""
+    found = draft(tmp_path, text, "run.sh")
+    assert (found["model.preset"], found["training.steps"], found["training.method"]) == (
+        "llama-2-13b",
+        100,
+        "lora",
+    )
