@@ -1,4 +1,4 @@
-"""torchtune, LitGPT, ms-swift, open-instruct, Unsloth: what files state. Fixtures are written from documented keys."""
+"""torchtune, LitGPT, ms-swift, open-instruct, Unsloth: what is read. Fixtures are written from documented keys."""
 
 from __future__ import annotations
 
