@@ -244,3 +244,61 @@ model.data.train_ds.global_batch_size=64
         100,
         "lora",
     )
+
+
+@pytest.mark.parametrize(
+    ("targets", "read_as"),
+    [
+        ('"^(?!.*visual).*(?:q_proj|k_proj)$"', ["q_proj", "k_proj"]),
+        ('"(?:.*?(?:language|text).*?(?:self_attn|mlp).*?(?:v_proj|down_proj).*?)"', ["v_proj", "down_proj"]),
+        ('["self_attn.q_proj", "self_attn.v_proj"]', ["q_proj", "v_proj"]),
+        ('".*nothing.*known.*"', [".*nothing.*known.*"]),
+        ('"all-linear"', ["all_linear"]),
+    ],
+)
+def test_adapted_matrices_by_expressions_and_paths(targets: str, read_as: list[str], tmp_path: Path) -> None:
+    text = f'{{"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B", "r": 8, "target_modules": {targets}}}'
+    assert draft(tmp_path, text, "adapter_config.json")["training.adapter.targets"] == read_as
+
+
+def test_layers_that_adapters_leave_out_are_named(tmp_path: Path) -> None:
+    text = '{"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B", "r": 8, "layers_to_transform": [0, 1]}'
+    assert any(
+        "layers_to_transform" in warning for warning in read(tmp_path, text, "adapter_config.json").warnings
+    )
+
+
+def test_the_first_form_of_zero_is_stage_one(tmp_path: Path) -> None:
+    text = '{"train_batch_size": 64, "zero_optimization": true, "fp16": {"enabled": true}}'
+    assert draft(tmp_path, text, "ds.json", model="llama-3.1-8b")["training.layout.zero_stage"] == 1
+    off = draft(tmp_path, text.replace('true, "fp16', 'false, "fp16'), "ds.json", model="llama-3.1-8b")
+    assert off["training.layout.zero_stage"] == 0
+
+
+def test_what_deepspeed_quantises_or_moves_is_named(tmp_path: Path) -> None:
+    text = '{"train_batch_size": 64, "zero_optimization": {"stage": 3, "zero_quantized_weights": true}, ' \
+        '"activation_checkpointing": {"cpu_checkpointing": true}}'  # fmt: skip
+    warnings = " ".join(read(tmp_path, text, "ds.json", model="llama-3.1-8b").warnings)
+    assert "zero_quantized_weights" in warnings and "cpu_checkpointing" in warnings
+
+
+def test_accelerate_with_megatron_a_compiler_and_other_chips(tmp_path: Path) -> None:
+    text = """
+distributed_type: MEGATRON_LM
+num_processes: 16
+mixed_precision: bf16
+megatron_lm_config: {megatron_lm_tp_degree: 4, megatron_lm_pp_degree: 2, megatron_lm_sequence_parallelism: true,
+  megatron_lm_recompute_activations: true, megatron_lm_use_distributed_optimizer: true}
+"""
+    found = draft(tmp_path, text, model="llama-3.1-8b")
+    layout = {
+        key.rpartition(".")[2]: value for key, value in found.items() if key.startswith("training.layout.")
+    }
+    assert layout == {
+        "tensor_parallel": 4, "pipeline_parallel": 2, "sequence_parallel": True, "recompute": "selective",
+        "zero_stage": 1,
+    }  # fmt: skip
+    other = "distributed_type: TPU\nnum_processes: 8\ndynamo_config: {dynamo_backend: INDUCTOR}\n"
+    chips = read(tmp_path, other, model="llama-3.1-8b")
+    assert chips.facts["training.stack"].value == "compiled"
+    assert any("distributed_type TPU" in warning for warning in chips.warnings)
