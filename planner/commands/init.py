@@ -55,8 +55,8 @@ def init(
 
     At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
     model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    Megatron-LM arguments, NeMo, verl, OpenRLHF, GPT-NeoX, LLM Foundry, OLMo, DeepSpeed, Accelerate, PEFT. It does not
-    execute, import or download anything.
+    torchtune, LitGPT, Megatron-LM arguments, NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry,
+    OLMo, DeepSpeed, Accelerate, PEFT. It does not execute, import or download anything.
     """
     from planner.errors import InputError
 
