@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from catalogs.providers.aws_rows import (
+    PROVIDER,
     Listing,
     Price,
     Row,
@@ -22,6 +25,7 @@ from catalogs.providers.aws_rows import (
     reservation,
 )
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.columns import DATA_DIRECTORY
 from catalogs.tables.model import PurchaseOption
 
 API = "pricing:GetProducts"
@@ -88,7 +92,9 @@ def _sku(text: Any) -> str:
 def _prices(item: Any, as_of: str, regions: Collection[str], reader: RowReader | None) -> list[Price]:
     attributes = field(item, "product.attributes", API)
     name = field(attributes, "instanceType", f"{API} product.attributes")
-    region = field(attributes, "regionCode", f"{API} product.attributes")
+    region = attributes.get("regionCode") or _region_at().get(_location(attributes), "")
+    if not region:
+        raise changed(API, "product.attributes.regionCode")
     if region not in regions or not _usual(attributes):
         return []
     terms = field(item, "terms", API)
@@ -102,6 +108,18 @@ def _prices(item: Any, as_of: str, regions: Collection[str], reader: RowReader |
         *_on_demand(_terms(terms, "OnDemand").values(), listing),
         *(price for price in offers if price is not None),
     ]
+
+
+def _location(attributes: Mapping[str, Any]) -> str:
+    return str(attributes.get("location") or "").replace("EU (", "Europe (")
+
+
+@cache
+def _region_at() -> dict[str, str]:
+    """Region by its location in words: answers before 2021 state no code."""
+    with (DATA_DIRECTORY / "regions.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["provider"] == PROVIDER and row["location"]]
+    return {row["location"]: row["region"] for row in rows}
 
 
 def _terms(terms: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -494,6 +494,20 @@ def test_of_several_prices_on_demand_the_one_in_force_counts() -> None:
     assert [row["price_per_hour"] for row in listed(change, {"on_demand"})] == ["22"]
 
 
+@pytest.mark.parametrize("location", ["US East (N. Virginia)", "Nowhere"])
+def test_older_answers_name_the_place_in_words(location: str) -> None:
+    def change(item: dict[str, Any]) -> None:
+        attributes = item["product"]["attributes"]
+        del attributes["regionCode"]
+        attributes["location"] = location
+
+    if location == "Nowhere":
+        with pytest.raises(SchemaChanged, match="regionCode"):
+            listed(change)
+    else:
+        assert listed(change) == listed()
+
+
 def test_operations_that_bill_for_more_than_the_machine_are_left_out() -> None:
     assert listed(lambda item: item["product"]["attributes"].update(operation="RunInstances:0010")) == []
 
