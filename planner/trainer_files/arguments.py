@@ -37,6 +37,8 @@ _FOR_COMMAND = re.compile(
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^{}]*)\}")
 _ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
 # variables that tell launchers which processes to start, as the arguments of others
+VISIBLE = "visible_devices"
+LAUNCHED = ("nproc_per_node", "nnodes", VISIBLE)
 _LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
 # an override of Hydra: `model.hidden_size=4096`
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
@@ -135,9 +137,16 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
 
 def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
     """The variables that tell launchers which processes to start, as arguments."""
+    listed = _assigned(environment.get("CUDA_VISIBLE_DEVICES", ""))
+    seen = [(VISIBLE, str(listed.count(",") + 1))] if re.fullmatch(r"\d+(,\d+)*", listed) else []
     known = [(argument, _expand(_assigned(environment[key]), variables)) for key, argument in _LAUNCHERS.items()
              if key in environment]  # fmt: skip
-    return [word for argument, value in known if value.isdecimal() for word in (f"--{argument}", value, _END)]
+    return [
+        word
+        for argument, value in (*seen, *known)
+        if value.isdecimal()
+        for word in (f"--{argument}", value, _END)
+    ]
 
 
 def _lines(text: str) -> Iterator[str]:

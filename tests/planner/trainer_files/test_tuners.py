@@ -302,3 +302,30 @@ megatron_lm_config: {megatron_lm_tp_degree: 4, megatron_lm_pp_degree: 2, megatro
     chips = read(tmp_path, other, model="llama-3.1-8b")
     assert chips.facts["training.stack"].value == "compiled"
     assert any("distributed_type TPU" in warning for warning in chips.warnings)
+
+
+LAUNCHED = r"""
+{before}llamafactory-cli train \
+    --stage sft --do_train True --model_name_or_path meta-llama/Llama-3.1-8B-Instruct --finetuning_type lora \
+    # which template
+    --template llama3 --dataset some --per_device_train_batch_size 4 --gradient_accumulation_steps 8
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "accelerators"),
+    [
+        ("", 1), ("CUDA_VISIBLE_DEVICES=2,3 ", 2), ("NNODES=2 NPROC_PER_NODE=8 ", 16),
+        ("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=2 ", 2), ("export CUDA_VISIBLE_DEVICES=0,1,2\n", 3),
+    ],
+)  # fmt: skip
+def test_launchers_of_llama_factory(before: str, accelerators: int, tmp_path: Path) -> None:
+    found = read(tmp_path, LAUNCHED.format(before=before), "run.sh")
+    assert found.facts["training.global_batch"].value == 4 * 8 * accelerators
+    assert not found.unknown
+
+
+def test_a_script_that_starts_a_file_names_it(tmp_path: Path) -> None:
+    text = "FORCE_TORCHRUN=1 llamafactory-cli train examples/qwen3_full_sft.yaml num_train_epochs=5\n"
+    with pytest.raises(InputError, match=r"name the file that it starts: examples/qwen3_full_sft\.yaml"):
+        draft(tmp_path, text, "run.sh")
