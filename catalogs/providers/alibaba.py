@@ -71,10 +71,16 @@ _NO_LOGIN_CODES = (
 _DENIED_CODES = ("Forbidden", "NoPermission", "UnauthorizedOperation")
 # One type in one region without a price or stock says nothing of the others.
 _NOT_SOLD_CODES = (
+    "ImageNotSupportInstanceType",
+    "IncorrectInstanceType",
     "InvalidDataDiskCategory",
     "InvalidDiskCategory",
+    "InvalidInstanceChargeType",
     "InvalidInstanceType",
+    "InvalidNetworkType",
+    "InvalidSpotStrategy",
     "InvalidSystemDiskCategory",
+    "InvalidSystemDiskSize",
     "InvalidZoneId",
     "InstanceTypeNotSupported",
     "NoStock",
@@ -82,14 +88,29 @@ _NOT_SOLD_CODES = (
     "OperationDenied",
     "PriceNotFound",
     "PricePlanResultNotFound",
+    "QuotaExceed",
     "ResourceNotAvailable",
     "Zone.NotOnSale",
     "Zone.NotOpen",
 )
 _DISK_CODES = ("InvalidSystemDiskCategory", "InvalidInstanceType.NotSupportDiskCategory")
 # The account may not use the region: nothing is wrong with its permissions.
-_CLOSED_REGION_CODES = ("InvalidRegionId", "RegionUnauthorized", "RegionNotSupported")
-_BLOCKED_CODES = ("Forbidden.RiskControl", "Account.Arrearage", "InvalidAccountStatus")
+_CLOSED_REGION_CODES = (
+    "InvalidRegion",
+    "RegionUnauthorized",
+    "RegionNotSupported",
+    "SDK.EndpointResolvingError",
+)
+_BLOCKED_CODES = (
+    "Account.Arrearage",
+    "AccountForbidden",
+    "Forbidden.RiskControl",
+    "InsufficientBalance",
+    "InvalidAccountStatus",
+    "InvalidPayMethod",
+    "NoNeedToPay",
+)
+_CLOCK_CODES = ("InvalidTimeStamp", "IllegalTimestamp")
 _USUAL_DISK = "cloud_essd"
 
 
@@ -331,6 +352,8 @@ def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderE
         fault = _NotSoldError(f"not sold here ({code})", **place)
         fault.code = code
         return fault
+    if code.startswith(_CLOCK_CODES):
+        return ProviderError(f"the request's time is refused ({code}): set this machine's clock", **place)
     if code.startswith(_CLOSED_REGION_CODES):
         return ProviderError(f"the account cannot use this region ({code}); skipped", **place)
     if code.startswith(_BLOCKED_CODES):

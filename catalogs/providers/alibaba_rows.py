@@ -111,7 +111,7 @@ def _type_row(machine: Any, as_of: str, log: FetchLog) -> Row:
         return row
     accelerator = recorded.get("accelerator", "") or _accelerator(word, memory, name, log)
     share = min(share, _memory_share(accelerator, memory))
-    number = (count or 1.0) * share
+    number = count if 0 < count < 1 else (count or 1.0) * share  # a share may be stated twice
     return {
         **row,
         "accelerator": accelerator,
@@ -263,7 +263,12 @@ def parse_spot(payload: Any, region: str, log: FetchLog | None = None) -> list[t
     api = "ecs:DescribeSpotPriceHistory"
     currency = str(field(payload, "Currency", api, region))
 
-    def quote(one: Any) -> tuple[str, Row]:
+    def quote(one: Any) -> tuple[str, Row] | None:
+        if (
+            str(one.get("NetworkType") or "vpc") != "vpc"
+            or str(one.get("OSType") or "linux").lower() != "linux"
+        ):
+            return None  # the request asks for neither
         stamp = str(field(one, "Timestamp", api, region))
         name = str(field(one, "InstanceType", api, region))
         amount = field(one, "SpotPrice", api, region)
@@ -281,7 +286,7 @@ def parse_spot(payload: Any, region: str, log: FetchLog | None = None) -> list[t
     items = listed(payload, "SpotPrices.SpotPriceType", api, region)
     rows = reader.read(items, quote, lambda one: f"{one['InstanceType']} {one['Timestamp']}")
     reader.require_some()
-    return rows
+    return [row for row in rows if row is not None]
 
 
 def newest_per_zone(rows: Iterable[tuple[str, Row]]) -> list[Row]:

@@ -14,7 +14,16 @@ from functools import partial
 from typing import Any
 
 from catalogs.providers import aws_rows
-from catalogs.providers.aws_rows import Listing, Row, amount, changed, is_hourly, option_of_term, reservation
+from catalogs.providers.aws_rows import (
+    Listing,
+    Row,
+    amount,
+    changed,
+    is_fee,
+    is_hourly,
+    option_of_term,
+    reservation,
+)
 from catalogs.providers.base import FetchLog
 from catalogs.providers.row_reader import RowReader
 from catalogs.tables.model import PurchaseOption
@@ -123,7 +132,7 @@ def parse_bulk_csv(
     selected = frozenset(types)
     names: dict[tuple[str, str], str] = {}
     rows = RowReader("price", log or FetchLog(), {"provider": "aws", "region": region, "api": API})
-    cut = False
+    cut, refused = False, set[tuple[str, str]]()
     for cells in reader:
         result.lines += 1
         cut = len(cells) <= last
@@ -141,11 +150,15 @@ def parse_bulk_csv(
         key = (cells[sku_at], cells[term_at])
         term = terms.get(key) or _Term(cells[at["Currency"]], option)
         add = partial(_add, term, at=at, region=region)
-        for accepted in rows.read([cells], add, lambda row: row[sku_at]):
-            terms[key], names[key] = accepted, name
+        accepted = rows.read([cells], add, lambda row: row[sku_at])
+        if not accepted:
+            refused.add(key)  # the rest of a term without one of its amounts would be too cheap
+        for one in accepted:
+            terms[key], names[key] = one, name
     if cut:
         raise changed(API, f"row {result.lines} (cut short)", region)
-    result.rows = _rows(terms, names, region, as_of)
+    whole = {key: term for key, term in terms.items() if key not in refused}
+    result.rows = _rows(whole, names, region, as_of)
     return result
 
 
@@ -176,10 +189,13 @@ def is_usual_market(cells: Sequence[str], at: Mapping[str, int]) -> bool:
 
 def _add(term: _Term, cells: Sequence[str], at: Mapping[str, int], region: str) -> _Term:
     value = amount(cells[at["PricePerUnit"]], "PricePerUnit", API, region)
-    if is_hourly(cells[at["Unit"]]):
+    unit = cells[at["Unit"]]
+    if is_hourly(unit):
         term.hourly = value
-    else:
+    elif is_fee(unit):
         term.upfront = value
+    else:
+        raise changed(API, f"Unit {unit!r}", region)
     return term
 
 

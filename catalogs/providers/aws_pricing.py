@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from catalogs.providers.aws_rows import (
+    PROVIDER,
     Listing,
     Price,
     Row,
     amount,
     changed,
     field,
+    is_fee,
     is_hourly,
     listed,
     option_of_term,
     reservation,
 )
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.columns import DATA_DIRECTORY
 from catalogs.tables.model import PurchaseOption
 
 API = "pricing:GetProducts"
@@ -35,6 +40,8 @@ FILTERS: Mapping[str, str] = {
 }
 # Local and Wavelength zones carry prices of their own under the parent's name in old lists.
 _USUAL_MARKET = ("", "OnDemand")
+# Operations with a suffix bill for an operating system or a database besides: `RunInstances:0010`.
+_USUAL_OPERATION = ("", "RunInstances")
 
 
 def filters(**more: str) -> list[dict[str, str]]:
@@ -68,7 +75,8 @@ def parse_price_list(
             item = json.loads(text) if isinstance(text, str) else text
         except ValueError:
             raise changed(API, "PriceList element (not JSON)") from None
-        return [price.row() for price in _prices(item, as_of, regions) if price.option.value in options]
+        prices = _prices(item, as_of, regions, reader)
+        return [price.row() for price in prices if price.option.value in options]
 
     rows_per_product = read_rows(reader, listed(payload, "PriceList", API), product, _sku)
     return [row for rows in rows_per_product for row in rows]
@@ -81,48 +89,76 @@ def _sku(text: Any) -> str:
     return str(product.get("sku") or product["attributes"]["instanceType"])
 
 
-def _prices(item: Any, as_of: str, regions: Collection[str]) -> list[Price]:
+def _prices(item: Any, as_of: str, regions: Collection[str], reader: RowReader | None) -> list[Price]:
     attributes = field(item, "product.attributes", API)
     name = field(attributes, "instanceType", f"{API} product.attributes")
-    region = field(attributes, "regionCode", f"{API} product.attributes")
+    region = attributes.get("regionCode") or _region_at().get(_location(attributes), "")
+    if not region:
+        raise changed(API, "product.attributes.regionCode")
     if region not in regions or not _usual(attributes):
         return []
     terms = field(item, "terms", API)
     listing = Listing(region, name, SOURCE, as_of)
-    return _on_demand(terms.get("OnDemand", {}), listing) + _reserved(terms.get("Reserved", {}), listing)
+    reserved = _terms(terms, "Reserved").items()
+    named = f"{item['product'].get('sku') or name} by reservation"
+    offers = read_rows(
+        reader, reserved, lambda term: _reserved(term[1], listing), lambda term: f"{named} {term[0]}"
+    )
+    return [
+        *_on_demand(_terms(terms, "OnDemand").values(), listing),
+        *(price for price in offers if price is not None),
+    ]
+
+
+def _location(attributes: Mapping[str, Any]) -> str:
+    return str(attributes.get("location") or "").replace("EU (", "Europe (")
+
+
+@cache
+def _region_at() -> dict[str, str]:
+    """Region by its location in words: answers before 2021 state no code."""
+    with (DATA_DIRECTORY / "regions.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["provider"] == PROVIDER and row["location"]]
+    return {row["location"]: row["region"] for row in rows}
+
+
+def _terms(terms: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    listed_terms = terms.get(kind) or {}
+    if not isinstance(listed_terms, Mapping):
+        raise changed(API, f"terms.{kind}")
+    return listed_terms
 
 
 def _usual(attributes: Mapping[str, str]) -> bool:
     """Whether a product is the usual machine: the server filters too, but a filter it ignores must not cost."""
     same = all(attributes.get(name, value) == value for name, value in FILTERS.items())
-    return same and attributes.get("marketoption", "") in _USUAL_MARKET
+    market, operation = attributes.get("marketoption", ""), attributes.get("operation", "")
+    return same and market in _USUAL_MARKET and operation in _USUAL_OPERATION
 
 
-def _on_demand(terms: Mapping[str, Any], listing: Listing) -> list[Price]:
+def _on_demand(terms: Iterable[Mapping[str, Any]], listing: Listing) -> list[Price]:
+    """The price in force: a list may hold earlier and announced ones beside it."""
+    since = [(str(term.get("effectiveDate") or "")[:10], term) for term in terms]
+    past = [(day, term) for day, term in since if day <= listing.as_of]
+    newest = max((day for day, _ in past), default="")
     out = []
-    for term in terms.values():
-        currency, hourly, _ = _amounts(term, listing.region)
-        if hourly > 0:
-            out.append(replace(listing, currency=currency).price((PurchaseOption.ON_DEMAND, ""), hourly))
+    for day, term in past:
+        if day == newest:
+            currency, hourly, _ = _amounts(term, listing.region)
+            if hourly > 0:
+                out.append(replace(listing, currency=currency).price((PurchaseOption.ON_DEMAND, ""), hourly))
     return out
 
 
-def _reserved(terms: Mapping[str, Any], listing: Listing) -> list[Price]:
-    out = []
-    for term in terms.values():
-        words = field(term, "termAttributes", f"{API} terms.Reserved", listing.region)
-        option = option_of_term(
-            words.get("LeaseContractLength", ""),
-            words.get("PurchaseOption", ""),
-            words.get("OfferingClass", ""),
-        )
-        if option is None:
-            continue
-        currency, hourly, upfront = _amounts(term, listing.region)
-        price = reservation(replace(listing, currency=currency), option, hourly, upfront)
-        if price is not None:
-            out.append(price)
-    return out
+def _reserved(term: Mapping[str, Any], listing: Listing) -> Price | None:
+    words = field(term, "termAttributes", f"{API} terms.Reserved", listing.region)
+    option = option_of_term(
+        words.get("LeaseContractLength", ""), words.get("PurchaseOption", ""), words.get("OfferingClass", "")
+    )
+    if option is None:
+        return None
+    currency, hourly, upfront = _amounts(term, listing.region)
+    return reservation(replace(listing, currency=currency), option, hourly, upfront)
 
 
 def _amounts(term: Mapping[str, Any], region: str) -> tuple[str, Decimal, Decimal]:
@@ -132,10 +168,14 @@ def _amounts(term: Mapping[str, Any], region: str) -> tuple[str, Decimal, Decima
         prices = field(dimension, "pricePerUnit", f"{API} terms.priceDimensions", region)
         if not prices:
             raise changed(API, "terms.priceDimensions.pricePerUnit", region)
-        currency, text = next(iter(prices.items()))
+        stated = [pair for pair in prices.items() if str(pair[1] or "").strip("0.")]
+        currency, text = next(iter(stated or prices.items()))
         value = amount(text, "terms.priceDimensions.pricePerUnit", API, region)
-        if is_hourly(field(dimension, "unit", f"{API} terms.priceDimensions", region)):
+        unit = field(dimension, "unit", f"{API} terms.priceDimensions", region)
+        if is_hourly(unit):
             hourly = value
-        else:
+        elif is_fee(unit):
             upfront = value
+        else:
+            raise changed(API, f"terms.priceDimensions.unit {unit!r}", region)
     return currency, hourly, upfront

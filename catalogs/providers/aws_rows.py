@@ -13,7 +13,7 @@ from catalogs.tables.normalize import decimal_text, number_of
 
 PROVIDER = "aws"
 Row = dict[str, str]
-_HOURS = "Hrs"
+_HOURS = ("hrs", "hr", "hours", "hour")
 
 
 def changed(api: str, where: str, region: str = "") -> SchemaChanged:
@@ -208,4 +208,9 @@ def reservation(
 
 def is_hourly(unit: str) -> bool:
     """Whether a price dimension is per hour."""
-    return unit in (_HOURS, "Hours", "hrs")
+    return str(unit).strip().lower() in _HOURS
+
+
+def is_fee(unit: str) -> bool:
+    """Whether a price dimension is paid once, at the start of a term."""
+    return str(unit).strip().lower() == "quantity"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -69,12 +69,21 @@ def parse_spot_history(
         if not zone:
             raise changed(API, f"AvailabilityZoneId (zone {item['AvailabilityZone']} has no id)", region)
         price = amount(field(item, "SpotPrice", API, region), "SpotPrice", API, region)
-        at = field(item, "Timestamp", API, region)
+        at = _moment(field(item, "Timestamp", API, region), region)
         return Quote(field(item, "InstanceType", API, region), zone, price, at)
 
     items = listed(payload, "SpotPriceHistory", API, region)
     quotes = read_rows(reader, items, quote, lambda i: f"{i['InstanceType']} in {i['AvailabilityZone']}")
     return [price_quote for price_quote in quotes if price_quote is not None]
+
+
+def _moment(value: Any, region: str) -> datetime:
+    """A moment as the SDK gives it, or as a saved answer spells it; without a zone it is UTC."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError:
+        raise changed(API, "Timestamp", region) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def spot_rows(

@@ -45,6 +45,17 @@ _PERMISSIONS = {call.call: call.permission for call in API_CALLS}
 # GPU sizes are the N series: other machines have no accelerator and no place in the catalog.
 _SIZES = "Standard_N"
 _MAX_PAGES = 500
+# Codes of the management interface that speak of the subscription, not of the login or the call
+# (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors).
+_SUBSCRIPTION_CODES = {
+    "MissingSubscriptionRegistration": "run `az provider register --namespace Microsoft.Compute`, then refresh again",
+    "SubscriptionNotRegistered": "run `az provider register --namespace Microsoft.Compute`, then refresh again",
+    "SubscriptionNotFound": f"the subscription in {SUBSCRIPTION_VARIABLE} is not one of this login",
+    "InvalidSubscriptionId": f"{SUBSCRIPTION_VARIABLE} holds no subscription id",
+    "ReadOnlyDisabledSubscription": "the subscription is disabled; enable it in the portal, then refresh again",
+    "DisabledSubscription": "the subscription is disabled; enable it in the portal, then refresh again",
+    "NoRegisteredProviderFound": "this region has no such service for the subscription; skipped",
+}
 
 SKUS_VERSION = "2021-07-01"  # the newest of Resource SKUs
 EVICTION_PATH = "/providers/Microsoft.ResourceGraph/resources"
@@ -298,6 +309,9 @@ def provider_error(error: Exception, api: str, region: str, retries: int) -> Pro
         return refused
     permission = _PERMISSIONS.get(api, api)
     status = getattr(error, "status_code", None)
+    code = str(getattr(getattr(error, "error", None), "code", "") or "")
+    if code in _SUBSCRIPTION_CODES:
+        return ProviderError(f"{_SUBSCRIPTION_CODES[code]} ({code})", **place)
     if isinstance(error, exceptions.IncompleteReadError):
         return Unreachable("the answer was cut short; check the network and try again", **place)
     if isinstance(error, exceptions.ClientAuthenticationError) or status == 401:

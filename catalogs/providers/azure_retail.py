@@ -33,12 +33,19 @@ _GOVERNMENT = ("usgov", "usdod")
 _REQUIRED = ("armSkuName", "armRegionName", "retailPrice", "type", "productName", "unitOfMeasure")
 # (what it is, fields, words): items that are never a price of ours. A product may be called "... Srs Win".
 _LEFT_ASIDE = (
-    ("Windows", ("productName",), ("windows", "win")),
+    ("Windows", ("productName", "skuName", "meterName"), ("windows", "win")),
+    (
+        "licences",
+        ("productName",),
+        ("license", "licenses", "red hat", "rhel", "suse", "sles", "sql", "ubuntu pro"),
+    ),
     ("cloud services", ("productName",), ("cloudservices", "cloud services")),
     ("dedicated host", ("productName",), ("dedicated host",)),
     ("Low Priority", ("skuName", "meterName"), ("low priority",)),
     ("expired", ("skuName", "meterName", "productName"), ("expired",)),
+    ("promotional", ("skuName", "meterName", "productName"), ("promo", "promotion", "promotional")),
 )
+_SERVICE = "Virtual Machines"
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,7 @@ class RetailPrice:
         per_hour: price of one machine for one hour.
         currency: ISO 4217 code.
         since: when it came into force, ISO date.
+        until: last day of it, ISO date; "" where none is stated.
     """
 
     region: str
@@ -60,6 +68,7 @@ class RetailPrice:
     per_hour: Decimal
     currency: str
     since: str
+    until: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -142,7 +151,13 @@ def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
     for reason, fields, words in _LEFT_ASIDE:
         if _says(item, fields, words):
             return reason, False
-    if not item["armSkuName"] or not item["armRegionName"]:
+    if item.get("serviceName") not in (
+        None,
+        "",
+        _SERVICE,
+    ):  # others charge for the same sizes under the same names
+        return "another service", False
+    if not str(item["armSkuName"]).strip() or not item["armRegionName"]:
         return "not bound to a size and region", False
     if item["type"] == "DevTestConsumption":
         return "dev/test", False
@@ -188,11 +203,12 @@ def _prices(item: Mapping[str, Any], region: str, odd: FetchLog) -> list[RetailP
 def _price(item: Mapping[str, Any], option: str, per_hour: Decimal) -> RetailPrice:
     return RetailPrice(
         region=str(item["armRegionName"]).lower(),
-        size=str(item["armSkuName"]),
+        size=str(item["armSkuName"]).strip(),
         option=option,
         per_hour=per_hour,
         currency=str(item.get("currencyCode") or "USD"),
         since=str(item.get("effectiveStartDate") or "")[:10],
+        until=str(item.get("effectiveEndDate") or "")[:10],
     )
 
 
@@ -224,7 +240,7 @@ def in_force(prices: Iterable[RetailPrice], as_of: str, log: FetchLog) -> list[R
     """
     groups: dict[tuple[str, str, str], list[RetailPrice]] = {}
     for price in prices:
-        if price.since <= as_of:
+        if price.since <= as_of and (not price.until or as_of <= price.until):
             groups.setdefault(price.key, []).append(price)
     out = []
     for key, group in sorted(groups.items()):

@@ -26,6 +26,7 @@ from catalogs.providers.base import (
     text_frame,
 )
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 from catalogs.tables.accelerators import canonical
 from catalogs.tables.model import PurchaseOption
 from catalogs.tables.normalize import decimal_text, family_of
@@ -174,7 +175,7 @@ def type_name(name: str, item: Any) -> str:
     """Our instance type of an item: its name without blanks, with the number of cards where that is left open."""
     plain = _SPACE.sub("-", str(_field(item, "instance_name"))).strip("-")
     counted = name in _NAMED_BY_CARD and plain
-    return f"{int(_field(item, 'gpu_count'))}x-{plain}" if counted else plain
+    return f"{int(_field(item, 'gpu_count') or 0)}x-{plain}" if counted else plain
 
 
 def parse_types(name: str, items: Iterable[Any], as_of: str, log: FetchLog) -> list[Row]:
@@ -182,15 +183,25 @@ def parse_types(name: str, items: Iterable[Any], as_of: str, log: FetchLog) -> l
     provider = _NAMES.get(name, name)
     smallest: dict[str, Any] = {}
     shapes: dict[str, set[tuple[float, float]]] = {}
-    for item in items:
-        key = type_name(name, item)
+
+    def sized(item: Any) -> tuple[str, tuple[float, float], Any]:
+        float(_field(item, "gpu_memory") or 0)
+        return (
+            type_name(name, item),
+            (float(_field(item, "cpu") or 0), float(_field(item, "memory") or 0)),
+            item,
+        )
+
+    reader = RowReader("instance_type", log)
+    for key, size, item in reader.read(items, sized, lambda item: f"{name} {item.instance_name}"):
         if not key:
             log.skip("instance_type", "(no name)", f"{name}: an item without a name")
             continue
-        size = (float(_field(item, "cpu") or 0), float(_field(item, "memory") or 0))
         shapes.setdefault(key, set()).add(size)
         if key not in smallest or size < (float(smallest[key].cpu or 0), float(smallest[key].memory or 0)):
             smallest[key] = item
+    if smallest == {}:
+        reader.require_some()
     return [
         _type_row(provider, key, item, len(shapes[key]), as_of, log) for key, item in sorted(smallest.items())
     ]
@@ -248,17 +259,18 @@ def parse_offers(
     """Offers of one gpuhunt provider; prices are USD per machine and hour."""
     provider = _NAMES.get(name, name)
     cheapest: dict[tuple[str, ...], Row] = {}
-    for item in items:
+
+    def offer(item: Any) -> Row | None:
         option = (PurchaseOption.SPOT if _field(item, "spot") else PurchaseOption.ON_DEMAND).value
         region, key = str(_field(item, "location")), type_name(name, item)
         if region not in regions or option not in options or not key:
-            continue
+            return None
         try:
             price = decimal_text(str(_field(item, "price")))
         except ValueError:
             price = ""  # validation refuses it, with this row's key
             log.skip("price", f"{provider}/{region}/{key}", f"{item.price!r} is not a price")
-        row = {
+        return {
             "provider": provider,
             "region": region,
             "zone": "",
@@ -271,9 +283,13 @@ def parse_offers(
             "source": "gpuhunt (dstackai/gpuhunt)",
             "as_of": as_of,
         }
-        place = (region, key, option)
-        if place not in cheapest or _dearer(cheapest[place], row):
-            cheapest[place] = row
+
+    rows = RowReader("price", log).read(items, offer, lambda item: f"{name} {item.instance_name}")
+    for row in rows:
+        if row is not None:
+            place = (row["region"], row["instance_type"], row["purchase_option"])
+            if place not in cheapest or _dearer(cheapest[place], row):
+                cheapest[place] = row
     return [cheapest[place] for place in sorted(cheapest)]
 
 

@@ -13,7 +13,8 @@ from planner.commands.options import STDOUT, examples
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "openrlhf",
-    "gpt_neox", "composer", "peft", "accelerate", "deepspeed", "huggingface",
+    "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox", "composer", "peft",
+    "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 
 
@@ -54,8 +55,8 @@ def init(
 
     At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
     model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    Megatron-LM arguments, NeMo, verl, OpenRLHF, GPT-NeoX, LLM Foundry, OLMo, DeepSpeed, Accelerate, PEFT. It does not
-    execute, import or download anything.
+    torchtune, LitGPT, Megatron-LM arguments, NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry,
+    OLMo, DeepSpeed, Accelerate, PEFT. It does not execute, import or download anything.
     """
     from planner.errors import InputError
 

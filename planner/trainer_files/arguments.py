@@ -28,7 +28,18 @@ _REFERENCE = re.compile(
     r"\$\{([A-Za-z_]\w*|[0-9])(?:\[[@*0-9]+\])?(?::?([-=+?])([^{}]*))?\}|\$([A-Za-z_]\w*|[0-9])"
 )
 _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_SUM = re.compile(r"\$\(\s*expr\s+([^()]*)\)|`\s*expr\s+([^`]*)`")
 _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
+# assignments before a command, that hold for it alone: `A=1 B=2 program --name value`
+_FOR_COMMAND = re.compile(
+    r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"()`$]|\$\w+|\$\{[^{}]*\})*\s+)+(?=[A-Za-z_./$][^=\s]*(?:\s|$))"
+)
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^{}]*)\}")
+_ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
+# variables that tell launchers which processes to start, as the arguments of others
+VISIBLE = "visible_devices"
+LAUNCHED = ("nproc_per_node", "nnodes", VISIBLE)
+_LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
 # an override of Hydra: `model.hidden_size=4096`
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 # a module with the packages that it is in
@@ -96,6 +107,15 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
     for line in (
         part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
     ):
+        before = _FOR_COMMAND.match(line)
+        if before is not None:
+            words += _launcher(dict(_ENVIRONMENT.findall(before[0])), variables)
+            line = line[before.end() :]
+        if line.startswith(": "):  # `: ${X:=8}` sets what is not set
+            for name_of, value in _DEFAULT.findall(line):
+                if name_of not in variables:
+                    branches.assign(name_of, _expand(_assigned(value), variables))
+            continue
         match = _ASSIGNMENT.fullmatch(line)
         if match is not None and not line.startswith("-"):
             value = _expand(_assigned(match[3]), variables)
@@ -112,7 +132,21 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
         (word.startswith("--") and word != _END) or _OVERRIDE.fullmatch(word) for word in words
     ):  # the variables are put together elsewhere
         words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
-    return words, branches.doubtful
+    return [*_launcher(variables, variables), *words], branches.doubtful
+
+
+def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
+    """The variables that tell launchers which processes to start, as arguments."""
+    listed = _assigned(environment.get("CUDA_VISIBLE_DEVICES", ""))
+    seen = [(VISIBLE, str(listed.count(",") + 1))] if re.fullmatch(r"\d+(,\d+)*", listed) else []
+    known = [(argument, _expand(_assigned(environment[key]), variables)) for key, argument in _LAUNCHERS.items()
+             if key in environment]  # fmt: skip
+    return [
+        word
+        for argument, value in (*seen, *known)
+        if value.isdecimal()
+        for word in (f"--{argument}", value, _END)
+    ]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -162,6 +196,7 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
 
     for _ in range(_DEPTH):
         before = text
+        text = _SUM.sub(lambda match: f"$(({(match[1] or match[2]).replace(chr(92), '')}))", text)
         text = _COMMAND.sub(UNSET, text)  # what a command would print is not known without running it
         text = _ARITHMETIC.sub(lambda match: _calculated(_REFERENCE.sub(value_of, match[1]), variables), text)
         text = _REFERENCE.sub(value_of, text)

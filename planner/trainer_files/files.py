@@ -18,7 +18,8 @@ from planner.trainer_files.model import Document
 MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
 # an override of Hydra at a line's begin (`    data.train_batch_size=1024 \\`), or behind the program
-_OVERRIDES = re.compile(r"(?m)^(?:[ \t]+|[^#\n]*\bpython[0-9.]* [^#\n]*[ \t])\+*[a-z]\w*(?:\.\w+)+=\S")
+_OVERRIDES = re.compile(r"(?m)^(?:[ \t]*|[^#\n]*\bpython[0-9.]* [^#\n]*[ \t])\+*[a-z]\w*(?:\.\w+)+=\S")
+_CONFIGURATION = re.compile(r"[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
@@ -53,10 +54,18 @@ def parse_document(text: str, path: Path) -> Document:
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
     command = _ARGUMENT.search(text) or _OVERRIDES.search(text)
+    if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
+        started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))
+        hint = f"name the file that it starts: {started}" if started else "name the trainer's own file"
+        raise InputError(f"{path}: is a script without arguments of a trainer: {hint}")
     if is_yaml or _FLAG_KEY.search(text) or not command:
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
     return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))
+
+
+def _is_script(text: str, path: Path) -> bool:
+    return text.startswith("#!") or path.suffix.lower() in (".sh", ".bash", ".slurm", ".sbatch")
 
 
 def _braces(text: str, path: Path) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from difflib import get_close_matches
@@ -143,7 +144,7 @@ def _guess_stage(reading: Reading, named: str) -> None:
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
     """What the name of an absent file says of host memory (`zero3_bf16_cpuoffload_all.json`)."""
-    if "offload" not in lowered or "partial" in lowered:
+    if "offload" not in lowered or "partial" in lowered or re.search(r"no[_-]?(cpu[_-]?)?offload", lowered):
         return
     text = f"deepspeed {named}: not beside it, by its name"
     if "param" not in lowered:

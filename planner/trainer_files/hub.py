@@ -31,7 +31,7 @@ _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 _MOST_ENDINGS = 8
 # Beginnings of what is more, or less, than the model at the end of the name.
 _OTHERS = re.compile(
-    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|draft|eagle|medusa|moe|merge|[0-9]x",
+    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
 
@@ -52,7 +52,7 @@ def preset_of_hub_name(name: str) -> Preset | None:
         if shorter in (word, ""):
             break
         word = shorter
-    return _tuned_from(word)
+    return _tuned_from(word) or _tuned_between(word)
 
 
 def _tuned_from(word: str) -> Preset | None:
@@ -62,6 +62,20 @@ def _tuned_from(word: str) -> Preset | None:
         tail = "-".join(parts[at:])
         if any(letter.isdigit() for letter in tail) and not _OTHERS.search("-".join(parts[:at])):
             preset = find_preset(tail)
+            if preset is not None:
+                return preset
+    return None
+
+
+def _tuned_between(word: str) -> Preset | None:
+    """The preset around what the one who tuned it put before the size: `Llama-3.1-Tulu-3-8B`."""
+    *head, size = word.split("-")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?[bB]", size):
+        return None
+    for end in range(len(head) - 1, 0, -1):
+        family, between = "-".join(head[:end]), "-".join(head[end:])
+        if any(letter.isdigit() for letter in family) and not _OTHERS.search(between):
+            preset = find_preset(f"{family}-{size}")
             if preset is not None:
                 return preset
     return None

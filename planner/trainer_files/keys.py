@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.errors import InputError
+from planner.trainer_files.arguments import LAUNCHED
 from planner.trainer_files.model import Document
 
 _YES = {
@@ -98,6 +99,8 @@ class Lookup:
         """Top-level keys with a value that were neither looked at nor match a pattern of `known`."""
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
+        if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
+            looked.update(LAUNCHED)
         return [
             key
             for key, value in self.document.data.items()

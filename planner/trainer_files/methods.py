@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planner.inputs.checks_post_training import engine_names
@@ -16,6 +17,11 @@ _OBJECTIVES = {
     "cispo": "grpo", "grpo_passk": "grpo", "reinforce_plus_plus_baseline": "grpo",
 }  # fmt: skip
 _EVERY = ("all", "all-linear", "all_linear", "linear")
+_EXPRESSION = re.compile(r"[\\^$|()?*+]")
+# names of matrices inside a regular expression, as code bases have them
+_MATRIX = re.compile(
+    r"(?<![A-Za-z0-9])(\w+_proj|w[123qkvo]|wqkv|query_key_value|qkv|c_attn|c_fc|fc[12]|dense\w*|linear_\w+)(?![A-Za-z0-9_])"
+)
 _USUAL_SAMPLE = 500  # tokens, in an example
 _STAGE = "training.layout.zero_stage"
 _WEIGHTS = "training.memory.offload_weights"
@@ -55,7 +61,9 @@ def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int |
     if quantised and bits is not None:
         nested = "" if bits.value == 8 else ", scales quantised again"
         key = "training.quantization"
-        draft[key] = Fact(key, "int8" if bits.value == 8 else "nf4_double", bits.where + nested, bool(nested))
+        draft[key] = facts.get(key) or Fact(
+            key, "int8" if bits.value == 8 else "nf4_double", bits.where + nested, bool(nested)
+        )
     rank, kind, targets = (facts.get(f"training.{name}") for name in ("lora_rank", "adapter", "lora_targets"))
     if rank is not None:
         draft["training.lora_rank"] = rank
@@ -70,8 +78,13 @@ def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int |
 
 
 def _target_names(value: Any) -> list[str]:
+    """Matrices by name; of a regular expression those that it names, of a path its last part."""
+    if isinstance(value, str) and _EXPRESSION.search(value):
+        found = list(dict.fromkeys(_MATRIX.findall(value)))
+        return found or [value]
     listed = value if isinstance(value, list) else str(value).split(",")
-    names = [str(name).strip() for name in listed if str(name).strip()]
+    parts = (str(name).strip().strip("'\"[]") for name in listed)
+    names = list(dict.fromkeys(name.rpartition(".")[2] or name for name in parts if name))
     return ["all_linear"] if not names or any(name in _EVERY for name in names) else names
 
 

@@ -35,7 +35,8 @@ def _flux(keys: Keys) -> ConfigModel:
     heads, head_dim = keys.size("num_attention_heads") or 24, keys.size("attention_head_dim") or 128
     hidden = heads * head_dim
     double, single = keys.count("num_layers") or 0, keys.count("num_single_layers") or 0
-    channels, text_width = keys.size("in_channels") or 64, keys.size("joint_attention_dim") or 4096
+    usual_text = 3584 if keys.text("_class_name").startswith("QwenImage") else 4096
+    channels, text_width = keys.size("in_channels") or 64, keys.size("joint_attention_dim") or usual_text
     image, texts = _tokens(1024, 2), 512
     joined = image + texts
     modulation = linear(hidden, 6 * hidden, 1) * 2
@@ -125,6 +126,7 @@ def _model(keys: Keys, work: Work, hidden: int, heads: int, layers: int, image: 
 
 _READERS: dict[str, Callable[[Keys], ConfigModel]] = {
     "FluxTransformer2DModel": _flux,
+    "QwenImageTransformer2DModel": _flux,  # blocks of two streams throughout
     "SD3Transformer2DModel": _sd3,
     "DiTTransformer2DModel": _dit,
     "PixArtTransformer2DModel": _dit,

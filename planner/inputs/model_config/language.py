@@ -13,12 +13,14 @@ from planner.records import record
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim", "model_dim")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
-KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads")
+KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads",
+            "num_key_value_heads_per_layer")  # fmt: skip
 FFN = (
     "intermediate_size",
     "n_inner",
     "ffn_dim",
     "ffn_hidden_size",
+    "ff_intermediate_size",
     "hidden_dim",
     "d_ff",
     "dff",
@@ -132,6 +134,10 @@ def _gated(keys: Keys, kind: ModelType) -> bool:
 def _ffn(keys: Keys, hidden: int) -> int:
     nested = Keys(keys.section("ffn_config"), keys.place)
     width = keys.size(*FFN) or nested.size("ffn_hidden_size")
+    if (
+        width is not None and keys.text("model_type") == "qwen"
+    ):  # the first Qwen states both halves of the gate
+        width //= 2
     if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
         width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))
         multiple = keys.size("block_multiple_of") or 1
@@ -175,6 +181,8 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
         shared, shared_width = 1, wide
     if keys.text("model_type").startswith("llama4"):
         shared, shared_width = 1, width
+    if keys.flag("parallel_attn_mlp_res", False):  # Arctic: a network as wide as the layer beside the experts
+        shared, shared_width = 1, keys.need(*HIDDEN)
     if keys.flag("enable_moe_block", False):  # Gemma 4: the plain network works beside the experts
         shared, shared_width = 1, ffn
     return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers))

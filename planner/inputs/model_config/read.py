@@ -14,6 +14,7 @@ from planner.errors import InputError
 from planner.inputs.model_config.bridges import bridge_params
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.language import read_text
+from planner.inputs.model_config.mamba_ssm import is_mamba_ssm, of_mamba_ssm
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
 from planner.inputs.model_config.perception import (
     read_speech,
@@ -74,7 +75,9 @@ def _check_depth(data: object, name: str) -> None:
 def is_model_config(data: Mapping[str, Any]) -> bool:
     """Whether the keys look like a model's configuration."""
     diffusers = isinstance(data.get("_class_name"), str)
-    return "model_type" in data or "architectures" in data or diffusers or _is_timm(data)
+    return (
+        "model_type" in data or "architectures" in data or diffusers or _is_timm(data) or is_mamba_ssm(data)
+    )
 
 
 def model_of_config(data: Mapping[str, Any], place: str) -> ConfigModel:
@@ -91,6 +94,8 @@ def model_of_config(data: Mapping[str, Any], place: str) -> ConfigModel:
         return read_diffusion(Keys(data, place))
     if _is_timm(data):
         return _timm(data)
+    if is_mamba_ssm(data):
+        data = of_mamba_ssm(data, place)
     text = next((data[name] for name in _TEXT_SECTIONS if isinstance(data.get(name), dict)), None)
     kind = _kind(data, place)
     if isinstance(data.get("thinker_config"), dict):
@@ -118,6 +123,11 @@ def _timm(data: Mapping[str, Any]) -> ConfigModel:
 
 def _kind(data: Mapping[str, Any], place: str) -> ModelType:
     name = data.get("model_type")
+    if "block_configs" in data:
+        raise InputError(
+            f"{place}: block_configs: layers that differ one by one are not counted: give family transformer with "
+            "sizes and params, and calibrate with a measured run"
+        )
     if not isinstance(name, str) or not name:
         classes = data.get("architectures")
         first = classes[0] if isinstance(classes, list) and classes else None

@@ -19,10 +19,11 @@ _DATA = Path(__file__).parents[2] / "data"
 _NAMES = {
     "q": ("q_proj", "q", "query", "wq", "to_q", "add_q_proj"), "k": ("k_proj", "k", "key", "wk", "to_k", "add_k_proj"),
     "v": ("v_proj", "v", "value", "wv", "to_v", "add_v_proj"),
-    "o": ("o_proj", "out_proj", "wo", "dense", "to_out", "to_out.0", "to_add_out"),
-    "qkv": ("query_key_value", "qkv_proj", "qkv", "c_attn", "wqkv", "attn_qkv"),
+    "o": ("o_proj", "out_proj", "wo", "dense", "linear_proj", "to_out", "to_out.0", "to_add_out"),
+    "qkv": ("query_key_value", "qkv_proj", "qkv", "c_attn", "wqkv", "attn_qkv", "linear_qkv"),
     "gate": ("gate_proj", "w1"), "up": ("up_proj", "w3", "fc1", "dense_h_to_4h", "c_fc", "linear_in"),
-    "down": ("down_proj", "w2", "fc2", "dense_4h_to_h", "linear_out"), "gate_up": ("gate_up_proj", "linear_fc1"),
+    "down": ("down_proj", "w2", "fc2", "dense_4h_to_h", "linear_out", "linear_fc2"),
+    "gate_up": ("gate_up_proj", "linear_fc1"),
     "qkv_mlp": ("to_qkv_mlp_proj",),
 }  # fmt: skip
 _ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}

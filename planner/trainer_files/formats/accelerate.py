@@ -15,6 +15,7 @@ from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("distributed_type", "compute_environment")
+_OTHER_CHIPS = ("TPU", "XLA", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_CPU", "NPU", "XPU")
 _WITHOUT_EFFECT = (
     r"compute_environment|debug|downcast_bf16|machine_rank|main_.*|rdzv_.*|same_network|tpu_.*|use_cpu|gpu_ids|enable_.*",
     r"mpirun_.*|ipex_.*|dynamo_.*|command_file|commands|aws_.*|ec2_.*|sagemaker_.*|image_uri|profile|region|base_job.*",
@@ -43,16 +44,34 @@ def read(document: Document) -> Reading:
         reading.add("training.precision", "fp32", "mixed_precision no")
     _fsdp(reading, keys)
     _deepspeed(reading, keys)
-    for name, target in (
-        ("tp_degree", "tensor_parallel"), ("pp_degree", "pipeline_parallel"), ("num_micro_batches", ""),
-    ):  # fmt: skip
-        if target:
-            add_whole(reading, keys, f"training.layout.{target}", f"megatron_lm_config.megatron_lm_{name}")
+    _megatron(reading, keys)
     prefix = "parallelism_config.parallelism_config_"
     add_whole(reading, keys, "training.layout.tensor_parallel", f"{prefix}tp_size", "tp_config.tp_size")
     add_whole(reading, keys, "training.layout.context_parallel", f"{prefix}cp_size", f"{prefix}sp_size")
+    backend = (keys.text("dynamo_config.dynamo_backend") or keys.text("dynamo_backend")).lower()
+    if backend == "inductor":
+        reading.add("training.stack", "compiled", "dynamo_backend inductor")
+    kind = keys.text("distributed_type").upper()
+    if kind in _OTHER_CHIPS:
+        reading.warn(
+            f"distributed_type {kind}: plans are for CUDA unless constraints.software says otherwise"
+        )
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
+
+
+def _megatron(reading: Reading, keys: Lookup) -> None:
+    prefix, layout = "megatron_lm_config.megatron_lm_", "training.layout."
+    add_whole(reading, keys, f"{layout}tensor_parallel", f"{prefix}tp_degree")
+    add_whole(reading, keys, f"{layout}pipeline_parallel", f"{prefix}pp_degree")
+    add_whole(reading, keys, ACCUMULATION, f"{prefix}num_micro_batches")
+    split = reading.facts.get(f"{layout}tensor_parallel")
+    if keys.flag(f"{prefix}sequence_parallelism") and split is not None and split.value > 1:
+        reading.add(f"{layout}sequence_parallel", True, f"{prefix}sequence_parallelism")
+    if keys.flag(f"{prefix}recompute_activations"):
+        reading.add(f"{layout}recompute", "selective", f"{prefix}recompute_activations")
+    if keys.flag(f"{prefix}use_distributed_optimizer"):
+        reading.add(f"{layout}zero_stage", 1, f"{prefix}use_distributed_optimizer")
 
 
 def _fsdp(reading: Reading, keys: Lookup) -> None:

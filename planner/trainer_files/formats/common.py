@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from planner.trainer_files.arguments import VISIBLE
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Reading
 
@@ -149,6 +150,9 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
             reading.add(ACCELERATORS, int(number) * count, f"{each} x {machines}" if nodes else each)
             reading.add(NODES, count, machines)
             return
+    visible = keys.get(VISIBLE)
+    if _is_count(visible):
+        reading.add(ACCELERATORS, int(visible), "CUDA_VISIBLE_DEVICES", assumed=True)
 
 
 def _is_count(value: object) -> bool:

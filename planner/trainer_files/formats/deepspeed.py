@@ -51,13 +51,15 @@ def read(document: Document) -> Reading:
         if keys.flag(f"{name}.enabled"):
             reading.add("training.precision", precision, f"{name}.enabled")
             break
-    stage = keys.number("zero_optimization.stage")
+    old = keys.get("zero_optimization")  # true or false, before there were stages: what is stage 1 now
+    stage = int(old) if isinstance(old, bool) else keys.number("zero_optimization.stage")
     if stage is None and keys.has("zero_optimization"):
         stage = 0
     if stage is not None:
         if stage not in (0, 1, 2, 3):
             raise keys.wrong("zero_optimization.stage", "must be 0, 1, 2 or 3")
-        reading.add("training.layout.zero_stage", int(stage), "zero_optimization.stage")
+        source = "zero_optimization" if isinstance(old, bool) else "zero_optimization.stage"
+        reading.add("training.layout.zero_stage", int(stage), source)
     for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
         device = keys.text(f"zero_optimization.{name}.device")
         if device not in ("", "none"):
@@ -74,6 +76,13 @@ def read(document: Document) -> Reading:
         reading.warn("compression_training is not counted")
     if keys.has("zero_optimization.zero_hpz_partition_size"):
         reading.warn("zero_optimization.zero_hpz_partition_size: a second copy of the weights is not counted")
+    for name in ("zero_quantized_weights", "zero_quantized_gradients"):
+        if keys.flag(f"zero_optimization.{name}"):
+            reading.warn(f"zero_optimization.{name}: fewer bytes on the network are not counted")
+    if keys.flag("activation_checkpointing.cpu_checkpointing"):
+        reading.warn(
+            "activation_checkpointing.cpu_checkpointing: activations are counted as kept on accelerators"
+        )
     keys.seen |= {"zero_optimization", "bf16", "fp16", "optimizer", "tensor_parallel"}
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading

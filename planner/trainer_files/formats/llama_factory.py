@@ -8,6 +8,7 @@ from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
     add_adapter,
+    add_launcher,
     add_length,
     add_optimizer,
     add_trainer_precision,
@@ -72,6 +73,8 @@ def read(document: Document) -> Reading:
         )
     reading.hub_name, reading.hub_key = keys.text("model_name_or_path"), "model_name_or_path"
     add_batch(reading, keys)
+    if document.syntax == "arguments":
+        add_launcher(reading, keys)
     add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
     add_whole(reading, keys, "training.sequence_length", "cutoff_len")
     if "training.sequence_length" not in reading.facts:

@@ -29,6 +29,8 @@ def read(document: Document) -> Reading:
         reading.add("training.lora_targets", keys.get("target_modules"), "target_modules")
     if keys.has("modules_to_save"):
         reading.warn("modules_to_save: whole modules trained beside the adapters are not counted")
+    if keys.has("layers_to_transform"):
+        reading.warn("layers_to_transform: adapters are counted in every layer")
     if keys.has("rank_pattern"):
         reading.warn("rank_pattern: ranks of single modules are not counted")
     return reading

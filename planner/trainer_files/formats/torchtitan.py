@@ -155,9 +155,15 @@ def _precision(reading: Reading, keys: Lookup) -> None:
         "float8" in listed
         or "mx" in listed
         or any(keys.flag(f"{section}.enable_float8_linear") for section in ("float8", "training"))
+        or keys.flag("training.enable_fp8_linear")
+        or keys.text("training.fp8_linear")
     ):
         source = keys.first(
-            "model.converters", "float8.enable_float8_linear", "training.enable_float8_linear"
+            "model.converters",
+            "float8.enable_float8_linear",
+            "training.enable_float8_linear",
+            "training.enable_fp8_linear",
+            "training.fp8_linear",
         )
         reading.add("training.precision", "fp8", source)
     else:

@@ -33,6 +33,7 @@ _LOSSES_OF = {
     **dict.fromkeys(("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard"), "dpo"),
     **dict.fromkeys(("aot", "aot_pair", "apo_zero", "apo_down", "discopop"), "dpo"),
 }  # fmt: skip
+_OF_OPEN_INSTRUCT = ("num_unique_prompts_rollout", "local_rollout_batch_size")
 _WITHOUT_EFFECT = (r".*",)
 
 
@@ -40,7 +41,8 @@ def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
     has_model = "model_name_or_path" in data or "model_name" in data
-    return has_model and any(mark in data for mark in _MARKS) and not is_llama_factory(document)
+    others = is_llama_factory(document) or any(mark in data for mark in _OF_OPEN_INSTRUCT)
+    return has_model and any(mark in data for mark in _MARKS) and not others
 
 
 def read(document: Document) -> Reading:
@@ -66,13 +68,14 @@ def read(document: Document) -> Reading:
         reading.add(
             "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
         )
-    add_trainer_precision(reading, keys)
+    _precision(reading, keys)
     if "training.precision" not in reading.facts:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
     add_optimizer(reading, keys, "optim")
-    if keys.flag("use_peft") or keys.has("lora_r") or keys.flag("use_lora"):
-        source = keys.first("use_peft", "use_lora", "lora_r")
-        add_adapter(reading, "lora", source, keys.whole("lora_r") or 16, "lora_r")
+    rank = "r" if keys.has("r") and keys.has("lora_alpha") else "lora_r"
+    if keys.flag("use_peft") or keys.has(rank) or keys.flag("use_lora"):
+        source = keys.first("use_peft", "use_lora", rank)
+        add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
         if keys.has("lora_target_modules"):
             reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
         for bits in (4, 8):
@@ -82,10 +85,25 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
     _memory(reading, keys)
-    if keys.text("deepspeed"):
-        reading.files["deepspeed"] = keys.text("deepspeed")
+    deepspeed = keys.first("deepspeed", "deepspeed_config_file")
+    if keys.text(deepspeed):
+        reading.files["deepspeed"] = keys.text(deepspeed)
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    """By the Trainer's own flags, by the launcher's, or as Unsloth chooses it."""
+    add_trainer_precision(reading, keys)
+    if "training.precision" in reading.facts:
+        return
+    launched = keys.text("mixed_precision")
+    if launched in ("bf16", "fp16", "fp8"):
+        reading.add("training.precision", launched, "mixed_precision")
+    elif any("unsloth" in program for program in keys.document.programs):
+        reading.add(
+            "training.precision", "bf16", "Unsloth takes bf16 where the accelerator has it", assumed=True
+        )
 
 
 def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
@@ -96,9 +114,15 @@ def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
     elif loss in _LOSSES_OF:
         reading.add("training.objective", _LOSSES_OF[loss], f"loss_type {loss}")
     else:
-        place = f"{document.path.parent.name}/{document.path.name}".lower()
+        programs = " ".join(document.programs)
+        place = f"{document.path.parent.name}/{document.path.name} {programs}".lower()
         objective = next((name for name in _OBJECTIVES if name in place), None)
-        reading.add("training.objective", objective, "by the name of the file or its folder", assumed=True)
+        reading.add(
+            "training.objective",
+            objective,
+            "by the name of the file, its folder or the program",
+            assumed=True,
+        )
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
@@ -107,6 +131,10 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         source = "packing" if packed is not None else "the default of packing"
         reading.add("training.packing", bool(packed), source, assumed=packed is None)
     checkpointing = keys.flag("gradient_checkpointing")
+    if keys.has(
+        "use_gradient_checkpointing"
+    ):  # Unsloth's: true or its own kind, which keeps inputs in host memory
+        checkpointing = keys.flag("use_gradient_checkpointing") is not False
     stated = (
         "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
     )

@@ -305,3 +305,45 @@ def test_both_steps_of_kbit_are_whole_gbit() -> None:
         ]
 
     assert [gbps(kbit) for kbit in (1_024_000, 3_072_000, 6_000_000)] == ["1", "3", "6"]
+
+
+def test_a_share_that_is_stated_twice_counts_once() -> None:
+    machine = {
+        "InstanceTypeId": "ecs.sgn7i-vws-m2.xlarge", "CpuCoreCount": 4, "MemorySize": 15.5,
+        "GPUSpec": "NVIDIA A10*1/12", "GPUMemorySize": 2.0,
+    }  # fmt: skip
+    for amount in (0, 1, 1 / 12):
+        page = {"InstanceTypes": {"InstanceType": [{**machine, "GPUAmount": amount}]}}
+        (row,) = parse_instance_types(page, "2026-11-28", FetchLog())
+        assert float(row["accelerator_count"]) == pytest.approx(1 / 12, rel=1e-5)
+
+
+def test_spot_prices_of_other_networks_and_systems_are_left_out() -> None:
+    price = {
+        "Timestamp": "2026-11-27T05:00:00Z", "InstanceType": "ecs.gn7i-c8g1.2xlarge", "ZoneId": "cn-hangzhou-h",
+        "NetworkType": "vpc", "SpotPrice": 2.3,
+    }  # fmt: skip
+    later = {**price, "Timestamp": "2026-11-27T06:00:00Z"}
+    rows = [
+        price,
+        {**later, "NetworkType": "classic", "SpotPrice": 1.1},
+        {**later, "OSType": "windows", "SpotPrice": 5},
+    ]
+    page = {"Currency": "CNY", "SpotPrices": {"SpotPriceType": rows}}
+    assert [row["price_per_hour"] for row in newest_per_zone(parse_spot(page, "cn-hangzhou"))] == ["2.3"]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "says"),
+    [
+        ("IncorrectInstanceType", 400, "not sold here"),
+        ("InvalidSystemDiskSize.ValueNotSupported", 400, "not sold here"),
+        ("QuotaExceed.AfterpayInstance", 403, "not sold here"),
+        ("InvalidPayMethod", 403, "blocked"),
+        ("InvalidTimeStamp.Expired", 400, "clock"),
+        ("SDK.EndpointResolvingError", 0, "cannot use this region"),
+    ],
+)
+def test_documented_codes_say_what_is_wrong(code: str, status: int, says: str) -> None:
+    place = {"provider": "alibaba", "region": "cn-hangzhou", "api": "ecs:DescribePrice"}
+    assert says in str(explain(fake.SdkLikeError(code, status, "secret"), place, 1))

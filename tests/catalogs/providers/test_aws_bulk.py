@@ -112,3 +112,18 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     found = measure_in_a_process(path)
     assert found["rows"] == rows
     assert found["peak_rss_mib"] < LIMIT_MIB / 2
+
+
+def test_a_term_without_one_of_its_amounts_has_no_price() -> None:
+    """Constructed: the fee of a partial payment cannot be read, and the price per hour alone would be too cheap."""
+    whole = parse_bulk_csv(lines(), "us-east-1", TODAY, {"p4d.24xlarge"}, OPTIONS).rows
+    header, *rest = lines()
+    changed, damaged = [header], 0
+    for line in rest:
+        if "Quantity" in line and "Partial Upfront" in line and "p4d.24xlarge" in line:
+            line, damaged = line.replace("Quantity", "Fortnight"), damaged + 1
+        changed.append(line)
+    assert damaged
+    found = parse_bulk_csv(changed, "us-east-1", TODAY, {"p4d.24xlarge"}, OPTIONS).rows
+    partial = [row for row in whole if "partial" in row["option_variant"]]
+    assert partial and found == [row for row in whole if row not in partial]

@@ -475,6 +475,79 @@ def test_a_region_not_opted_in_is_no_matter_of_credentials(code: str, region: st
     assert caught.value.kind == kind
 
 
+def _on_demand_dimension(item: dict[str, Any]) -> dict[str, Any]:
+    (term,) = item["terms"]["OnDemand"].values()
+    (dimension,) = term["priceDimensions"].values()
+    found: dict[str, Any] = dimension
+    return found
+
+
+def test_of_several_prices_on_demand_the_one_in_force_counts() -> None:
+    def change(item: dict[str, Any]) -> None:
+        (term,) = item["terms"]["OnDemand"].values()
+        for day, usd in (("2025-01-01", "33"), ("2026-06-01", "22"), ("2099-01-01", "1")):
+            dimension = {**_on_demand_dimension(item), "pricePerUnit": {"USD": usd}}
+            new = {**term, "effectiveDate": f"{day}T00:00:00Z", "priceDimensions": {"x": dimension}}
+            item.setdefault("new", {})[day] = new
+        item["terms"]["OnDemand"] = item.pop("new")
+
+    assert [row["price_per_hour"] for row in listed(change, {"on_demand"})] == ["22"]
+
+
+@pytest.mark.parametrize("location", ["US East (N. Virginia)", "Nowhere"])
+def test_older_answers_name_the_place_in_words(location: str) -> None:
+    def change(item: dict[str, Any]) -> None:
+        attributes = item["product"]["attributes"]
+        del attributes["regionCode"]
+        attributes["location"] = location
+
+    if location == "Nowhere":
+        with pytest.raises(SchemaChanged, match="regionCode"):
+            listed(change)
+    else:
+        assert listed(change) == listed()
+
+
+def test_operations_that_bill_for_more_than_the_machine_are_left_out() -> None:
+    assert listed(lambda item: item["product"]["attributes"].update(operation="RunInstances:0010")) == []
+
+
+def test_an_odd_term_of_a_reservation_costs_neither_the_others_nor_on_demand() -> None:
+    item = product(World(), "p4d.24xlarge", "us-east-1")
+    first = next(iter(item["terms"]["Reserved"]))
+    del item["terms"]["Reserved"][first]["termAttributes"]
+    log = FetchLog()
+    payload = {"PriceList": [json.dumps(item)]}
+    rows = aws_pricing.parse_price_list(payload, TODAY, ["us-east-1"], ALL, RowReader("price", log))
+    assert Counter(row["purchase_option"] for row in rows) == Counter(
+        row["purchase_option"] for row in listed() if row["price_per_hour"]
+    ) - Counter([next(row["purchase_option"] for row in listed() if row not in rows)])
+    assert len(rows) == len(listed()) - 1
+    (note,) = log.not_understood
+    assert first in note.name
+
+
+def test_a_unit_that_is_neither_hours_nor_a_fee_is_refused_by_name() -> None:
+    with pytest.raises(SchemaChanged, match="Second"):
+        listed(lambda item: _on_demand_dimension(item).update(unit="Second"))
+    assert listed(lambda item: _on_demand_dimension(item).update(unit="Hour")) == listed()
+
+
+def test_the_currency_that_has_a_price_counts() -> None:
+    both = {"USD": "0.0000000000", "CNY": "398.1"}
+    rows = listed(lambda item: _on_demand_dimension(item).update(pricePerUnit=both), {"on_demand"})
+    assert [(row["price_per_hour"], row["currency"]) for row in rows] == [("398.1", "CNY")]
+
+
+def test_moments_of_saved_answers_are_texts() -> None:
+    told = quote("9", 1)
+    saved = {**told, "Timestamp": told["Timestamp"].isoformat().replace("+00:00", "Z")}
+    assert spot(saved) == spot(told)
+    assert spot({**told, "Timestamp": told["Timestamp"].replace(tzinfo=None)}) == spot(told)
+    with pytest.raises(SchemaChanged, match="Timestamp"):
+        spot({**told, "Timestamp": "yesterday"})
+
+
 def test_blocks_of_racks_are_asked_for_by_ultraserver_and_priced_per_machine() -> None:
     import botocore.session
     from botocore.validate import ParamValidator

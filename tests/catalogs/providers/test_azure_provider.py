@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 
 from catalogs.providers.azure import API_CALLS, AzureProvider, create
 from catalogs.providers.azure_client import SUBSCRIPTION_VARIABLE, ProviderError, provider_error
@@ -255,3 +257,19 @@ def test_size_patterns_name_their_source_and_a_known_accelerator() -> None:
     known = set(load_accelerators()["accelerator"])
     assert all(pattern.source and pattern.as_of for pattern in load_size_patterns())
     assert {pattern.accelerator for pattern in load_size_patterns()} <= known
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "says"),
+    [
+        ("MissingSubscriptionRegistration", 409, "az provider register"),
+        ("SubscriptionNotFound", 404, SUBSCRIPTION_VARIABLE),
+        ("ReadOnlyDisabledSubscription", 409, "disabled"),
+    ],
+)
+def test_codes_of_the_subscription_say_what_to_do(code: str, status: int, says: str) -> None:
+    error = HttpResponseError("secret")
+    error.status_code, error.error = status, SimpleNamespace(code=code)  # type: ignore[assignment]
+    fault = provider_error(error, "Microsoft.Compute/skus", "eastus", 1)
+    assert fault is not None
+    assert says in str(fault) and "secret" not in str(fault)

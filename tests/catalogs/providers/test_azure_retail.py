@@ -203,3 +203,35 @@ def test_the_spelling_of_a_size_is_the_known_one() -> None:
     prices = in_force(_page(_item(armSkuName="standard_nd96ASR_v4")).prices, AS_OF, FetchLog())
     rows = offer_rows(prices, ["Standard_ND96asr_v4"], [], {"on_demand"}, AS_OF, FetchLog())
     assert rows[0]["instance_type"] == "Standard_ND96asr_v4"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"skuName": "NC24ads A100 v4 Windows"}, "Windows"),
+        ({"serviceName": "Azure Machine Learning", "retailPrice": 0.001}, "another service"),
+        ({"productName": "Virtual Machines NCads A100 v4 Series Red Hat Enterprise Linux"}, "licences"),
+        ({"meterName": "NC24ads A100 v4 Promo", "retailPrice": 1.0}, "promotional"),
+    ],
+)
+def test_a_price_of_something_else_costs_the_machines_own_nothing(
+    fields: dict[str, Any], reason: str
+) -> None:
+    """Constructed rows: the same size, region and day as the Linux price, at another price."""
+    plain = _item(serviceName="Virtual Machines")
+    page = _page(plain, {**plain, "retailPrice": 99.0, **fields})
+    assert page.left_aside == {reason: 1}
+    log = FetchLog()
+    assert [price.per_hour for price in in_force(page.prices, "2026-11-28", log)] == [page.prices[0].per_hour]
+    assert not log.not_understood
+
+
+def test_a_price_that_has_ended_is_not_in_force() -> None:
+    ended = _item(
+        effectiveStartDate="2026-10-01T00:00:00Z", effectiveEndDate="2026-10-31T23:59:59Z", retailPrice=1.0
+    )
+    page = _page(_item(), ended)
+    (price,) = in_force(page.prices, "2026-11-28", FetchLog())
+    assert price == page.prices[0]
+    (earlier,) = in_force(page.prices, "2026-10-15", FetchLog())
+    assert earlier == page.prices[1]

@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
-from catalogs.providers.base import FetchOptions, ProviderError, SchemaChanged, Unreachable, frame_rows
-from catalogs.providers.gpuhunt import GpuhuntProvider, create
+from catalogs.providers.base import (
+    FetchLog,
+    FetchOptions,
+    ProviderError,
+    SchemaChanged,
+    Unreachable,
+    frame_rows,
+)
+from catalogs.providers.gpuhunt import GpuhuntProvider, create, parse_offers, parse_types
 from catalogs.refresh.checking import check_fetched
 from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
@@ -147,3 +154,21 @@ def test_items_of_another_shape_are_named() -> None:
     one = GpuhuntProvider(FetchOptions(), lambda: strange)
     with pytest.raises(SchemaChanged, match=r"CatalogItem\.gpu_count"):
         one.fetch_regions()
+
+
+def test_an_odd_item_costs_itself() -> None:
+    good = SimpleNamespace(
+        instance_name="NVIDIA A40", location="EU-RO-1", price=0.4, cpu=9, memory=50.0, gpu_count=1, gpu_name="A40",
+        gpu_memory=48.0, spot=False, disk_size=None,
+    )  # fmt: skip
+    odd = [
+        SimpleNamespace(**{**vars(good), name: value})
+        for name, value in (("gpu_count", "many"), ("memory", "50 GB"))
+    ]
+    log = FetchLog()
+    assert [row["instance_type"] for row in parse_types("runpod", [*odd, good], "2026-11-28", log)] == [
+        "1x-NVIDIA-A40"
+    ]
+    assert len(log.not_understood) == 2
+    rows = parse_offers("runpod", [odd[0], good], "2026-11-28", {"EU-RO-1"}, {"on_demand"}, FetchLog())
+    assert [row["price_per_hour"] for row in rows] == ["0.4"]

@@ -212,6 +212,24 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
                  "model_type": "granite", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
                  "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
                  "tie_word_embeddings": True}}),
+    (7.721, {"model_type": "qwen", "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+             "num_attention_heads": 32, "kv_channels": 128, "vocab_size": 151936, "tie_word_embeddings": False}),
+    (41.30, {"model_type": "RefinedWeb", "hidden_size": 8192, "n_layer": 60, "n_head": 128, "n_head_kv": 8,
+             "vocab_size": 65024}),
+    (6.922, {"model_type": "RefinedWebModel", "hidden_size": 4544, "n_layer": 32, "n_head": 71, "multi_query": True,
+             "vocab_size": 65024}),
+    (7.39, {"model_type": "phi3small", "hidden_size": 4096, "ff_intermediate_size": 14336, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 100352, "hidden_act": "gegelu"}),
+    (7.043, {"model_type": "deci", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+             "num_attention_heads": 32, "num_key_value_heads_per_layer": [4] * 31 + [1], "vocab_size": 32000}),
+    (2.768, {"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "ssm_cfg": {}, "pad_vocab_size_multiple": 8}),
+    (2.703, {"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "ssm_cfg": {"layer": "Mamba2"},
+             "pad_vocab_size_multiple": 16, "tie_embeddings": True}),
+    (479, {"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864, "num_hidden_layers": 35,
+           "num_attention_heads": 56, "num_key_value_heads": 8, "num_local_experts": 128, "num_experts_per_tok": 2,
+           "parallel_attn_mlp_res": True, "vocab_size": 32000, "tie_word_embeddings": False}),
+    (20.43, {"_class_name": "QwenImageTransformer2DModel", "num_layers": 60, "in_channels": 64, "out_channels": 16,
+             "joint_attention_dim": 3584, "num_attention_heads": 24, "attention_head_dim": 128}),
     (11.90, {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38, "in_channels": 64,
              "joint_attention_dim": 4096, "pooled_projection_dim": 768, "num_attention_heads": 24,
              "attention_head_dim": 128}),
@@ -222,7 +240,7 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
 
 
 def _kind(config: dict[str, Any]) -> str:
-    return str(config.get("model_type") or config["_class_name"])
+    return str(config.get("model_type") or config.get("_class_name") or "mamba_ssm")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +251,7 @@ def _kind(config: dict[str, Any]) -> str:
     ],
 )  # fmt: skip
 def test_layers_reach_as_far_as_those_of_the_preset(kind: str, preset: str) -> None:
-    config = next(given for _, given in PUBLISHED if given["model_type"] == kind)
+    config = next(given for _, given in PUBLISHED if given.get("model_type") == kind)
     read, known = model_of_config(config, "config.json").values, load_presets()[preset].values
     for name in ("attention_window", "attention_ratio", "windowed_layers", "kv_width"):
         assert float(read.get(name) or 0) == pytest.approx(float(known.get(name) or 0), rel=1e-3), name
@@ -416,10 +434,24 @@ def test_a_section_that_nothing_counts_is_named() -> None:
     assert any(note.startswith("qformer_config: not counted") for note in notes)
 
 
-@pytest.mark.parametrize("name", ["longcat_flash", "doge", "xlnet", "moshi", "videomae"])
+@pytest.mark.parametrize("name", ["longcat_flash", "step3_text", "doge", "xlnet", "moshi", "videomae"])
 def test_networks_of_other_parts_are_refused_and_not_read_as_plain_decoders(name: str) -> None:
     with pytest.raises(InputError, match=f"model_type '{name}' cannot be modelled"):
         model_of_config({**LLAMA_8B, "model_type": name}, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({**LLAMA_8B, "model_type": "nemotron-nas", "block_configs": [{}]}, "block_configs"),
+        ({"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "ssm_cfg": {}, "attn_layer_idx": [9, 18]},
+         "attn_layer_idx"),
+        ({"d_model": 2560, "vocab_size": 50277, "ssm_cfg": {}}, "n_layer"),
+    ],
+)  # fmt: skip
+def test_layers_that_differ_one_by_one_are_refused_by_name(config: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        model_of_config(config, "config.json")
 
 
 @pytest.mark.parametrize(("release", "tied"), [("4.57.0", False), ("5.2.0", True), ("", False)])

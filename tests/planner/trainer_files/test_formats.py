@@ -207,6 +207,77 @@ ray job submit --address="http://127.0.0.1:8265" --runtime-env-json='{"working_d
    --rollout_batch_size 64 --n_samples_per_prompt 8 --num_episodes 3 --max_samples 20000 \\
    --prompt_max_len 1024 --generate_max_len 3072 --zero_stage 3 --bf16 --adam_offload --gradient_checkpointing
 """
+TORCHTUNE = """
+model:
+  _component_: torchtune.models.llama3_1.lora_llama3_1_8b
+  lora_attn_modules: [q_proj, v_proj, output_proj]
+  apply_lora_to_mlp: true
+  lora_rank: 8
+  lora_alpha: 16
+tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, path: some/tokenizer.model, max_seq_len: 2048}
+dataset: {_component_: torchtune.datasets.alpaca_dataset, packed: true}
+batch_size: 2
+gradient_accumulation_steps: 8
+epochs: 3
+max_steps_per_epoch: null
+optimizer: {_component_: torch.optim.AdamW, fused: true, lr: 0.0003}
+loss: {_component_: torchtune.modules.loss.LinearCrossEntropyLoss}
+compile: false
+dtype: bf16
+enable_activation_checkpointing: true
+enable_activation_offloading: false
+"""
+LITGPT = """
+checkpoint_dir: checkpoints/meta-llama/Llama-3.1-8B
+out_dir: out/run
+precision: bf16-true
+quantize: bnb.nf4
+devices: 2
+num_nodes: 2
+lora_r: 32
+lora_query: true
+lora_value: true
+lora_mlp: true
+data: {class_path: litgpt.data.Alpaca}
+train: {global_batch_size: 16, micro_batch_size: 2, epochs: 2, max_seq_length: 512}
+optimizer: {class_path: torch.optim.AdamW, init_args: {lr: 0.0002}}
+"""
+MS_SWIFT = r"""
+nproc_per_node=4
+CUDA_VISIBLE_DEVICES=0,1,2,3 \
+NPROC_PER_NODE=$nproc_per_node \
+swift sft \
+    --model Qwen/Qwen2.5-7B-Instruct \
+    --train_type lora \
+    --dataset 'some/set#2000' \
+    --torch_dtype bfloat16 \
+    --num_train_epochs 2 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps $(expr 32 / $nproc_per_node) \
+    --lora_rank 16 \
+    --target_modules all-linear \
+    --max_length 4096 \
+    --packing true \
+    --deepspeed zero2_offload
+"""
+OPEN_INSTRUCT = r"""
+python open_instruct/grpo_fast.py \
+    --dataset_mixer_list some/prompts 1.0 \
+    --model_name_or_path Qwen/Qwen3-8B \
+    --num_unique_prompts_rollout 48 \
+    --num_samples_per_prompt_rollout 16 \
+    --num_mini_batches 4 \
+    --max_prompt_token_length 1024 \
+    --response_length 2048 \
+    --total_episodes 200000 \
+    --per_device_train_batch_size 1 \
+    --num_epochs 2 \
+    --num_learners_per_node 4 8 \
+    --vllm_num_engines 4 \
+    --vllm_tensor_parallel_size 2 \
+    --deepspeed_stage 3 \
+    --gradient_checkpointing
+"""
 COMPOSER = """
 max_seq_len: 2048
 model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, expansion_ratio: 4, vocab_size: 50368}
@@ -219,6 +290,8 @@ fsdp_config: {sharding_strategy: FULL_SHARD, activation_checkpointing: true, act
 """
 FIXTURES: dict[str, str] = {
     "llama_factory_v1": LLAMA_FACTORY_V1, "openrlhf": OPENRLHF, "composer": COMPOSER,
+    "torchtune": TORCHTUNE, "litgpt": LITGPT, "ms_swift": MS_SWIFT,
+    "open_instruct": OPEN_INSTRUCT,
     "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "verl": VERL, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),

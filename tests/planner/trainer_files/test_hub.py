@@ -14,6 +14,8 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "llama-3.1-8b"), ("./models/Qwen3-8B/", "qwen3-8b"),
         ("NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b"), ("Skywork/Skywork-Reward-V2-Qwen3-8B", "qwen3-8b"),
         ("someone/llava-Qwen3-8B", None), ("someone/EAGLE-Llama-3.1-8B", None), ("someone/8x-Llama-3.1-8B", None),
+        ("allenai/Llama-3.1-Tulu-3-8B-SFT", "llama-3.1-8b"), ("nvidia/Llama-3.1-Nemotron-51B-Instruct", None),
+        ("Qwen/Qwen2.5-Omni-7B", None), ("Qwen/Qwen3-TTS-1.7B", None), ("someone/Llama-Guard-8B", None),
         ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None), ("", None), ("-", None),
     ],
 )  # fmt: skip

@@ -1,0 +1,169 @@
+"""LitGPT: the YAML file of a command (https://github.com/Lightning-AI/litgpt/tree/main/config_hub)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.inputs.model_config import model_of_config
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    MICRO_BATCH,
+    NODES,
+    add_adapter,
+    add_fsdp2,
+    add_optimizer,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+# name of a class of feed-forward network in LitGPT -> a model type with such layers
+_KINDS = {"LLaMAMLP": "llama", "GptNeoxMLP": "gpt_neox", "GemmaMLP": "gemma", "LLaMAMoE": "mixtral"}
+_USUAL_KIND = "GptNeoxMLP"
+_SIZES = ("n_layer", "n_head", "n_embd")
+_ADAPTED = {
+    "lora_query": "q_proj", "lora_key": "k_proj", "lora_value": "v_proj", "lora_projection": "o_proj",
+    "lora_head": "lm_head",
+}  # fmt: skip
+_MLP = ("gate_proj", "up_proj", "down_proj")
+_PRECISIONS = {"bf16": "bf16", "16": "fp16", "32": "fp32"}
+_WITHOUT_EFFECT = (
+    r"out_dir|data|eval|logger_name|seed|lora_(alpha|dropout)|resume|tokenizer_dir|checkpoint_dir|access_token|optimizer|train",
+    r"log|initial_checkpoint_dir|num_nodes|devices",
+)  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are those of a LitGPT command."""
+    data, train = document.data, document.data.get("train")
+    named = any(key in data for key in ("checkpoint_dir", "model_name", "model_config", "out_dir"))
+    return (
+        isinstance(train, Mapping) and named and ("micro_batch_size" in train or "global_batch_size" in train)
+    )
+
+
+def read(document: Document) -> Reading:
+    """Read a run."""
+    keys, reading = Lookup(document), Reading(document.path, "LitGPT")
+    _model(reading, keys)
+    add_whole(reading, keys, "training.global_batch", "train.global_batch_size")
+    if "training.global_batch" not in reading.facts:
+        add_whole(reading, keys, MICRO_BATCH, "train.micro_batch_size")
+    add_whole(
+        reading,
+        keys,
+        "training.sequence_length",
+        "train.max_seq_length",
+        "model_config.block_size",
+        "model.block_size",
+    )
+    _length(reading, keys)
+    _precision(reading, keys)
+    add_optimizer(reading, keys, "optimizer" if keys.text("optimizer") else "optimizer.class_path")
+    _adapters(reading, keys)
+    _accelerators(reading, keys)
+    tunes = keys.has("checkpoint_dir")
+    text = "LitGPT compiles the model in pre-training alone"
+    reading.add("training.stack", "eager" if tunes else "compiled", text, assumed=True)
+    if tunes:
+        reading.add("training.objective", "sft", "checkpoint_dir", assumed=True)
+        reading.add("training.packing", False, "LitGPT pads the samples of fine-tuning", assumed=True)
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading
+
+
+def _model(reading: Reading, keys: Lookup) -> None:
+    reading.hub_key = keys.first(
+        "checkpoint_dir", "initial_checkpoint_dir", "model_name", "model_config.name", "model.name"
+    )
+    reading.hub_name = keys.text(reading.hub_key) if reading.hub_key else ""
+    for section in ("model_config.", "model."):
+        sizes = {name: keys.whole(section + name) for name in _SIZES}
+        if all(sizes.values()) and not keys.text("checkpoint_dir"):
+            model = model_of_config(_sizes(keys, section, sizes), str(reading.path))
+            sources = {
+                "layers": f"{section}n_layer",
+                "hidden": f"{section}n_embd",
+                "heads": f"{section}n_head",
+            }
+            reading.model = replace(model, model_type="own sizes", sources=sources)
+            return
+
+
+def _sizes(keys: Lookup, section: str, sizes: Mapping[str, int | None]) -> dict[str, Any]:
+    """The sizes under the names of a `config.json`, with what LitGPT takes where one is absent."""
+    hidden = sizes["n_embd"] or 0
+    vocab = keys.whole(f"{section}vocab_size") or 50254
+    multiple = keys.whole(f"{section}padding_multiple") or 512
+    padded = keys.whole(f"{section}padded_vocab_size") or -(-vocab // multiple) * multiple
+    kind = _KINDS.get(keys.text(f"{section}mlp_class_name") or _USUAL_KIND, "llama")
+    data: dict[str, Any] = {
+        "model_type": kind, "num_hidden_layers": sizes["n_layer"], "hidden_size": hidden, "vocab_size": padded,
+        "num_attention_heads": sizes["n_head"], "tie_word_embeddings": False,
+        "num_key_value_heads": keys.whole(f"{section}n_query_groups") or sizes["n_head"],
+        "intermediate_size": keys.whole(f"{section}intermediate_size") or 4 * hidden,
+    }  # fmt: skip
+    for name, key in (("head_dim", "head_size"), ("max_position_embeddings", "block_size")):
+        value = keys.whole(section + key)
+        data |= {} if value is None else {name: value}
+    experts, chosen = keys.whole(f"{section}n_expert"), keys.whole(f"{section}n_expert_per_token")
+    return data | (
+        {"num_local_experts": experts, "num_experts_per_tok": chosen} if experts and chosen else {}
+    )
+
+
+def _length(reading: Reading, keys: Lookup) -> None:
+    """The shortest of the limits ends a run; which that is follows from the data, so the first in this order counts."""
+    tokens, steps = keys.number("train.max_tokens"), keys.whole("train.max_steps")
+    if steps is not None:
+        reading.add("training.steps", steps, "train.max_steps")
+    elif tokens is not None and tokens > 0:
+        reading.add("training.tokens", int(tokens), "train.max_tokens")
+    else:
+        add_whole(reading, keys, "training.epochs", "train.epochs")
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    word = keys.text("precision") or str(keys.get("precision") or "")
+    precision = next((name for part, name in _PRECISIONS.items() if word.startswith(part)), "bf16")
+    reading.add(
+        "training.precision", precision, "precision" if word else "the default of precision", assumed=not word
+    )
+    if word.endswith("-true") and precision != "fp32":
+        reading.add("training.memory.master", "none", f"precision {word}")
+
+
+def _adapters(reading: Reading, keys: Lookup) -> None:
+    rank = keys.whole("lora_r")
+    if rank is None:
+        reading.add("training.method", "full", "no lora_r")
+        return
+    add_adapter(reading, "lora", "lora_r", rank, "lora_r")
+    defaults = ("lora_query", "lora_value")
+    targets = [
+        name
+        for key, name in _ADAPTED.items()
+        if keys.flag(key) or (keys.flag(key) is None and key in defaults)
+    ]
+    targets += _MLP if keys.flag("lora_mlp") else ()
+    if targets:
+        reading.add("training.lora_targets", targets, "lora_query, lora_key, ...")
+    quantised = keys.text("quantize")
+    if quantised:
+        reading.add("training.frozen_bits", 8 if "int8" in quantised else 4, f"quantize {quantised}")
+        if "nf4" in quantised:
+            kind = "nf4_double" if quantised.endswith("-dq") else "nf4"
+            reading.add("training.quantization", kind, f"quantize {quantised}")
+
+
+def _accelerators(reading: Reading, keys: Lookup) -> None:
+    nodes = keys.whole("num_nodes") or 1
+    each = None if keys.text("devices") == "auto" else keys.whole("devices")
+    if each is None:
+        return
+    reading.add(ACCELERATORS, each * nodes, "devices x num_nodes" if nodes > 1 else "devices")
+    reading.add(NODES, nodes, "num_nodes")
+    if each * nodes > 1:
+        add_fsdp2(reading, None, "more than one device: FSDP")

@@ -1,0 +1,102 @@
+"""open-instruct: the arguments of its reinforcement learning in a launch script.
+
+Keys and defaults: allenai/open-instruct, open_instruct/grpo_fast.py and ppo_vllm_thread_ray_gtrl.py. Its fine-tuning
+and preference training have the arguments of scripts around the Trainer, and are read as those.
+"""
+
+from __future__ import annotations
+
+from planner.trainer_files.formats.common import ACCELERATORS, PASSES, add_whole
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout", "local_rollout_batch_size")
+_PROMPTS, _SAMPLES, _LONGEST = 16, 4, 256  # of a step, of a prompt, tokens: where a file states none
+_WITHOUT_EFFECT = (r".*",)
+
+
+def recognises(document: Document) -> bool:
+    """Whether the arguments are those of its reinforcement learning."""
+    data = document.data
+    return "total_episodes" in data and any(mark in data for mark in _MARKS)
+
+
+def read(document: Document) -> Reading:
+    """Read a run; an episode is a response."""
+    keys, reading = Lookup(document), Reading(document.path, "open-instruct")
+    reading.hub_key = "model_name_or_path"
+    reading.hub_name = keys.text(reading.hub_key)
+    program = " ".join(document.programs)
+    value_model = "ppo" in program and "grpo" not in program
+    reading.add("training.objective", "ppo" if value_model else "grpo", f"the program {program or 'is not named'}",
+                assumed=not program)  # fmt: skip
+    learners, key = _accelerators(document)
+    if keys.has("local_rollout_batch_size"):
+        _of_each_accelerator(reading, keys, learners, key)
+    else:
+        _of_the_step(reading, keys)
+    add_whole(reading, keys, "training.samples", "total_episodes")
+    prompt, response = (
+        keys.whole(name) or _LONGEST for name in ("max_prompt_token_length", "response_length")
+    )
+    reading.add("rollouts.prompt_max", prompt, "max_prompt_token_length")
+    reading.add("rollouts.response_max", response, "response_length")
+    reading.add("training.sequence_length", prompt + response, "max_prompt_token_length + response_length")
+    reading.add("training.precision", "bf16", "its DeepSpeed configuration computes in bf16", assumed=True)
+    if learners:
+        reading.add(ACCELERATORS, learners, key)
+    _layout(reading, keys)
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading
+
+
+def _accelerators(document: Document) -> tuple[int, str]:
+    """Accelerators that train, one number for each node, and the key that says so."""
+    for key in ("num_learners_per_node", "actor_num_gpus_per_node"):
+        value = document.data.get(key)
+        counts = value if isinstance(value, list) else [value]
+        if all(str(count).isdecimal() for count in counts):
+            return sum(int(str(count)) for count in counts), key
+    return 0, ""
+
+
+def _of_the_step(reading: Reading, keys: Lookup) -> None:
+    prompts = keys.whole("num_unique_prompts_rollout") or _PROMPTS
+    samples = keys.whole("num_samples_per_prompt_rollout") or _SAMPLES
+    batch = prompts * samples
+    reading.add("training.global_batch", batch, f"num_unique_prompts_rollout {prompts} x {samples} samples")
+    reading.add("rollouts.samples_per_prompt", samples, "num_samples_per_prompt_rollout")
+    parts = keys.whole("num_mini_batches") or 1
+    if parts > 1 and batch % parts == 0:
+        reading.add("rollouts.update_batch", batch // parts, f"1 of num_mini_batches {parts}")
+    add_whole(reading, keys, PASSES, "num_epochs")
+
+
+def _of_each_accelerator(reading: Reading, keys: Lookup, learners: int, key: str) -> None:
+    """The older programs state prompts of each accelerator that trains."""
+    each, samples = keys.whole("local_rollout_batch_size") or 1, keys.whole("number_samples_per_prompt") or 1
+    count, how = learners or 1, f"{key} {learners}" if learners else "1 accelerator"
+    batch = each * samples * count
+    reading.add("training.global_batch", batch, f"local_rollout_batch_size {each} x {samples} samples x {how}",
+                assumed=not learners)  # fmt: skip
+    if samples > 1:
+        reading.add("rollouts.samples_per_prompt", samples, "number_samples_per_prompt")
+    mini = (keys.whole("local_mini_batch_size") or each) * count
+    if mini < batch and batch % mini == 0:
+        reading.add("rollouts.update_batch", mini, "local_mini_batch_size")
+    add_whole(reading, keys, PASSES, "num_epochs")
+
+
+def _layout(reading: Reading, keys: Lookup) -> None:
+    stage = keys.number("deepspeed_stage")
+    if stage in (0, 1, 2, 3):
+        reading.add("training.layout.zero_stage", int(stage), "deepspeed_stage")
+    stated = keys.flag("gradient_checkpointing")
+    reading.add("training.layout.recompute", "full" if stated else "none",
+                "gradient_checkpointing" if stated is not None else "gradient_checkpointing is off by default",
+                assumed=stated is None)  # fmt: skip
+    reading.add("rollouts.engine", "vllm", "vLLM generates", assumed=True)
+    add_whole(reading, keys, "rollouts.tensor_parallel", "vllm_tensor_parallel_size")
+    together = keys.flag("single_gpu_mode") or keys.flag("colocate_everything")
+    reading.add("rollouts.placement", "colocated" if together else "disaggregated",
+                "single_gpu_mode" if together else "engines of their own", assumed=not together)  # fmt: skip
