@@ -56,8 +56,24 @@ class ProviderDays:
         return "" if self.ends is None else f"ends on {self.ends:%-d %B}"
 
     @property
+    def doubt(self) -> str:
+        """Where the bill begins or ends exactly with a month, as it does if the file of a month is missing; else empty."""
+        if self.begins is not None and self.begins.day == 1:
+            return f"has no use before {self.begins:%-d %B} (is it new, or is its file missing?)"
+        if self.ends is not None and (self.ends + timedelta(1)).day == 1:
+            return f"has no use after {self.ends:%-d %B} (did it end, or is its file missing?)"
+        return ""
+
+    @property
+    def clause(self) -> str:
+        """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
+        return f"{self.provider}, which {self.doubt}" if self.doubt else f"{self.provider}, whose bill {self.turn}"
+
+    @property
     def words(self) -> str:
         """`Azure has use on 10 of 31 days (none on 11 to 31 October)`, or that its bill begins or ends there."""
+        if self.doubt:
+            return f"{self.provider} {self.doubt}"
         if self.turn:
             return f"the bill of {self.provider} {self.turn}"
         if not self.days:
