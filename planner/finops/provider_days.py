@@ -67,7 +67,11 @@ class ProviderDays:
     @property
     def clause(self) -> str:
         """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
-        return f"{self.provider}, which {self.doubt}" if self.doubt else f"{self.provider}, whose bill {self.turn}"
+        return (
+            f"{self.provider}, which {self.doubt}"
+            if self.doubt
+            else f"{self.provider}, whose bill {self.turn}"
+        )
 
     @property
     def words(self) -> str:

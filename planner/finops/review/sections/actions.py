@@ -223,7 +223,10 @@ def _commitment_name(row: dict[str, Any]) -> str:
 
 
 _OTHER_RATE = "the discount is that of commitments you have, not a quote"
-_USE_CASES = ("compute_effective", "commitment_opportunities")  # the second has only charges that say they are eligible
+_USE_CASES = (
+    "compute_effective",
+    "commitment_opportunities",
+)  # the second has only charges that say they are eligible
 
 
 def _stating(inputs: Inputs) -> set[str]:

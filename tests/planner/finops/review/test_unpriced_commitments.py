@@ -36,7 +36,11 @@ def test_no_net_saving_is_made_up_where_the_use_has_no_price(tmp_path: Path) -> 
 
 def test_use_without_a_price_says_nothing_of_a_discount(tmp_path: Path) -> None:
     """Its cost was held against the prices of the rest: 40 % saved became a loss, so no saving was known."""
-    rows = [*each_day(OCTOBER, LAST, 500), *committed("Used", 30, 50, "priced"), *committed("Used", 40, 0, "unpriced")]
+    rows = [
+        *each_day(OCTOBER, LAST, 500),
+        *committed("Used", 30, 50, "priced"),
+        *committed("Used", 40, 0, "unpriced"),
+    ]
     review = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",))
     more = rows_of(review, "actions", "actions")[0]
     assert more["saves"] == pytest.approx(31 * 500 * 0.4)
