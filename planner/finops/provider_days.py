@@ -57,7 +57,7 @@ class ProviderDays:
 
     @property
     def doubt(self) -> str:
-        """Where the bill begins or ends exactly with a month, as it does if the file of a month is missing; else empty."""
+        """Where the bill begins or ends exactly with a month, as if a month's file were missing; else empty."""
         if self.begins is not None and self.begins.day == 1:
             return f"has no use before {self.begins:%-d %B} (is it new, or is its file missing?)"
         if self.ends is not None and (self.ends + timedelta(1)).day == 1:
