@@ -181,8 +181,9 @@ def _providers(inputs: Inputs) -> Table:
     own = sums.reset_index()
     hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
     closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
+    unread = inputs.gate.status("spend_money")[0] == "withheld"
     rows = [
-        (text(r.provider, UNNAMED), float(r.effective_cost),
+        (text(r.provider, UNNAMED), None if unread else float(r.effective_cost),
          None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
          None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
          ratio(r.list_known_weight, r.use_weight))
