@@ -117,6 +117,18 @@ def provider_days(
     return {month: _of_month(by_provider, month, *_around(month)) for month in months}
 
 
+def lost_providers(bill: Bill) -> tuple[str, ...]:
+    """Steady and material providers without use in the bill's newest month, in words: its file may be missing."""
+    used = use_by_provider(bill, bill.months[-2:]) if bill.months else {}
+    if not (days := {day for own in used.values() for day in own}):
+        return ()
+    month = (max(days) - timedelta(1)).replace(
+        day=1
+    )  # hours on the first alone are of an invoice in another time zone
+    (own,) = provider_days(used, [month]).values()
+    return tuple(one.words for one in own if not one.days and (one.doubt or not one.turn))
+
+
 def _around(month: date) -> tuple[date, date, date]:
     """First days of the month before, of the month after, and of the one after that."""
     end = month + timedelta(monthrange(month.year, month.month)[1])
