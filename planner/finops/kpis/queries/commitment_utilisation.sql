@@ -4,8 +4,8 @@
 --   at contracted prices, so that a commitment that no longer saves is seen; both also for machines with GPUs alone.
 -- unit: ratio; costs are money in the billing currency
 -- formula: used / (used + unused), sums of EffectiveCost by CommitmentDiscountStatus; waste = unused;
---   net saving = contracted cost of the use - used - unused; unknown where contracted prices of 5 % of the use or more
---   are (used_unpriced_cost: what that use cost)
+--   net saving = contracted cost of the use - used - unused; unknown where more than 5 % of the use has no contracted
+--   price (used_unpriced_cost: what that use cost)
 -- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0; FINOPS.md section 2
 -- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   CommitmentDiscountStatus, ServiceProviderName, PricingUnit, SkuPriceDetails, EffectiveCost, ContractedCost,
