@@ -6,7 +6,7 @@ A question's room builds one `Answer`; every format is made of it. What a value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -227,7 +227,7 @@ class Answer:
         )
 
 
-def _unsaid(section: Section, said: Collection[str]) -> Section | None:
+def _unsaid(section: Section, said: set[str]) -> Section | None:
     """Warnings without what was said before; None where nothing else is in the section."""
     if not section.warning or said.isdisjoint(section.sentences):
         return section
