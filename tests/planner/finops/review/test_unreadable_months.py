@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
@@ -24,3 +24,15 @@ def test_what_is_refunded_has_no_largest_share(tmp_path: Path) -> None:
     rows = [*each_day(OCTOBER, LAST, 4), charge(OCTOBER, -900, ChargeClass="Correction")]
     review = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("allocation",))
     assert section(review, "allocation").charts[0].alt == "More was refunded than charged."
+
+
+def test_a_bill_that_is_met_to_the_cent_has_no_range_to_miss(tmp_path: Path) -> None:
+    """ "Missed the total by 0.0 % in the median; 0 % of the totals lay in its 80 % range": they differed by a cent."""
+    rows = [charge(date(2026, 9, 1) + timedelta(n), 1000 if n else 1000.01) for n in range(61)]
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("forecast",), forecast=True
+    )
+    said = " ".join(section(review, "forecast").sentences)
+    assert "missed the total by 0.0 % in the median." in said
+    hit = next(one for one in section(review, "forecast").figures if one.key == "forecast_hit_ratio")
+    assert (hit.value, hit.status) == (None, "withheld")
