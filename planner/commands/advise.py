@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import Seconds, evidence_option, examples, output_options
+from planner.commands.options import FileBeside, Seconds, evidence_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -81,7 +81,7 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
 )
 @click.option(
     "--record",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileBeside(),
     default=None,
     metavar="FILE",
     help="Also append the state of each zone to this CSV, in the format that --spot-evidence reads.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, providers
-from planner.commands.options import examples
+from planner.commands.options import FileBeside, examples
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -52,7 +52,7 @@ LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboar
 @click.option(
     "--step-name", default=None, metavar="REGEX", help="Names of the profiler ranges that are steps (nsys)."
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None,
+@click.option("--out", type=FileBeside(), default=None,
               help="Write the calibration to this file (default: a folder that is used automatically).")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Compare only; write nothing.")
 @click.option(

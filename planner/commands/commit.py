@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds, details_option, examples, output_options
+from planner.commands.options import (
+    DayOption,
+    FileBeside,
+    RatioOption,
+    Seconds,
+    details_option,
+    examples,
+    output_options,
+)
 from planner.commands.output import file_mode, show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -64,7 +72,7 @@ if TYPE_CHECKING:
     "--regret/--no-regret", default=True, show_default=True, help="Also solve each scenario separately."
 )
 @click.option(
-    "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    "--certificate", type=FileBeside(), default=None,
     help="Write the proof of the bound to this file, for `planner verify`.",
 )  # fmt: skip
 @details_option(

@@ -13,6 +13,7 @@ import click
 
 from planner.commands.options import (
     Days,
+    FileBeside,
     RatioOption,
     Seconds,
     as_of_option,
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
     help="Refuse a plan that depends on prices older than this, such as 30d.",
 )
 @click.option(
-    "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    "--certificate", type=FileBeside(), default=None,
     help="Also write the proof, for `planner verify`.",
 )  # fmt: skip
 @details_option(*DETAILS)

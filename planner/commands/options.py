@@ -85,6 +85,22 @@ class DayOption(click.ParamType[datetime]):
 
 
 STDOUT = Path("-")  # as the file of an answer
+
+
+class FileBeside(click.Path):
+    """A file that is written beside the answer, which has stdout for itself."""
+
+    def __init__(self) -> None:
+        """Take any path that is no folder."""
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or fail where it means stdout."""
+        if str(value) == str(STDOUT):
+            self.fail("- means stdout, which shows the answer; name a file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 FILE_MODE = "planner.file_mode"  # in the context's `meta`
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import (
+    FileBeside,
     as_of_option,
     details_option,
     examples,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 @robust_option
 @click.option(
     "--certificate",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileBeside(),
     default=None,
     help="Also write the proof, for `planner verify`.",
 )

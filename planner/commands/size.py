@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, details_option, examples, output_options
+from planner.commands.options import FileBeside, as_of_option, details_option, examples, output_options
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
@@ -29,7 +29,7 @@ from planner.render.formats import ANSWER_FORMATS
     "--budget", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD", help="Budget."
 )
 @click.option("--location", default=None, metavar="PLACE", help="Where the data are, such as aws/us-east-1.")
-@click.option("--write", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+@click.option("--write", type=FileBeside(), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip
 @details_option("needs", "rules", "refuted", "published", "undetermined", "beside", "relax", "workload")
 @output_options(ANSWER_FORMATS)

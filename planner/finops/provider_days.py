@@ -56,8 +56,28 @@ class ProviderDays:
         return "" if self.ends is None else f"ends on {self.ends:%-d %B}"
 
     @property
+    def doubt(self) -> str:
+        """Where the bill begins or ends exactly with a month, as if a month's file were missing; else empty."""
+        if self.begins is not None and self.begins.day == 1:
+            return f"has no use before {self.begins:%-d %B} (is it new, or is its file missing?)"
+        if self.ends is not None and (self.ends + timedelta(1)).day == 1:
+            return f"has no use after {self.ends:%-d %B} (did it end, or is its file missing?)"
+        return ""
+
+    @property
+    def clause(self) -> str:
+        """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
+        return (
+            f"{self.provider}, which {self.doubt}"
+            if self.doubt
+            else f"{self.provider}, whose bill {self.turn}"
+        )
+
+    @property
     def words(self) -> str:
         """`Azure has use on 10 of 31 days (none on 11 to 31 October)`, or that its bill begins or ends there."""
+        if self.doubt:
+            return f"{self.provider} {self.doubt}"
         if self.turn:
             return f"the bill of {self.provider} {self.turn}"
         if not self.days:
@@ -95,6 +115,18 @@ def provider_days(
         months: first days of the months.
     """
     return {month: _of_month(by_provider, month, *_around(month)) for month in months}
+
+
+def lost_providers(bill: Bill) -> tuple[str, ...]:
+    """Steady and material providers without use in the bill's newest month, in words: its file may be missing."""
+    used = use_by_provider(bill, bill.months[-2:]) if bill.months else {}
+    if not (days := {day for own in used.values() for day in own}):
+        return ()
+    month = (max(days) - timedelta(1)).replace(
+        day=1
+    )  # hours on the first alone are of an invoice in another time zone
+    (own,) = provider_days(used, [month]).values()
+    return tuple(one.words for one in own if not one.days and (one.doubt or not one.turn))
 
 
 def _around(month: date) -> tuple[date, date, date]:

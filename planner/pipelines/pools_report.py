@@ -59,8 +59,9 @@ def pools_report(pools: Pools, *, details: Collection[str] = ()) -> Answer:
         sections = (_pools(pools), _step(pools), *_colocated(pools), _proof(pools))
     summary = (pools.reason,) if pools.reason and pools.pools else ()
     whole = Answer(
-        title, title, summary, sections, versioned(values), _COLUMNS, rows, success=not pools.reason
-    )
+        f"Pools for {pools.workload}", title, summary, sections, versioned(values), _COLUMNS, rows,
+        success=not pools.reason,
+    )  # fmt: skip
     return on_screen(whole, pools_screen(pools, _claim(pools)), details)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, draw_stack, legend
 from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
@@ -87,7 +87,8 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
     parts, top = legend(_boxes(names), width) if len(series) > 1 else ([], 4.0)
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 8) if beside else 0.0
-    value_px = max(text_px(show(value, chart.unit, currency)) for value in drawn) + 10
+    texts = _texts(chart.unit, currency, drawn)
+    value_px = max(map(text_px, texts.values())) + 10
     left = value_px if min(drawn) < 0 else 0.0
     marks = (min(0.0, *drawn), max(0.0, *drawn))
     scale = Scale(*marks, room + left, width - (value_px if max(drawn) > 0 else 4.0))
@@ -104,7 +105,7 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
             color = PALETTE[place % len(PALETTE)]
             if signed:
                 color = MORE if (values[index] or 0) > 0 else LESS
-            parts += _bar(scale, top + place * thick, thick - 2, values[index], color, chart.unit, currency)
+            parts += _bar(scale, top + place * thick, thick - 2, values[index], color, texts)
         zero = scale.at(0.0)
         after = top + block + (_GAP_PX if beside else 0)
         parts.append(line(zero, top - 2, zero, after, MUTED))
@@ -116,12 +117,12 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
 
 
 def _bar(
-    scale: Scale, y: float, thick: float, value: float | None, color: str, unit: str, currency: str
+    scale: Scale, y: float, thick: float, value: float | None, color: str, texts: Mapping[float, str]
 ) -> list[str]:
     zero = scale.at(0.0)
     if value is None:
         return [words(zero + 4, y + thick - 1, "unknown", color=MUTED, size=10)]
-    end, text = scale.at(value), show(value, unit, currency)
+    end, text = scale.at(value), texts[value]
     place, anchor = (end + 5, "start") if value >= 0 else (end - 5, "end")
     return [
         rect(zero, y, end - zero, thick, color, text),
@@ -254,6 +255,12 @@ def _beside(value: float, unit: str, currency: str, cents_shown: bool) -> str:
     return show(float(round(value)), unit, currency).replace(".00", "")
 
 
+def _texts(unit: str, currency: str, values: Sequence[float]) -> dict[float, str]:
+    """What stands beside the bars of a chart, by value."""
+    cents_shown = unit != "money" or "." in show(max(values, key=abs), unit, currency)
+    return {value: _beside(value, unit, currency, cents_shown) for value in values}
+
+
 def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     """Levels of a funnel, or parts of a whole: a bar each with its value and its share, as long as the share."""
     values = _values(chart, 0)
@@ -265,9 +272,9 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     whole = chart.shared_whole if parts else first
     scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *heights), 0.0, width)
     drawn, top = [], 4.0
-    cents_shown = chart.unit != "money" or "." in show(max(heights, key=abs), chart.unit, currency)
+    texts = _texts(chart.unit, currency, heights)
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
-        text = "unknown" if value is None else _beside(value, chart.unit, currency, cents_shown)
+        text = "unknown" if value is None else texts[value]
         has_share = value is not None and whole > 0 and math.isfinite(whole) and (parts or index)
         shown = f"{text} ({percent((value or 0.0) / whole).replace('-', _MINUS)})" if has_share else text
         drawn.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=not parts))

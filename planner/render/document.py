@@ -71,6 +71,7 @@ class Bars:
 
 
 Block = Facts | Grid | Notes | Bars
+_MOST_SOURCES = 20  # as rows of a table in a page
 
 
 @record(frozen=True)
@@ -92,7 +93,9 @@ def build_document(answer: Answer) -> Document:
     blocks = [block for section in answer.behind for block in section_blocks(section, answer.currency)]
     front = [block for section in answer.front for block in section_blocks(section, answer.currency)]
     if answer.sources:
-        blocks.append(Notes("Sources", (*(tidy(source) for source in answer.sources), made_by(answer))))
+        shown, more = answer.sources[:_MOST_SOURCES], len(answer.sources) - _MOST_SOURCES
+        rest = (f"and {more:,} more: -o json names them all",) if more > 0 else ()
+        blocks.append(Notes("Sources", (*(tidy(source) for source in shown), *rest, made_by(answer))))
     return Document(answer.title, answer.summary, tuple(blocks), answer.success, tuple(front))
 
 

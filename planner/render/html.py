@@ -33,6 +33,7 @@ _ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and 
 _PHONE_COLUMNS = 3  # of a table with more, a phone shows the cells of a row one below the other
 _LONG = 28  # characters of a text that needs a wide column
 _SHORT = 12  # of one that is not broken where columns are narrow
+_TILE_WIDTH = 24  # characters of a figure's words that a tile has room for; longer ones are a list
 
 
 def render(answer: Answer, *, width: int = 100, color: bool = False) -> str:
@@ -155,7 +156,7 @@ def _section(
             _figure(figure, f"s{number}f{index}", currency, cut)
             for index, figure in enumerate(figures[: max(rows, 4)])
         ],
-        "spelled": any(figure.words for figure in section.figures),
+        "spelled": any(len(figure.words) > _TILE_WIDTH for figure in section.figures),
         "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in withheld.items()],
         "charts": [
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)

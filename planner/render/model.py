@@ -213,13 +213,30 @@ class Answer:
 
     @property
     def behind(self) -> tuple[Section, ...]:
-        """The sections that the screen does not show already; one that it shows in brief says so in its title."""
+        """The sections that the screen does not show already; one that it shows in brief says so in its title.
+
+        Warnings that it says already are not said again.
+        """
         titles = {shown.title for shown in self.front}
+        said = {sentence for shown in self.front if shown.warning for sentence in shown.sentences}
+        rest = (_unsaid(one, said) for one in self.sections if all(one is not shown for shown in self.front))
         return tuple(
             replace(one, title=f"{one.title}, in full") if one.title in titles else one
-            for one in self.sections
-            if all(one is not shown for shown in self.front)
+            for one in rest
+            if one is not None
         )
+
+
+def _unsaid(section: Section, said: set[str]) -> Section | None:
+    """Warnings without what was said before; None where nothing else is in the section."""
+    if not section.warning or said.isdisjoint(section.sentences):
+        return section
+    left = tuple(sentence for sentence in section.sentences if sentence not in said)
+    return (
+        replace(section, sentences=left)
+        if left or section.figures or section.tables or section.charts
+        else None
+    )
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

@@ -187,6 +187,25 @@ def test_wrong_flags_are_usage_errors(run_cli: Run, args: tuple[str, ...]) -> No
     refused(run_cli("optimize", str(ROOT / "examples" / "bert-large.yaml"), *args), 2, args[0])
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("optimize", "w.yaml", "--certificate"),
+        ("portfolio", "jobs.yaml", "--certificate"),
+        ("commit", "question.yaml", "--certificate"),
+        ("calibrate", "w.yaml", "run.csv", "--out"),
+        ("size", "--data", "100GB", "--goal", "train", "--write"),
+        ("advise", "plan.json", "--record"),
+    ],
+)
+def test_a_file_beside_the_answer_is_not_standard_output(
+    run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # they made a file called "-"
+    refused(run_cli(*args, "-"), 2, args[-1], "name a file")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("where", ["missing/plan.json", "."])
 def test_a_place_that_cannot_be_written_is_told(run_cli: Run, tmp_path: Path, where: str) -> None:
     path = tmp_path / "w.yaml"

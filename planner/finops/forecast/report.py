@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.finops.forecast.answer import TOTAL
 from planner.finops.forecast.planned_report import planned_sections, planned_values, planned_words
-from planner.finops.forecast.screen import forecast_screen, known_amount
+from planner.finops.forecast.screen import forecast_screen, known_amount, known_cells
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Table, Value, table_section, versioned
 from planner.render.screen import on_screen
@@ -152,8 +152,8 @@ def _periods(answer: ForecastAnswer) -> Section:
         for at, one in enumerate(shown):
             changed = one.planned or one.shift or one.factor != 1
             rows.append((
-                "" if at else scope.scope, one.period.label, one.actual or "", one.expected, one.low, one.high,
-                one.planned or "", one.base if changed else "",
+                "" if at else scope.scope, one.period.label, one.actual or "", *known_cells(one), one.planned or "",
+                one.base if changed else "",
             ))  # fmt: skip
     low, high = (1 - answer.level) / 2, (1 + answer.level) / 2
     columns = (
@@ -170,11 +170,10 @@ def _periods(answer: ForecastAnswer) -> Section:
 def _charts(scope: ScopeForecast) -> tuple[Chart, ...]:
     """The periods with their ranges, and the days ahead."""
     names = tuple(one.period.label for one in scope.periods)
-    ends = (
-        ("landing", tuple(one.expected for one in scope.periods)),
-        ("landing low", tuple(one.low for one in scope.periods)),
-        ("landing high", tuple(one.high for one in scope.periods)),
-    )
+    cells = [
+        [value if isinstance(value, float) else None for value in known_cells(one)] for one in scope.periods
+    ]
+    ends = tuple(zip(("landing", "landing low", "landing high"), zip(*cells, strict=True), strict=True))
     days, costs = tuple(str(day) for day in scope.days), tuple(float(cost) for cost in scope.expected)
     periods = Chart(
         "periods", f"Where {scope.scope} lands", "dots", names, ends, "money", "", drawn_only=True

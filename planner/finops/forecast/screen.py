@@ -103,15 +103,16 @@ def _table(answer: ForecastAnswer) -> Section | None:
         spent = scope.periods[0].actual
         row: list[Value] = [scope.scope, float(rounded(spent, _exact_places(spent)))]
         for one in scope.periods[: len(labels)]:
-            row.append(_cell(one.expected, one))
-            has_range = one.backtest.windows or not one.days_left
-            row += [_cell(value, one) if has_range else "" for value in (one.low, one.high)]
+            row += known_cells(one)
         rows.append(tuple(row))
     return table_section("scopes", "By scope", columns, rows, shown=_MOST_SCOPES)
 
 
-def _cell(value: float, one: PeriodForecast) -> float:
-    return float(rounded(value, _places(one)))
+def known_cells(one: PeriodForecast) -> tuple[Value, Value, Value]:
+    """What a period is expected at, and its range, in the digits that are known; no range where none was tried."""
+    has_range = one.backtest.windows or not one.days_left
+    expected, low, high = (float(rounded(value, _places(one))) for value in (one.expected, one.low, one.high))
+    return (expected, low, high) if has_range else (expected, "", "")
 
 
 def _record(answer: ForecastAnswer) -> str:

@@ -70,8 +70,21 @@ def is_number(value: str) -> str:
 def entries_map(value: str) -> str:
     """Return the expression of a map of a list of key and value pairs; of a key given twice the first counts."""
     keys = f"LIST_TRANSFORM({value}, LAMBDA pair: pair.key)"
-    first = f"LIST_FILTER({value}, LAMBDA pair, place: LIST_POSITION({keys}, pair.key) = place)"
+    is_first = f"pair.key IS NOT NULL AND LIST_POSITION({keys}, pair.key) = place"
+    first = f"LIST_FILTER({value}, LAMBDA pair, place: {is_first})"
     return f"MAP_FROM_ENTRIES(LIST_TRANSFORM({first}, LAMBDA pair: {{'key': pair.key, 'value': pair.value}}))"
+
+
+def pairs_map(cell: str) -> str:
+    """Return the expression of a JSON object of a JSON list of key and value pairs, NULL where the text is none."""
+    entries = f"TRY_CAST(TRY_CAST({cell} AS JSON) AS STRUCT(key VARCHAR, value VARCHAR)[])"
+    nameless = f"LEN(LIST_FILTER({entries}, LAMBDA pair: pair.key IS NULL))"
+    return f"CASE WHEN {nameless} = 0 THEN CAST(TO_JSON({entries_map(entries)}) AS VARCHAR) END"
+
+
+def tags_text(cell: str, value: str) -> str:
+    """Return the expression of tags in a text cell; they may be a list, as BigQuery's TO_JSON_STRING writes them."""
+    return f"CASE WHEN {value} LIKE '[%' THEN {pairs_map(cell)} ELSE {value} END"
 
 
 def read_typed(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
-from planner.finops.read.cells import bad_cells, is_number, is_plain, read_cell, read_typed
+from planner.finops.read.cells import bad_cells, is_number, is_plain, read_cell, read_typed, tags_text
 from planner.finops.read.columns import Kind, focus_values
 from planner.finops.read.files import BillFile, open_bytes
 from planner.finops.read.model import Finding
@@ -199,6 +199,8 @@ class Stager:
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
         typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
+        if "Tags" in typed and inputs["Tags"][0].type_name == "varchar":
+            typed["Tags"] = tags_text(inputs["Tags"][0].value, typed["Tags"])
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         target = self.write(file, self.typed_sql(file, typed, raw))
         self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})

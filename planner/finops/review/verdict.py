@@ -155,7 +155,7 @@ def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:
 
 def _without(inputs: Inputs) -> str:
     """` without Azure, whose bill begins on 15 September`; empty where both months have all providers."""
-    late = [f"{one.provider}, whose bill {one.turn}" for one in inputs.gate.left_out]
+    late = [one.clause for one in inputs.gate.left_out]
     return f" without {and_words(late, ', and ')}" if late else ""
 
 

@@ -158,9 +158,11 @@ def _answer(
         table_section("parts", "Where it comes from",
                       (Column("kind", "Cost", "text"), Column("cost", "Amount", "money")),
                       [*kinds, ("in all", total)], total=True),
-        table_section("lines", "By service", (Column("kind", "Cost", "text"), Column("provider", "Provider", "text"),
-                      Column("service", "Service", "text"), Column("cost", "Amount", "money"),
-                      Column("before", "Month before", "money")), lines),
+        table_section("lines", "By service",
+                      (Column("service", "Service", "text"), Column("provider", "Provider", "text"),
+                       Column("kind", "Cost", "text"), Column("cost", "Amount", "money"),
+                       Column("before", "Month before", "money")),
+                      [(service, provider, kind, *costs) for kind, provider, service, *costs in lines]),
         Section("basis", "How it was divided", (*_basis(file, now), *([apart] if apart else []))),
     )  # fmt: skip
     values = versioned({

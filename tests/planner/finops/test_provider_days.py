@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.finops.forecast.source import read_costs
 from planner.finops.provider_days import spans
 from planner.finops.review.model import Review
 from planner.inputs.budget_load import load_budgets
@@ -156,18 +157,42 @@ def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Pa
     review = made(
         tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", 700, last=last), use(OCTOBER, "AWS", 120)
     )
-    assert (
-        f"24.0 % more than September 2026 without Azure, whose bill ends on {last} September"
-        in review.verdict
-    )
+    why = "which has no use after 30 September (did it end, or is its file missing?)"
+    why = why if last == 30 else "whose bill ends on 28 September"
+    assert review.verdict.endswith(f"24.0 % more than September 2026 without Azure, {why}.")
+    words = f"Azure {why.removeprefix('which ')}" if last == 30 else "the bill of Azure ends on 28 September"
+    assert f"checks of the data fails: {words}. " in section(review, "quality").sentences[0]
     assert figures(review)["bridge_before_money"].value == pytest.approx(30 * 100)
     assert section(review, "bridge").status == "flagged"
+
+
+@pytest.mark.parametrize(
+    ("azure", "said"),
+    [
+        (
+            use(SEPTEMBER, "Azure"),
+            ["Azure has no use after 30 September (did it end, or is its file missing?)"],
+        ),
+        (use(SEPTEMBER, "Azure", last=20), []),
+        (use(SEPTEMBER, "Azure") + use(OCTOBER, "Azure"), []),
+    ],
+    ids=["no file of October", "given up", "both months"],
+)
+def test_forecasts_and_budgets_ask_for_a_provider_that_is_missing(
+    azure: list[dict[str, str]], said: list[str], tmp_path: Path
+) -> None:
+    """They took the other's cost for all of it, without a word; a few hours on 1 November are no month."""
+    hours = each_day(date(2026, 11, 1), date(2026, 11, 1))
+    rows = [*august("AWS"), *august("Azure"), *use(SEPTEMBER, "AWS"), *use(OCTOBER, "AWS"), *hours, *azure]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    assert list(read_costs([str(path)], None, ["total"]).findings) == [f"warning: {words}" for words in said]
 
 
 def test_a_provider_that_begins_with_the_month_is_left_out(tmp_path: Path) -> None:
     """It was "not comparable with September 2026 (Azure has no use in September)"."""
     review = made(tmp_path, use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700))
-    assert "24.0 % more than September 2026 without Azure, whose bill begins on 1 October" in review.verdict
+    why = "which has no use before 1 October (is it new, or is its file missing?)"
+    assert f"24.0 % more than September 2026 without Azure, {why}" in review.verdict
     assert figures(review)["bridge_after_money"].value == pytest.approx(31 * 120)
 
 

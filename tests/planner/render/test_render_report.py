@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,7 @@ from openpyxl import load_workbook
 
 from planner.errors import InputError
 from planner.render import ANSWER_FORMATS, FORMATS, render_answer
-from planner.render.model import Answer, Column, facts, table_section, versioned
+from planner.render.model import Answer, Column, Section, facts, table_section, versioned
 from tests.planner.render.markup import read_page
 
 EVIL = "=x<script>alert(1)</script>"
@@ -72,6 +73,21 @@ def test_a_workbook_has_a_column_and_a_type_for_every_part() -> None:
     assert sheet.freeze_panes == "A2" and sheet["C3"].number_format.startswith("$")
     assert [cell.value for cell in book["Figures"][2]][1:4] == ["gap", 0.001, "ratio"]
     assert [cell.value for cell in book["Rows"][2]] == [EVIL, 5]
+
+
+def test_a_warning_of_the_screen_is_not_said_again_behind_it() -> None:
+    """Pages, Markdown and workbooks had it twice, of forecasts and fleets all of them."""
+    both = Section("warnings", "Warnings", ("said above", "said here"), warning=True)
+    notes = replace(both, key="notes", title="Before you buy", sentences=("said above",))
+    screened = replace(
+        ANSWER, front=(notes,), sections=(*ANSWER.sections, both, replace(notes, title="Notes"))
+    )
+    for fmt in ("md", "html"):
+        text = render_answer(screened, fmt)
+        assert isinstance(text, str)
+        assert (text.count("said above"), text.count("said here")) == (1, 1)
+        assert "Notes" not in text
+    assert replace(screened, front=()).behind == screened.sections
 
 
 def test_what_is_not_known_differs_from_what_does_not_apply() -> None:

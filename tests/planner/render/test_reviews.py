@@ -65,6 +65,27 @@ def test_every_text_ends_in_one_newline_and_is_unicode(fmt: str, make: Callable[
     text.encode()
 
 
+@pytest.mark.parametrize(
+    ("words", "laid_out"), [("139,000 USD", "figures"), ("139,000 USD (117,000 to 166,000)", "facts")]
+)
+def test_amounts_in_words_are_tiles_and_longer_words_a_list(words: str, laid_out: str) -> None:
+    """A forecast said in known digits made a list of the tiles, whose notes then stood below other figures."""
+    figures = (
+        Figure("spend", "Spend", 155_209.0, "money", note="18.4 % more"),
+        Figure("forecast", "Forecast", 139_012.0, "money", words=words),
+    )
+    page = _text(replace(sample_review(), sections=(Section("one", "One", figures=figures),)), "html")
+    assert f'<dl class="{laid_out}">' in page
+
+
+def test_amounts_beside_bars_have_cents_alike() -> None:
+    chart = Chart(
+        "bars", "By team", "bars", ("a", "b", "c"), (("cost", (115_079.2, 1_672.01, -0.3)),), "money", "alt"
+    )
+    drawn = unescape(draw(chart, currency="USD"))
+    assert {"115,079 USD", "1,672 USD", "\N{MINUS SIGN}0.30 USD"} <= set(re.findall(r">([^<>]+ USD)<", drawn))
+
+
 def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(
         ValueError, match="no output format 'pdf'; there are table, json, csv, yaml, md, html, xlsx, focus"

@@ -4,7 +4,8 @@
 --   at contracted prices, so that a commitment that no longer saves is seen; both also for machines with GPUs alone.
 -- unit: ratio; costs are money in the billing currency
 -- formula: used / (used + unused), sums of EffectiveCost by CommitmentDiscountStatus; waste = unused;
---   net saving = contracted cost of the use - used - unused
+--   net saving = contracted cost of the use - used - unused; unknown where more than 5 % of the use has no contracted
+--   price (used_unpriced_cost: what that use cost)
 -- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0; FINOPS.md section 2
 -- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   CommitmentDiscountStatus, ServiceProviderName, PricingUnit, SkuPriceDetails, EffectiveCost, ContractedCost,
@@ -23,6 +24,7 @@ WITH charges AS (
     EffectiveCost,
     BilledCost,
     CASE WHEN x_contracted_known THEN ContractedCost ELSE 0 END AS contracted_cost,
+    CASE WHEN x_contracted_known THEN 0 ELSE EffectiveCost END AS unpriced_cost,
     CASE WHEN x_list_known THEN ListCost ELSE 0 END AS list_cost,
     CASE
       WHEN x_hours_of = 'gpu' THEN TRUE
@@ -48,6 +50,8 @@ SELECT
   SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN EffectiveCost ELSE 0 END) AS used_gpu_cost,
   SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN contracted_cost ELSE 0 END)
     AS used_gpu_contracted_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN unpriced_cost ELSE 0 END) AS used_unpriced_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN unpriced_cost ELSE 0 END) AS used_gpu_unpriced_cost,
   SUM(CASE WHEN ChargeCategory = 'Purchase' THEN BilledCost ELSE 0 END) AS purchased_billed_cost
 FROM charges
 GROUP BY x_month, ServiceProviderName, CommitmentDiscountId

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from planner.finops.read.cells import entries_map, read_cell
+from planner.finops.read.cells import pairs_map, read_cell
 from planner.finops.read.columns import Kind, plain
 from planner.finops.read.select import SQL_TYPES, quote, text
 from planner.finops.read.stage import Field
@@ -154,11 +154,9 @@ def _special(kind: str, field: Field, *, is_csv: bool) -> str:
     if kind.startswith("credits"):
         return _credits(kind.partition(":")[2], field)
     if kind == "labels" and field.type_name == "varchar":
-        entries = f"TRY_CAST(TRY_CAST({field.value} AS JSON) AS STRUCT(key VARCHAR, value VARCHAR)[])"
-        array = f"CAST(TO_JSON({entries_map(entries)}) AS VARCHAR)"
         return (
             f"CASE WHEN JSON_VALID({field.value}) THEN CASE WHEN JSON_TYPE({field.value}) = 'ARRAY' "
-            f"THEN NULLIF({array}, '{{}}') ELSE {field.value} END END"
+            f"THEN NULLIF({pairs_map(field.value)}, '{{}}') ELSE {field.value} END END"
         )
     value = field.read("text" if kind == "tags_text" else "json", is_csv=is_csv)
     if kind == "tags_text":  # "key": "value" pairs, with or without the braces

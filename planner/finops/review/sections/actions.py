@@ -25,7 +25,7 @@ from planner.finops.review.sections.action import LEAST_DISCOUNT, Action, joint
 from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import Unusual, unusual_days
-from planner.finops.review.sections.commitments import expiries
+from planner.finops.review.sections.commitments import expiries, net_saving
 from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
@@ -223,6 +223,16 @@ def _commitment_name(row: dict[str, Any]) -> str:
 
 
 _OTHER_RATE = "the discount is that of commitments you have, not a quote"
+_USE_CASES = (
+    "compute_effective",
+    "commitment_opportunities",
+)  # the second has only charges that say they are eligible
+
+
+def _stating(inputs: Inputs) -> set[str]:
+    """Providers whose charges say what commitments can cover (FOCUS 1.4)."""
+    own = inputs.of_this_month("commitment_coverage")
+    return {text(provider) for provider in own.loc[own["eligible_rows"] > 0, "provider"]}
 
 
 def _commit(inputs: Inputs) -> list[Action]:
@@ -234,6 +244,7 @@ def _commit(inputs: Inputs) -> list[Action]:
     room = unused_room(inputs, known)
     least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
+    stating = _stating(inputs)
     until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
     frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
     for row in frame.to_dict("records"):
@@ -255,7 +266,7 @@ def _commit(inputs: Inputs) -> list[Action]:
             why += f"; {said}"
         out.append(commit_plan(inputs, Action(
             "commit_more", f"Commit more: {service} of {provider}", why, saves,
-            _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
+            _owner(inputs, provider, service), _command(inputs, _USE_CASES[provider in stating]), (provider, service),
             "at least" if saves is not None and unknown else "estimate",
             confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(), unknown=unknown,
         )))  # fmt: skip
@@ -332,7 +343,7 @@ def _renew(inputs: Inputs) -> list[Action]:
         if key in used.index:
             one = used.loc[key]
             provider = text(one["provider"])
-            saves = float(one["used_contracted_cost"] - one["used_cost"] - one["unused_cost"])
+            saves = None if math.isnan(saving := net_saving(one)) else saving
         if saves is not None and saves <= 0:
             continue
         out.append(Action(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from planner.finops.review.inputs import MAX_TAGS, Inputs
@@ -66,7 +67,7 @@ def build(inputs: Inputs) -> Section:
     chart = Chart(
         "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),
         (("cost", tuple(row[1] for row in shown)),), "money",
-        f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.", drawn_only=True,
+        _largest(shown), drawn_only=True,
     )  # fmt: skip
     said = " ".join(
         filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *_merged(frame, tags)))
@@ -100,6 +101,12 @@ def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:
             "(--exact-tags keeps them apart)."
         )
     return out
+
+
+def _largest(rows: Sequence[tuple[Any, ...]]) -> str:
+    if not rows:
+        return "No cost can carry tags."
+    return f"{rows[0][0]} has the largest share." if rows[0][1] > 0 else "More was refunded than charged."
 
 
 def _owners(own: Any, before: Any | None) -> list[tuple[Any, ...]]:

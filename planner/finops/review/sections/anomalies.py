@@ -145,6 +145,8 @@ def build(inputs: Inputs) -> Section:
         figure(inputs, "anomalies_count", "Unusual times of a service", len(found), "count"),
         figure(inputs, "anomalies_excess_money", "Cost above what was expected", excess, "money"),
     )
+    if figures[0].status == "withheld":
+        return Section("anomalies", TITLE, ("Unusual days are not looked for in such data.",), figures)
     days = (inputs.last_day - min(inputs.use_days())).days + 1 if inputs.use_days() else 0
     note = "" if days >= WINDOW_DAYS else "The bill has fewer than 28 days: unusual days may be missed."
     if not found:

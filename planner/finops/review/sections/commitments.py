@@ -15,7 +15,7 @@ from planner.records import record
 TITLE = "What was saved, and do commitments pay?"
 TOP = 30
 _CHARTED = 8
-_UNPRICED = 0.05  # share of covered use without any price from which on coverage is unknown
+_UNPRICED = 0.05  # share of covered use without any price from which on coverage and saving are unknown
 _ALIKE = "as much as at"
 _NO_USE = "the month has no use with such a price"
 
@@ -141,21 +141,39 @@ def _coverage(inputs: Inputs) -> Figure:
     )
 
 
+def net_saving(row: Any) -> float:
+    """The use of a commitment at contracted prices less all of its cost; NaN where the bill has no such prices.
+
+    Args:
+        row: of the KPI `commitment_utilisation`.
+    """
+    if row["used_unpriced_cost"] > _UNPRICED * row["used_cost"]:
+        return math.nan
+    return float(row["used_contracted_cost"] - row["used_cost"] - row["unused_cost"])
+
+
 def _table(own: Any, told_use: bool) -> Table:
     """What each commitment did; only their names where the bill does not say."""
+    shown = _most_unused(own).head(TOP)
+    net = shown.apply(net_saving, axis=1).tolist() if told_use else [None] * len(shown)
     rows = [
         (text(r.commitment_name, r.commitment_id), r.provider, text(r.commitment_id), text(r.commitment_type),
-         *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
-            float(r.used_contracted_cost - r.used_cost - r.unused_cost)) if told_use else (None,) * 4))
-        for r in _most_unused(own).head(TOP).itertuples()
+         *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost))
+           if told_use else (None,) * 3), saving)
+        for r, saving in zip(shown.itertuples(), net, strict=True)
     ]  # fmt: skip
     return table(
         "commitments", "Commitments", [("name", "Commitment", "text"), ("provider", "Provider", "text"),
         ("id", "Id", "text"), ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
         "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
+        + (" Empty where the bill has no contracted prices of the use." if any(map(_is_nan, net)) else "")
         + (f" {len(own) - TOP:,} commitments with less unused are left out." if len(own) > TOP else ""),
     )  # fmt: skip
+
+
+def _is_nan(value: float | None) -> bool:
+    return value is not None and math.isnan(value)
 
 
 def _providers(inputs: Inputs) -> Table:
@@ -163,8 +181,9 @@ def _providers(inputs: Inputs) -> Table:
     own = sums.reset_index()
     hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
     closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
+    unread = inputs.gate.status("spend_money")[0] == "withheld"
     rows = [
-        (text(r.provider, UNNAMED), float(r.effective_cost),
+        (text(r.provider, UNNAMED), None if unread else float(r.effective_cost),
          None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
          None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
          ratio(r.list_known_weight, r.use_weight))

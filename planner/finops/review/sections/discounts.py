@@ -71,14 +71,17 @@ class Discounts:
 def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
     """What the used commitments of the month save, by provider."""
     own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
+    # use without a contracted price says nothing of what is saved
+    own["priced"] = own["used_cost"] - own["used_unpriced_cost"]
+    own["gpu_priced"] = own["used_gpu_cost"] - own["used_gpu_unpriced_cost"]
     return {
         str(provider): Discounts(
-            _rate(row["used_cost"], row["used_contracted_cost"]),
+            _rate(row["priced"], row["used_contracted_cost"]),
             _rate(
-                row["used_cost"] - row["used_gpu_cost"],
+                row["priced"] - row["gpu_priced"],
                 row["used_contracted_cost"] - row["used_gpu_contracted_cost"],
             ),
-            _rate(row["used_gpu_cost"], row["used_gpu_contracted_cost"]),
+            _rate(row["gpu_priced"], row["used_gpu_contracted_cost"]),
         )
         for provider, row in own.iterrows()
     }

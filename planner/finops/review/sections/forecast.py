@@ -27,6 +27,8 @@ ENOUGH_WINDOWS = (
 )
 _TOO_WIDE = "its range is too wide to be of use"
 _SHORT = "the history is too short to try the method on it"
+_NO_ERROR_RATIO = 0.0005  # reads as 0.0 %
+_NO_RANGE = "the totals were met, so the range has no width"
 _JUDGED_DAYS = 14  # as many days are needed to see that the last ones are late
 
 
@@ -126,8 +128,8 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
                "ratio", lacking=lacking),
         figure(inputs, "forecast_within_12_ratio", "Periods missed by at most 12 %", test.within_12_ratio, "ratio",
                lacking=lacking),
-        figure(inputs, "forecast_hit_ratio", f"Periods inside the {percent(LEVEL, 0)} range", test.coverage_ratio,
-               "ratio", lacking=lacking),
+        figure(inputs, "forecast_hit_ratio", f"Periods inside the {percent(LEVEL, 0)} range", _held(test),
+               "ratio", lacking=lacking if test.coverage_ratio is None else _NO_RANGE),
     ]  # fmt: skip
 
 
@@ -181,13 +183,20 @@ def _likely(end: Any, currency: str) -> str:
     return f"{sure} between {low} and {high}"
 
 
+def _held(test: Any) -> float | None:
+    """The share of earlier totals inside the range; None where it has no width: there a rounded cent is outside."""
+    no_error = test.p90_error_ratio is not None and test.p90_error_ratio < _NO_ERROR_RATIO
+    return None if no_error else test.coverage_ratio
+
+
 def _record(test: Any) -> str:
     if not test.windows or test.median_error_ratio is None:
         return f"{_SHORT.capitalize()}."
     error = percent(test.median_error_ratio) if test.median_error_ratio <= 1 else "more than 100 %"
-    held = "" if test.coverage_ratio is None else (
-        f"; {percent(test.coverage_ratio, 0)} of the totals lay in its {percent(LEVEL, 0)} range"
-    )  # fmt: skip
+    share = _held(test)
+    held = (
+        "" if share is None else f"; {percent(share, 0)} of the totals lay in its {percent(LEVEL, 0)} range"
+    )
     said = (
         f"Tried on {test.windows} earlier periods of {test.horizon_days} days of this bill, the same method missed the "
         f"total by {error} in the median{held}."

@@ -112,8 +112,8 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
         rows = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
         rows[_WORDS] = rows[_WORDS].fillna("")
         rows["chip"] = [accelerator(*words) for words in cells(rows, *_NAMING)]
-        machines = cells(rows, "instance_type", "sku_meter", "sku_id")
-        rows["machine"] = [machine or meter or sku for machine, meter, sku in machines]
+        machines = cells(rows, "instance_type", "sku_meter", "description", "sku_id")
+        rows["machine"] = [next(filter(None, words), "") for words in machines]
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
         )

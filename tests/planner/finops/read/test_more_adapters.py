@@ -110,6 +110,19 @@ def test_snowflake(tmp_path: Path) -> None:
     assert [row["PricingCategory"] for row in rows[:2]] == ["Standard", "Committed"]
 
 
+def test_the_part_of_cloud_services_that_is_included_is_a_correction(tmp_path: Path) -> None:
+    """As use it was "negative cost outside credits": over a twentieth of a bill, everything was withheld.
+
+    Views up to 2023 do not have the column IS_ADJUSTMENT.
+    """
+    path = tmp_path / "usage.csv"
+    head, first, *_ = SNOWFLAKE.splitlines()
+    taken_off = first.replace(",compute,10,USD,30,", ",overage-adj for incl cloud services,-1,USD,-3,")
+    path.write_text("\n".join((head, first, taken_off)).replace(",IS_ADJUSTMENT", "").replace(",false", ""))
+    _, rows = rows_of(path)
+    assert {row["EffectiveCost"]: row["ChargeClass"] == "Correction" for row in rows} == {-3: True, 30: False}
+
+
 @pytest.mark.parametrize("lines", [False, True])
 def test_runpod(lines: bool, tmp_path: Path) -> None:
     path = tmp_path / "pods.json"

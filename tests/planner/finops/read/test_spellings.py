@@ -118,3 +118,25 @@ def test_what_people_ask_for_is_found_in_any_spelling(
 def test_a_value_that_two_spellings_fit_stays_as_asked() -> None:
     assert known_spelling("mlplatform", ["ML-Platform", "ml_platform"]) == "mlplatform"
     assert known_spelling("ml_platform", ["ML-Platform", "ml_platform"]) == "ml_platform"
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ('[{"key":"team","value":"rl","inherited":false},{"key":"env","value":"prod"}]', '{"team":"rl","env":"prod"}'),
+        ("[]", "{}"), ('{"team":"rl"}', '{"team":"rl"}'), ("", None),
+    ],
+)  # fmt: skip
+def test_tags_may_be_a_list_of_pairs_in_a_csv(tmp_path: Path, cell: str, tags: str | None) -> None:
+    """As BigQuery exports its FOCUS view to CSV: nested columns go through TO_JSON_STRING, and no tag was found."""
+    path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 1), Tags=cell)])
+    with open_bill([path]) as bill:
+        (found,) = bill.engine.query("SELECT Tags FROM focus")["Tags"]
+        assert (found if isinstance(found, str) else None) == tags
+        assert not bill.findings
+
+
+def test_a_list_that_holds_no_pairs_is_no_tags(tmp_path: Path) -> None:
+    path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 1), Tags='["team"]')])
+    with open_bill([path]) as bill:
+        assert [finding.code for finding in bill.findings] == ["bad_cells"]

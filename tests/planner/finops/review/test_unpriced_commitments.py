@@ -1,0 +1,57 @@
+"""Commitments whose use has no contracted price, as Azure exports reservations (ListCost and ContractedCost 0)."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, write_bill
+
+OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
+
+
+def committed(status: str, cost: float, price: float, name: str) -> list[dict[str, str]]:
+    return each_day(OCTOBER, LAST, cost, BilledCost=0, ListCost=price, ContractedCost=price, CommitmentDiscountId=name,
+                    CommitmentDiscountStatus=status, CommitmentDiscountType="Reservation",
+                    PricingCategory="Committed")  # fmt: skip
+
+
+def test_no_net_saving_is_made_up_where_the_use_has_no_price(tmp_path: Path) -> None:
+    """A reservation was said to lose all that it cost, 1,240 USD."""
+    rows = [
+        *committed("Used", 30, 0, "unpriced"), *committed("Unused", 10, 0, "unpriced"),
+        *committed("Used", 30, 50, "priced"), *committed("Unused", 10, 0, "priced"),
+        *committed("Unused", 10, 0, "idle"),
+    ]  # fmt: skip
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("commitments",))
+    net = {row["id"]: row["net"] for row in rows_of(review, "commitments", "commitments")}
+    assert net["unpriced"] is None
+    assert net["priced"] == pytest.approx(31 * (50 - 30 - 10))
+    assert net["idle"] == pytest.approx(-31 * 10)
+    table = next(one for one in review.sections[0].tables if one.key == "commitments")
+    assert "Empty where the bill has no contracted prices of the use." in table.note
+
+
+def test_use_without_a_price_says_nothing_of_a_discount(tmp_path: Path) -> None:
+    """Its cost was held against the prices of the rest: 40 % saved became a loss, so no saving was known."""
+    rows = [
+        *each_day(OCTOBER, LAST, 500),
+        *committed("Used", 30, 50, "priced"),
+        *committed("Used", 40, 0, "unpriced"),
+    ]
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",))
+    more = rows_of(review, "actions", "actions")[0]
+    assert more["saves"] == pytest.approx(31 * 500 * 0.4)
+    assert "your AWS commitments save 40 %" in more["why"]
+
+
+def test_commit_more_looks_closer_at_what_the_bill_states(tmp_path: Path) -> None:
+    """Only FOCUS 1.4 says what is eligible: for other bills that question shows no uncovered use at all."""
+    for eligible, use_case in (("", "compute_effective"), ('{"x":1}', "commitment_opportunities")):
+        rows = [*each_day(OCTOBER, LAST, 500), *committed("Used", 30, 50, "priced")]
+        rows = [row | {"CommitmentProgramEligibilityDetails": eligible} for row in rows]
+        path = write_bill(tmp_path / f"{use_case}.csv", rows)
+        review = review_of(path, month=OCTOBER, only=("actions",))
+        assert rows_of(review, "actions", "actions")[0]["command"].endswith(f"--use-case {use_case}")
