@@ -148,7 +148,7 @@ def test_devices_write_out_the_quantised_experts_that_they_hold(experts_share: i
         on, off = (
             estimate_layouts(
                 experts, training, machine, layout,
-                constants=load_constants().replace({**ADDS_UP, "adapter.dequantise_passes": passes}),
+                constants=load_constants().replace({**ADDS_UP, "adapter.dequantise_passes.compiled": passes}),
             )["step_time_s"][0]
             for passes in (3.0, 0.0)
         )  # fmt: skip
@@ -159,3 +159,33 @@ def test_devices_write_out_the_quantised_experts_that_they_hold(experts_share: i
     assert routed > 0.9
     left = (1.0 - routed) + routed / experts_share
     assert written_s(experts_share) == pytest.approx(left * written_s(1), rel=1e-6)
+
+
+@pytest.mark.parametrize("stack", ["eager", "compiled"])
+def test_weights_in_four_bits_are_written_out_at_the_pace_of_their_software(stack: StackClass) -> None:
+    """What nf4 adds to a step grows with the passes of its own class of software alone."""
+
+    def added_s(factor: float, of: str) -> float:
+        name = f"adapter.dequantise_passes.{of}"
+        constants = load_constants().replace({**ADDS_UP, name: factor * load_constants()[name]})
+        times = []
+        for base in ("nf4", "half"):
+            tuning = Tuning(objective="sft", base=base, adapter="lora")
+            training = TrainingSpec(4, 512, "bf16", stack=stack, tuning=tuning, lora_rank=16)
+            machine = machines({**A100, "accelerator_count": 1.0, "accelerator_memory_gib": 1e5})
+            layout = explicit(1.0, training, 16, 1, [{"nodes": 1, "micro_batch": 4, "recompute": 0}])
+            found = estimate_layouts(model(2048), training, machine, layout, constants=constants)
+            times.append(float(found["step_time_s"][0]))
+        return times[0] - times[1]
+
+    other = "compiled" if stack == "eager" else "eager"
+    assert added_s(2.0, stack) == pytest.approx(2.0 * added_s(1.0, stack), rel=1e-6)
+    assert added_s(2.0, other) == added_s(1.0, other)
+    assert added_s(1.0, stack) > 0.0
+
+
+def test_eager_code_writes_quantised_weights_out_more_slowly_than_compiled_code() -> None:
+    """bitsandbytes under PEFT against a compiled kernel, as measured of both."""
+    constants = load_constants()
+    eager, compiled = (constants[f"adapter.dequantise_passes.{stack}"] for stack in ("eager", "compiled"))
+    assert eager > compiled
