@@ -322,6 +322,8 @@ def transformer_micro(
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     apart = (work.fused_softmax > 0) & ~fused_softmax
     kernels = kernels * np.where(apart, 1.0 + c["attention.softmax_launch_ratio"], 1.0)
+    # Adapters cast their input, project it down and up, scale it and add it to the layer's.
+    kernels = kernels + c.of_stack("floor.adapter_ratio", stack) * work.adapted
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
     gemm_backward = gemm_backward * work.backward
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
