@@ -122,7 +122,9 @@ def test_frozen_weights_never_cost_more_than_their_gradients_but_for_what_adapte
         assert lora < full
     assert moved < 1.25 * full
     # launches are a share of the layer's own for each adapted matrix, and hide behind anything longer
-    launched = load_constants().of_stack("floor.adapter_ratio", stack) * (6 if targets == ("all_linear",) else 4)
+    launched = load_constants().of_stack("floor.adapter_ratio", stack) * (
+        6 if targets == ("all_linear",) else 4
+    )
     assert lora <= (1.0 + launched) * moved
 
 
