@@ -75,7 +75,7 @@ def predict(row: Row, constants: Constants | None = None) -> Prediction:
         return Prediction(row, shape["reason"], NAN, NAN, NAN, float(shape["memory_needed_gib"]))
     return Prediction(
         row, "", shape["step_time_s"], shape["step_time_low_s"], shape["step_time_high_s"],
-        _counted(row, job, hardware, shape, constants or load_constants()),
+        counted_gib(row, job, hardware, shape, constants or load_constants()),
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def shape_of(row: Row, constants: Constants | None = None) -> tuple[Any, Table, 
     return job, hardware, predict_shapes(job.model, job.training, hardware, nodes, constants=constants).row(0)
 
 
-def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any], constants: Constants) -> float:
+def counted_gib(row: Row, job: Any, hardware: Table, shape: dict[str, Any], constants: Constants) -> float:
     """Predicted peak as the row's source counts it, without what lies outside the framework or its cache.
 
     Unknown where the source states no peak.

@@ -37,12 +37,12 @@ from planner.records import record
 PRIORS = {
     **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
     "alone.ratio.compiled": 0.77, "adapter.passes.eager": 2.0,
-    "adapter.passes.compiled": 1.0, "adapter.dequantise_passes": 3.0, "rollouts.generation_ratio": 1.0,
+    "adapter.passes.compiled": 1.0, "adapter.dequantise_passes.compiled": 3.0, "rollouts.generation_ratio": 1.0,
     "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
 }  # fmt: skip
 _SETS = {
     "eager": ("adapter.passes.eager",),
-    "compiled": ("alone.ratio.compiled", "adapter.passes.compiled", "adapter.dequantise_passes"),
+    "compiled": ("alone.ratio.compiled", "adapter.passes.compiled", "adapter.dequantise_passes.compiled"),
     "reinforced": ("rollouts.generation_ratio", "rollouts.training_ratio", "rollouts.refit_ratio"),
 }
 _WIDTHS = {
@@ -53,7 +53,7 @@ _WIDTHS = {
 # between 0.87 and 0.98 of each other, with a spread of 0.06. Passes over weights in 4 bit are counted, not guessed; the
 # share of the bandwidth that they reach is not. Others may be a third off.
 ROW_ERROR = 0.09
-PRIOR_WIDTHS = {"alone.ratio.compiled": 0.1, "adapter.dequantise_passes": 0.2}
+PRIOR_WIDTHS = {"alone.ratio.compiled": 0.1, "adapter.dequantise_passes.compiled": 0.2}
 PRIOR_WIDTH = 0.3
 SOURCE = "huggingface/peft@5d602fd method_comparison; python -m benchmarks.post_training_fit"
 # 80 % of a normal spread; a kind that was measured keeps the scatter between its own models.

@@ -136,7 +136,7 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: Resolve
         optimizer=resolved.optimizer,
         lora_rank=resolved.lora_rank,
         stack=resolved.stack,
-        attention=default_attention(resolved.stack, model, resolved.software_date)
+        attention=default_attention(resolved.stack, model, resolved.software_date, tuning.is_tuning)
         if resolved.attention == "auto"
         else resolved.attention,
         expert_kernels=default_experts(resolved.stack, resolved.software_date),

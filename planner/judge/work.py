@@ -128,10 +128,10 @@ def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Chec
 def _training(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
     pinned = LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump())
     memory = MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump())
+    tuning = tuning_of(resolved.post)
     kernel = resolved.attention
     if kernel == "auto":
-        kernel = default_attention(resolved.stack, model, resolved.software_date)
-    tuning = tuning_of(resolved.post)
+        kernel = default_attention(resolved.stack, model, resolved.software_date, tuning.is_tuning)
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,

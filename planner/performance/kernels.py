@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 _LENGTHS = 24
 # FlashAttention was released with its paper (arXiv 2205.14135) on 2022-05-27.
 FLASH_SINCE = date(2022, 6, 1)
+# Diffusers calls the flash kernel of PyTorch 2.0 (2023-03-15) by default (its documentation, AttnProcessor2_0).
+DIFFUSION_FLASH_SINCE = date(2023, 3, 15)
+# Hugging Face's decoders without a gate (Falcon, Phi, GPT-NeoX, GPT-2) got the same kernel one by one, from December
+# 2023 to the middle of 2024.
+PLAIN_FLASH_SINCE = date(2024, 7, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.
 WITHOUT_FLASH = frozenset({"pascal", "volta", "turing"})
@@ -50,19 +55,32 @@ def before_flash(stack: StackClass) -> AttentionKernel:
     return "fused" if stack in ("fused", "tuned") else "materialised"
 
 
-def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -> AttentionKernel:
+def default_attention(
+    stack: StackClass, model: ModelSpec, start: date | None, tuning: bool = False
+) -> AttentionKernel:
     """The kernel of software of the day `start` (None: now): by accelerator once flash attention was there.
 
     Eager code of models without a gated feed-forward network, and of encoder-decoders, is mostly older than flash
     attention (the scripts behind the measured rows never got it); code of gated decoders and encoders (diffusion
-    transformers, ModernBERT) calls it. So with eager vision models.
+    transformers, ModernBERT) calls it. So with eager vision models: networks that classify have older code, those of
+    diffusion call it. `tuning`: post-training starts from published weights, in libraries that call it for every
+    decoder by now.
     """
     if model.family is not ModelFamily.TRANSFORMER:
-        return "materialised" if stack in ("eager", "tinygrad") else "flash"
-    older_code = model.architecture == "encoder_decoder" or not model.gated_mlp
-    if (start is not None and start < FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
+        called = model.family is ModelFamily.DIFFUSION and _by(start, DIFFUSION_FLASH_SINCE)
+        return "materialised" if stack in ("eager", "tinygrad") and not called else "flash"
+    plain = not model.gated_mlp and not (
+        tuning and model.architecture == "decoder" and _by(start, PLAIN_FLASH_SINCE)
+    )
+    older_code = model.architecture == "encoder_decoder" or plain
+    if not _by(start, FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
         return before_flash(stack)
     return "auto"
+
+
+def _by(start: date | None, since: date) -> bool:
+    """Whether software of the day `start` (None: now) has what there was `since`."""
+    return start is None or start >= since
 
 
 def default_experts(stack: StackClass, software_date: date | None) -> ExpertKernels:

@@ -34,12 +34,14 @@ def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Consta
         (held.weights + held.gradients + held.optimizer + held.gathered for _, _, held in each), np.zeros(1)
     )
     lasting = lasting + table_bytes(job.tables, layout)
+    stepping = sum((held.stepping for _, _, held in each), np.zeros(1))
     by_level = []
     for level in levels:
         works = [passing(network, place, level, c) for network, place, _ in each]
         moving = sum((work.activations + work.logits for work in works), pair_bytes(job.work, layout))
         moving = moving + vector_bytes(job.tables, job.work, layout)
-        by_level.append((lasting + moving) * factor + runtime)
+        # Activations are gone when the optimizer steps.
+        by_level.append((lasting + np.maximum(moving, stepping)) * factor + runtime)
     return by_level
 
 
@@ -64,12 +66,14 @@ def needed_gib(job: Footprint, layout: Layouts, c: Constants) -> Floats:
 def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> dict[str, Floats]:
     """Memory per device by part, GiB; the parts (`PARTS`) sum to `memory_gib`.
 
-    `buffers_gib` holds gathered ZeRO-3 weights and what the allocator wastes; `runtime_gib` context, libraries and
+    `buffers_gib` holds gathered ZeRO-3 weights, what the optimizer's step needs beyond the activations that are gone
+    by then, and what the allocator wastes; `runtime_gib` context, libraries and
     communication channels, which a framework's own counters do not see.
     """
     waste, runtime = _overheads(job, layout, c)
     shape = layout.tp.shape
     total = {name: np.zeros(shape) for name in PARTS}
+    stepping = np.zeros(shape)
     for network, place in _networks(job, layout):
         state, work = states(network, place, c), passing(network, place, level, c)
         used = (
@@ -84,6 +88,7 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
                   state.gathered + waste * used)  # fmt: skip
         for name, value in zip(PARTS, values, strict=False):
             total[name] = total[name] + value / GIB
+        stepping = stepping + state.stepping / GIB
     pairs, held, passed = (
         pair_bytes(job.work, layout),
         table_bytes(job.tables, layout),
@@ -93,6 +98,8 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
     total["weights_gib"] = total["weights_gib"] + held / GIB
     total["activations_gib"] = total["activations_gib"] + passed / GIB
     total["buffers_gib"] = total["buffers_gib"] + waste * (pairs + held + passed) / GIB
+    beyond = np.maximum(stepping - total["activations_gib"] - total["logits_gib"], 0.0)
+    total["buffers_gib"] = total["buffers_gib"] + beyond * (1.0 + waste)
     return {**total, "runtime_gib": np.broadcast_to(runtime, shape)}
 
 

@@ -21,12 +21,16 @@ REDUCE_BUCKET = 5e8
 
 @record(frozen=True)
 class States:
-    """Bytes on the stage that holds most parameters, by kind; `gathered` are passing copies of ZeRO-3."""
+    """Bytes on the stage that holds most parameters, by kind; `gathered` are passing copies of ZeRO-3.
+
+    `stepping`: what the optimizer's step alone keeps beside them.
+    """
 
     weights: Floats
     gradients: Floats
     optimizer: Floats
     gathered: Floats
+    stepping: Floats
 
 
 def held_params(job: Footprint, layout: Layouts) -> tuple[Floats, Floats, Floats]:
@@ -97,7 +101,9 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     absent = np.where(offload_weights, dense + experts, missing)
     gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent)
     gathered = gathered + _reduced(job, layout, np.where(frozen, adapters, dense + experts))
-    return States(weights, gradients, optimizer, gathered)
+    whole = np.where(layout.zero >= 1, 0.0, job.step_bytes * (trained + trained_experts))
+    stepping = np.where(offload_states | (job.in_backward > 0), 0.0, whole) * work.learners * work.backward
+    return States(weights, gradients, optimizer, gathered, stepping)
 
 
 def _reduced(job: Footprint, layout: Layouts, trained: Floats) -> Floats:

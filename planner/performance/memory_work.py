@@ -41,6 +41,7 @@ class Footprint:
         weight_bytes, grad_bytes, opt_bytes: bytes per parameter below ZeRO-3; `opt_bytes` is sharded from ZeRO-1 on.
         shard_bytes: weights that ZeRO-3 keeps per parameter (32 bit, its own master copy) and `shard_opt_bytes` the
             rest of its states.
+        step_bytes: bytes per parameter that the optimizer's step writes beside its states, gone when it ends.
         act_shared_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
         act_routed_bytes: those of tokens sent to experts, split by tp, were all experts equally busy.
         score_bytes: bytes of materialised attention scores per token and layer.
@@ -62,6 +63,7 @@ class Footprint:
     opt_bytes: Floats
     shard_bytes: Floats
     shard_opt_bytes: Floats
+    step_bytes: Floats
     act_shared_bytes: Floats
     act_split_bytes: Floats
     act_routed_bytes: Floats
@@ -204,8 +206,13 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
         shard, shard_opt = (weight, 4.0 + states) if training.precision == "fp16" else (4.0, states)
     else:
         opt, shard, shard_opt = states, 4.0, states
+    # PyTorch updates all tensors at once (torch.optim.AdamW, foreach) and keeps one copy of the size of the weights
+    # while it does; compiled and tuned recipes ask for a fused kernel.
+    at_once = training.stack == "eager" and training.optimizer.lower() in ("adam", "adamw")
+    own = weight if half and options.master == "none" else 4.0
     return {
-        "weight_bytes": weight, "grad_bytes": grad, "opt_bytes": opt, "shard_bytes": shard, "shard_opt_bytes": shard_opt
+        "weight_bytes": weight, "grad_bytes": grad, "opt_bytes": opt, "shard_bytes": shard,
+        "shard_opt_bytes": shard_opt, "step_bytes": own if at_once else 0.0,
     }  # fmt: skip
 
 

@@ -273,7 +273,7 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
     return result
 
 
-def prepared_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
+def prepared_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: Constants) -> Floats:
     """Time to make a layer's weights ready before each pass that uses them, whatever its tokens.
 
     Quantised ones are written out in 16 bit, of the experts those that a device holds; adapters of some kinds build an
@@ -281,7 +281,7 @@ def prepared_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> F
     """
     held = (work.layer_params - work.expert_params) / layout.tp + work.expert_params / expert_shards(layout)
     quantised = work.dequantised * held * (work.frozen_bytes + 2.0)
-    moved = c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes / layout.tp
+    moved = c.of_stack("adapter.dequantise_passes", stack) * quantised + work.adapter_built_bytes / layout.tp
     result: Floats = moved / devices.memory_rate
     return result
 
@@ -316,17 +316,20 @@ def transformer_micro(
     moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
     copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp / faster
     memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
-    memory = memory + prepared_s(work, devices, layout, c)
+    prepared = prepared_s(work, devices, layout, stack, c)
+    memory = memory + prepared
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     apart = (work.fused_softmax > 0) & ~fused_softmax
     kernels = kernels * np.where(apart, 1.0 + c["attention.softmax_launch_ratio"], 1.0)
+    # Adapters cast their input, project it down and up, scale it and add it to the layer's.
+    kernels = kernels + c.of_stack("floor.adapter_ratio", stack) * work.adapted
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
     gemm_backward = gemm_backward * work.backward
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, layout, c),
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared,
         floor * c["floor.backward"],
     )
     wait = expert_wait_s(work, devices, c)

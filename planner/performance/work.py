@@ -127,6 +127,7 @@ class Work:
     adapter_bytes: Floats
     adapter_saved_bytes: Floats
     adapter_built_bytes: Floats
+    adapted: Floats
     adapter_ratio: Floats
     frozen_bytes: Floats
     dequantised: Floats

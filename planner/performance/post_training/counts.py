@@ -6,6 +6,7 @@ longest             tokens of the longest
 adapter_bytes       bytes that adapters read and write per token and layer, besides the layer's own
 adapter_saved_bytes bytes they keep per token and layer for the backward pass
 adapter_built_bytes bytes moved per layer and pass to build updates as large as the adapted matrices
+adapted             adapted matrices that a token meets in a layer
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 COUNTS = (
     "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes",
-    "adapter_ratio", "frozen_bytes", "dequantised", "forward_passes", "other_params", "learners", "tuned",
+    "adapted", "adapter_ratio", "frozen_bytes", "dequantised", "forward_passes", "other_params", "learners", "tuned",
     "reinforced", "updates", "epochs", "pair_width", "pair_logits",
 )  # fmt: skip
 PAIR_LOGITS = ("rows", "full", "chunks")
@@ -75,7 +76,9 @@ def _pairs(training: TrainingSpec) -> dict[str, float]:
 def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     tuning = training.tuning
     if not training.lora_rank or not model.hidden:
-        names = ("adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes", "frozen_bytes", "dequantised")
+        names = (
+            "adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes", "adapted", "frozen_bytes", "dequantised",
+        )  # fmt: skip
         return {**dict.fromkeys(names, 0.0), "adapter_ratio": 1.0}
     cost = load_adapters()[tuning.adapter or "lora"]
     # eager PEFT casts inputs to the adapters' 32 bit
@@ -88,6 +91,7 @@ def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "adapter_bytes": sum(2.0 * n * (inputs + outputs) for inputs, outputs, n in matrices),
         "adapter_saved_bytes": saved * sum(n * inputs for inputs, _, n in matrices),
         "adapter_built_bytes": cost.weight_bytes * sum(inputs * outputs * n for inputs, outputs, n in every),
+        "adapted": float(sum(n for _, _, n in matrices)),
         "adapter_ratio": cost.step_ratio,
         "frozen_bytes": _BASE_BYTES[tuning.base],
         "dequantised": 0.0 if tuning.base == "half" else 1.0,

@@ -267,3 +267,41 @@ def test_disks_hold_two_checkpoints_and_staged_data() -> None:
     found = disk_needs(100.0, 4, 500.0, C)
     assert found == {"checkpoint_gib": 50.0, "data_gib": 500.0}
     assert disk_needs(100.0, 4, None, C)["data_gib"] == 0.0
+
+
+def test_an_eager_step_of_the_optimizer_keeps_one_copy_of_the_weights_while_activations_are_gone() -> None:
+    halved = MemoryOptions(master="none", gradients="half")
+    small = replace(training(LLAMA_8B, stack="eager", options=halved), sequence_length=128)
+    from planner.performance.memory_work import build_footprint
+
+    job = build_footprint(LLAMA_8B, small)
+    plain = replace(job, step_bytes=np.zeros(1))
+    waste = 1.0 + load_constants().of_stack("memory.fragmentation_ratio", "eager")
+    found = parts(job, recompute=FULL)
+    passing_gib = found["activations_gib"] + found["logits_gib"]
+    copy = 2 * 8.03e9 / GIB
+    assert copy > passing_gib
+    added = need(job, recompute=FULL) - need(plain, recompute=FULL)
+    assert added == pytest.approx((copy - passing_gib) * waste, rel=1e-6)
+    assert sum(found.values()) == pytest.approx(need(job, recompute=FULL))
+    # Activations beyond the copy hide it; sharded states, other optimizers and compiled code have none.
+    assert need(job, micro_batch=64) == need(plain, micro_batch=64)
+    assert need(job, recompute=FULL, zero=1, dp=2) == need(plain, recompute=FULL, zero=1, dp=2)
+    for stack, optimizer in (
+        ("compiled", "adamw"),
+        ("tuned", "adamw"),
+        ("eager", "adamw_8bit"),
+        ("eager", "sgd"),
+    ):
+        assert (
+            state_bytes_per_param(training(LLAMA_8B, stack=stack, optimizer=optimizer))["step_bytes"] == 0.0
+        )
+    assert state_bytes_per_param(training(LLAMA_8B, stack="eager"))["step_bytes"] == 4.0
+
+
+def test_gradients_applied_one_by_one_and_states_on_the_host_need_no_copy() -> None:
+    halved = MemoryOptions(master="none", gradients="half")
+    for option in (replace(halved, optimizer_in_backward=True), replace(halved, offload_optimizer=True)):
+        job = footprint(LLAMA_8B, stack="eager", options=option)
+        plain = replace(job, step_bytes=np.zeros(1))
+        assert need(job, recompute=FULL) == need(plain, recompute=FULL)

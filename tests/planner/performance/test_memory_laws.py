@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,10 @@ def test_recompute_saves_and_a_larger_micro_batch_costs(run: tuple[Any, dict[str
     levels = [need(job, **{**given_layout, "recompute": level}) for level in (0, 1, 2)]
     assert levels[0] >= levels[1] / SOME and levels[1] >= levels[2] / SOME
     larger = {**given_layout, "micro_batch": 2 * given_layout["micro_batch"]}
-    assert need(job, **larger) > need(job, **given_layout)
+    assert need(job, **larger) >= need(job, **given_layout)
+    # The optimizer's step may keep more than the activations of both batches, which are gone by then.
+    before = replace(job, step_bytes=np.zeros_like(job.step_bytes))
+    assert need(before, **larger) > need(before, **given_layout)
 
 
 @QUICK

@@ -211,3 +211,30 @@ def test_capitals_in_a_model_name_lose_no_row() -> None:
     ]
     assert cases[0][0].model.experts == cases[1][0].model.experts == 128
     assert job_of(cases[0][0], True).model.experts == 128
+
+
+def test_eager_diffusion_and_fine_tuning_call_the_flash_kernel_since_their_libraries_do() -> None:
+    unet = ModelSpec("u", ModelFamily.DIFFUSION, 9e8)
+    for day, kernel in ((None, "flash"), (date(2023, 4, 1), "flash"), (date(2023, 1, 1), "materialised")):
+        assert default_attention("eager", unet, day) == kernel
+    assert default_attention("eager", replace(unet, family=ModelFamily.VIT), None) == "materialised"
+    falcon = ModelSpec("f", ModelFamily.TRANSFORMER, 7e9, layers=32, hidden=4544, heads=71)
+    for day, kernel in ((None, "auto"), (date(2024, 8, 1), "auto"), (date(2023, 10, 1), "materialised")):
+        assert default_attention("eager", falcon, day, tuning=True) == kernel
+    assert default_attention("eager", falcon, None) == "materialised"
+    bert = replace(falcon, architecture="encoder")
+    assert default_attention("eager", bert, None, tuning=True) == "materialised"
+
+
+def test_a_workload_that_fine_tunes_a_plain_decoder_in_eager_code_gets_the_flash_kernel() -> None:
+    def kernel(**training: Any) -> AttentionKernel:
+        asked = {
+            "version": 1, "name": "t", "model": {"preset": "pythia-1b"},
+            "training": {"steps": 10, "global_batch": 8, "stack": "eager", **training},
+        }  # fmt: skip
+        return resolve_job(Workload.model_validate(asked), date(2026, 11, 28)).training.attention
+
+    assert kernel(objective="sft") == "auto"
+    assert kernel(method="lora") == "auto"
+    assert kernel() == "materialised"
+    assert kernel(objective="sft", attention="materialised") == "materialised"
