@@ -19,6 +19,7 @@ from planner.render.model import Answer, Section
 from planner.render.screen import MOST_NOTES, Screen, on_screen
 from planner.render.text import display_width
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import pools_of
 
 Run = Callable[..., CliResult]
 MOST_LINES = {100: 34, 80: 45}
@@ -67,10 +68,12 @@ def shown_by(command: str, *words: str) -> Answer:
     """What a command line shows."""
     shown: list[Answer] = []
     target = f"planner.commands.{command}.show_answer"
-    with (
-        mock.patch(target, lambda answer, *_: shown.append(answer)),
-        contextlib.suppress(SystemExit, click.exceptions.Exit),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.suppress(SystemExit, click.exceptions.Exit))
+        stack.enter_context(mock.patch(target, lambda answer, *_: shown.append(answer)))
+        if command == "pools":  # other tests ask the same
+            answer = pools_of(Path(words[0]).stem)
+            stack.enter_context(mock.patch("planner.pipelines.pools.plan_pools", lambda *_: answer))
         root.main([command, *words], standalone_mode=False)
     return shown[0]
 
