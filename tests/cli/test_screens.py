@@ -14,6 +14,7 @@ import click
 import pytest
 
 from planner.cli import root
+from planner.commands.output import show_answer
 from planner.render import render_answer
 from planner.render.model import Answer, Section
 from planner.render.screen import MOST_NOTES, Screen, on_screen
@@ -92,6 +93,16 @@ def test_an_example_fits_a_screen(command: str, check_golden: Callable[[str, str
             text.index(f"\n{mark}") for mark in (*labels, "BEFORE YOU ") if mark in labels or mark in text
         ]
         assert places == sorted(places) and places[-1] < text.index("next: planner ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_answer_is_as_wide_as_columns_says(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "64")
+    show_answer(answer_of(command), "table", None)
+    widths = list(map(display_width, capsys.readouterr().out.splitlines()))
+    assert 40 < max(widths) <= 64
 
 
 def test_a_frontier_of_a_portfolio_fits_a_screen(check_golden: Callable[[str, str], None]) -> None:
