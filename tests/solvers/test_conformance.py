@@ -185,7 +185,7 @@ class Conformance:
         problem = cases.hard(size=400, rows=60)
         half = -(-problem.row_lo[:60] // 1)
         start = {f"over{number}": float(half[number]) for number in range(60)}
-        solution = solve(problem, self.options(time_limit_s=0.5, start=start, isolate=True))
+        solution = solve(problem, self.options(time_limit_s=1.0, start=start, isolate=True))
         assert solution.termination is Termination.TIME_LIMIT
         assert solution.status is Status.FEASIBLE
         assert solution.objective <= float(half.sum())
