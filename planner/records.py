@@ -2,8 +2,8 @@
 
 `dataclasses.dataclass` writes and compiles the source of six methods per class, 0.4 ms each time the program starts;
 the engine has over a hundred such classes. `record` gives the same fields, defaults, `replace`, `fields`, equality,
-hash, text and frozen attributes from methods that look at the fields when they run. A class with many instances gets
-an `__init__` of its own after the first ones, which takes a third of the time. Type checkers see a plain `dataclass`.
+hash, text and frozen attributes from methods that look at the fields when they run. Making an instance takes a few
+microseconds more, so it is for classes with few instances. Type checkers see a plain `dataclass`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ else:
 
     _KIND = _Pattern.__dataclass_fields__["member"]._field_type
     _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
-    _MANY = 200  # instances, whose time by the common method is that of compiling one of their own
-    _made: dict[type, int] = {}
 
     def record(cls: Any = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """Make `cls` a dataclass; the two options are those of `dataclasses.dataclass`."""
@@ -89,13 +87,9 @@ else:
         return out
 
     def _init(self: Any, /, *args: Any, **given: Any) -> None:
-        """Set the fields in their order, by whichever order they are given."""
-        made = _made[type(self)] = _made.get(type(self), 0) + 1
-        if made == _MANY:
-            _compile_init(type(self))
         defaults = self.__record_defaults__
         if not args and given.keys() == defaults.keys():  # the usual call
-            self.__dict__.update({name: given[name] for name in defaults})
+            self.__dict__.update(given)
             return
         if not given and len(args) == len(defaults):
             self.__dict__.update(zip(defaults, args, strict=True))
@@ -115,25 +109,7 @@ else:
             missing = [name for name in defaults if name not in values]
             if missing:
                 raise TypeError(f"{type(self).__name__}: missing {', '.join(missing)}")
-        self.__dict__.update({name: values[name] for name in defaults})
-
-    def _compile_init(cls: type) -> None:
-        """Give a class whose `__init__` is the common one its own, as `dataclass` would; a factory is its own mark."""
-        if vars(cls).get("__init__") is not _init:
-            return
-        given, values, names = [], [], {}
-        for at, (name, (default, is_factory)) in enumerate(cls.__record_defaults__.items()):
-            names[f"_{at}"] = default
-            if default is MISSING and given and "=" in given[-1]:
-                return  # an inherited field with a default comes first: by name alone
-            given.append(name if default is MISSING else f"{name}=_{at}")
-            values.append(
-                f"{name!r}: _{at}() if {name} is _{at} else {name}" if is_factory else f"{name!r}: {name}"
-            )
-        source = f"def own(self, {', '.join(given)}):\n self.__dict__.update({{{', '.join(values)}}})"
-        exec(source, names)  # noqa: S102 - names of fields
-        names["own"].__qualname__ = f"{cls.__name__}: __init__"  # what errors of a wrong call begin with
-        cls.__init__ = names["own"]
+        self.__dict__.update(values)
 
     def _repr(self: Any) -> str:
         inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__record_defaults__)

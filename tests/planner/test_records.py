@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from planner import records
 from planner.records import record
 
 
@@ -153,25 +152,3 @@ def test_a_field_that_is_not_compared_tells_no_records_apart() -> None:
     assert Beside(1, "x") == Beside(1, "y") != Beside(2, "x")
     assert hash(Beside(1, "x")) == hash(Beside(1, "y"))
     assert "note='x'" in repr(Beside(1, "x"))
-
-
-def test_a_class_with_many_instances_behaves_as_before() -> None:
-    """After the first instances it has an `__init__` of its own."""
-    before, wrong = [], 0
-    for _ in range(2 * records._MANY):
-        made = []
-        for args, given in CALLS:
-            try:
-                made.append(Shared(*args, **given))
-            except TypeError as error:
-                assert str(error).startswith("Shared: ")
-                wrong += 1
-        before = before or made
-        assert made == before and all(list(vars(one)) == ["a", "b", "c"] for one in made)
-        assert len({id(one.c) for one in made}) == len(made)
-    assert Shared.__init__ is not Child.__init__ and wrong == 2 * records._MANY * (len(CALLS) - len(before))
-    assert Child(b="y", a=1) == Child(1, "y") and replace(Shared(1), b="z") == Shared(1, "z")
-
-
-def test_fields_are_set_in_their_order() -> None:
-    assert list(vars(Child(d=1.0, c=[], a=1))) == ["a", "b", "c", "d"]
