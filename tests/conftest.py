@@ -55,12 +55,20 @@ _FOREIGN = (
 )
 
 
-_OF_CLOUDS = (
-    "tests/catalogs/providers/",
-    "tests/catalogs/test_credentials.py",
-    "tests/catalogs/test_quarantine.py",
-    "tests/cli/test_live.py",
-)
+# files whose tests go to one worker, for what each worker would do anew: import the SDKs, parse the source
+_TOGETHER = {
+    "clouds": (
+        "tests/catalogs/providers/",
+        "tests/catalogs/test_credentials.py",
+        "tests/catalogs/test_quarantine.py",
+        "tests/cli/test_live.py",
+    ),
+    "source": (
+        "tests/architecture/test_caches.py",
+        "tests/architecture/test_house.py",
+        "tests/architecture/test_style.py",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -132,14 +140,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out tests by file, those of clouds to one worker: the SDKs take seconds to import."""
+    """Hand out tests by file, or by what takes seconds to make ready."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     class ByFile(LoadFileScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
-            return "clouds" if nodeid.startswith(_OF_CLOUDS) else super()._split_scope(nodeid)
+            together = (name for name, places in _TOGETHER.items() if nodeid.startswith(places))
+            return next(together, None) or super()._split_scope(nodeid)
 
     return ByFile(config, log)
 

@@ -241,11 +241,11 @@ def figures(pairs: Sequence[Pair]) -> Figures:
 def interval_of_median(values: np.ndarray[Any, Any], clusters: Sequence[str]) -> tuple[float, float]:
     """90 % interval of the median: sources are drawn with replacement, with all their rows."""
     names = sorted(set(clusters))
-    rows = [np.flatnonzero(np.asarray(clusters) == name) for name in names]
-    rng = np.random.default_rng(SEED)
-    medians = [
-        np.median(values[np.concatenate([rows[at] for at in rng.integers(len(rows), size=len(rows))])])
-        for _ in range(DRAWS if len(names) > 1 else 1)
-    ]
+    of_source = [values[np.asarray(clusters) == name] for name in names]
+    rng, medians = np.random.default_rng(SEED), list[float]()
+    for _ in range(DRAWS if len(names) > 1 else 1):
+        sources = rng.integers(len(names), size=len(names))
+        drawn = np.sort(np.concatenate([of_source[at] for at in sources]))
+        medians.append((drawn[(len(drawn) - 1) // 2] + drawn[len(drawn) // 2]) / 2.0)
     low, high = np.quantile(medians, (0.05, 0.95))
     return float(low), float(high)

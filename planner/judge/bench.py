@@ -116,7 +116,7 @@ class Bench:
         self.start, self.deadline = start, deadline
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
-        self.spreads: dict[int, Any] = {}
+        self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
 
     def share(self, other: Bench) -> None:
         """Use the shapes that another bench of the same job has predicted."""

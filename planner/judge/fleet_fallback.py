@@ -165,7 +165,15 @@ def _fleet(findings: Findings, bench: Bench, plan: Node) -> Fleet:
 
 
 def fleet_of(bench: Bench, spot: Offer, later: Offer, each: int, count: int) -> Fleet:
-    """Recompute `count` workers of `each` instances that share the runs evenly."""
+    """Recompute `count` workers of `each` instances that share the runs evenly; kept on the bench."""
+    key = (spot.offer_id, later.offer_id, each, count)
+    if key not in bench.fleets:
+        bench.fleets[key] = _recomputed(bench, spot, later, each, count)
+    found: Fleet = bench.fleets[key]
+    return found
+
+
+def _recomputed(bench: Bench, spot: Offer, later: Offer, each: int, count: int) -> Fleet:
     runs = 1 if bench.workload.fleet is None else bench.workload.fleet.runs
     whole = bench.work.steps * bench.work.units_per_step * runs
     few, more = divmod(runs, count) if runs > 1 else (runs / count, 0)
@@ -305,25 +313,10 @@ def _hours(bench: Bench, now: Fleet, course: FleetCourse, meet: float, plan: Nod
 def _spread(
     bench: Bench, now: Fleet, worker: Fallen, bought: Sequence[tuple[list[Charge], Fraction]], whole: Fraction
 ) -> tuple[Near, Near]:
-    """P10 and P90 of the cost: outcomes of each share, whose luck is partly the workers' own."""
-    levels = luck_levels(bench, now.alone)
-    _, shared, own = share_up(levels, bench.deadline_hours - now.alone.lead)
-    common = shared / max(shared + own, 1e-300)
-    shrunk = sqrt(common + (1.0 - common) / now.count)
-    buyers, fixed = [buyer.buy for buyer in _buyers(worker, now)], now.alone.run.steps.fixed
-    usd: list[float] = []
-    for number, candidate in now.groups:
-        assert candidate.situation is not None
-        found = [
-            _machines(bench, buyers, (fixed + one.spot, one.on_demand))
-            for one in outcomes(candidate.situation)
-        ]
-        means = [sum(found[at : at + _LUCK]) / _LUCK for at in range(0, len(found), _LUCK)]
-        own_usd = [
-            number * (means[at // _LUCK] + (value - means[at // _LUCK]) * shrunk)
-            for at, value in enumerate(found)
-        ]
-        usd = [one + other for one, other in zip(usd, own_usd, strict=True)] if usd else own_usd
+    """P10 and P90 of the cost."""
+    if id(now) not in bench.spreads:
+        bench.spreads[id(now)] = _outcomes(bench, now, worker)
+    usd: list[float] = bench.spreads[id(now)]
     kinds = ("compute", "upfront", "system_disk")
     paid = sum(float(total([one for one in charges if one.kind in kinds])) for charges, _ in bought)
     rent, quote = float(bought[0][0][0].usd), worker.buy.offer.quote
@@ -333,13 +326,33 @@ def _spread(
     return Near(min(ends[0], whole), SPREAD_RATIO, 0.011), Near(max(ends[1], whole), SPREAD_RATIO, 0.011)
 
 
-def _machines(bench: Bench, buyers: Sequence[Buy], hours: Sequence[float]) -> float:
+def _outcomes(bench: Bench, now: Fleet, worker: Fallen) -> list[float]:
+    """Costs of equally likely outcomes, USD: those of each share, whose luck is partly the workers' own."""
+    levels = luck_levels(bench, now.alone)
+    _, shared, own = share_up(levels, bench.deadline_hours - now.alone.lead)
+    common = shared / max(shared + own, 1e-300)
+    shrunk = sqrt(common + (1.0 - common) / now.count)
+    buyers, fixed = [buyer.buy for buyer in _buyers(worker, now)], now.alone.run.steps.fixed
+    rents = [(buy.offer, bench.prices.rent(buy.offer, buy.nodes)) for buy in buyers]
+    usd: list[float] = []
+    for number, candidate in now.groups:
+        assert candidate.situation is not None
+        found = [_machines(rents, (fixed + one.spot, one.on_demand)) for one in outcomes(candidate.situation)]
+        means = [sum(found[at : at + _LUCK]) / _LUCK for at in range(0, len(found), _LUCK)]
+        own_usd = [
+            number * (means[at // _LUCK] + (value - means[at // _LUCK]) * shrunk)
+            for at, value in enumerate(found)
+        ]
+        usd = [one + other for one, other in zip(usd, own_usd, strict=True)] if usd else own_usd
+    return usd
+
+
+def _machines(rents: Sequence[tuple[Offer, Callable[[Fraction], Fraction]]], hours: Sequence[float]) -> float:
     """What a worker pays for its machines, as billed."""
     usd = Fraction(0)
-    for buy, used in zip(buyers, hours, strict=True):
+    for (offer, rent), used in zip(rents, hours, strict=True):
         if used > 0:
-            time = billed(buy.offer.rule, used, buy.offer.term_hours) or Fraction(0)
-            usd += total(bench.prices.worker(buy.offer, buy.nodes, time))
+            usd += rent(billed(offer.rule, used, offer.term_hours) or Fraction(0))
     return float(usd)
 
 

@@ -180,6 +180,8 @@ def _billed_outcomes(bench: Bench, candidate: Candidate) -> tuple[list[float], l
         (c.usd for part in candidate.parts for c in part.charges if c.id == "checkpoint_transfer"),
         Fraction(0),
     )
+    keeping = bench.prices.keeping(candidate.parts[0].offer)
+    rents = [bench.prices.rent(part.offer, part.nodes) for part in candidate.parts]
     hours, usd = [], []
     for number, outcome in enumerate(outcomes(candidate.situation)):
         waiting = (
@@ -188,12 +190,8 @@ def _billed_outcomes(bench: Bench, candidate: Candidate) -> tuple[list[float], l
             else candidate.waiting
         )
         elapsed = waiting + fixed + outcome.elapsed
-        cost = (
-            once
-            + total(bench.prices.kept(candidate.parts[0].offer, elapsed))
-            + bench.stored_usd(candidate, elapsed)
-        )
-        for part in candidate.parts:
+        cost = once + keeping(elapsed) + bench.stored_usd(candidate, elapsed)
+        for part, rent in zip(candidate.parts, rents, strict=True):
             if part.offer.is_spot:
                 used = (fixed + outcome.spot) * (part.paid_hours / whole_spot)
             elif candidate.in_turn:
@@ -202,7 +200,7 @@ def _billed_outcomes(bench: Bench, candidate: Candidate) -> tuple[list[float], l
                 used = fixed + outcome.elapsed
             if used > 0:
                 time = billed(part.offer.rule, used, part.offer.term_hours)
-                cost += total(bench.prices.worker(part.offer, part.nodes, time or Fraction(0)))
+                cost += rent(time or Fraction(0))
         hours.append(elapsed)
         usd.append(float(cost))
     return hours, usd

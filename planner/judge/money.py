@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -59,10 +59,10 @@ def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction |
     if rule.block_hours:
         long_enough = [Fraction(block) for block in rule.block_hours if block >= used_hours]
         return min(long_enough) if long_enough else None
-    each = Fraction(rule.billing_granularity_s or 1, 3600)
-    # the slack keeps an exact number of units from being rounded up by the noise of a float
-    hours = ceil(Fraction(used_hours) / each - Fraction(1, 10**9)) * each
-    return rounded(max(hours, Fraction(rule.minimum_charge_s or 0, 3600)))
+    each, (top, bottom) = rule.billing_granularity_s or 1, used_hours.as_integer_ratio()
+    # used / each, rounded up; less 1e-9, which keeps an exact number of units from one more by the noise of a float
+    units = -((bottom * each - top * 3600 * 10**9) // (bottom * each * 10**9))
+    return rounded(Fraction(max(units * each, rule.minimum_charge_s or 0), 3600))
 
 
 def outlives(rule: OptionRule, used_hours: float) -> bool:
@@ -175,6 +175,29 @@ class Prices:
             )  # fmt: skip
         return out
 
+    def rent(self, offer: Offer, nodes: int) -> Callable[[Fraction], Fraction]:
+        """The total of `worker` by hours billed; words and prices are the same in all outcomes of a run."""
+        charges, each = self.worker(offer, nodes, Fraction(0)), nodes * self.share(offer)
+        hourly = [charge.unit_price * charge.rate for charge in charges if charge.unit == "instance-hour"]
+        once = total([charge for charge in charges if charge.unit != "instance-hour"])
+
+        def usd(hours: Fraction) -> Fraction:
+            quantity = rounded(each * hours)
+            return sum((rounded(quantity * price, AMOUNT_DIGITS) for price in hourly), once)
+
+        return usd
+
+    def keeping(self, offer: Offer) -> Callable[[float], Fraction]:
+        """The total of `kept` by hours."""
+        held = [(gib, Fraction(price[0])) for _, _, gib, price in self._held(offer, both=True) if gib]
+
+        def usd(hours: float) -> Fraction:
+            months = hours / HOURS_PER_MONTH
+            amounts = (rounded(rounded(gib * months) * price, AMOUNT_DIGITS) for gib, price in held)
+            return sum(amounts, Fraction(0))
+
+        return usd
+
     def place(self, offer: Offer, hours: float) -> list[Charge]:
         """What the place costs once for `hours`: the data set and checkpoints kept, the data in, the model out."""
         return [*self.kept(offer, hours), *self.moved(offer)]
@@ -199,23 +222,27 @@ class Prices:
         return bool(self.work.data_gb) and self.work.location != "/".join(offer.place)
 
     def _stored(self, offer: Offer, hours: float, *, both: bool) -> list[Charge]:
-        work, months = self.work, hours / HOURS_PER_MONTH
-        copied = self._staged(offer) and not work.stream
-        gib_months = rounded(work.data_gib * months) if copied else Fraction(0)
-        saved = rounded(work.checkpoint_gib * work.kept * months) if both else Fraction(0)
+        months = hours / HOURS_PER_MONTH
+        rows = ((*row, rounded(row[2] * months)) for row in self._held(offer, both=both))
+        return [
+            Charge(name, label, quantity, "GiB-month", price[0], "USD", Fraction(1), *price[1:])
+            for name, label, _, price, quantity in rows
+            if quantity
+        ]
+
+    def _held(self, offer: Offer, *, both: bool) -> list[tuple[str, str, float, tuple[Any, ...]]]:
+        """What is kept as long as the run lasts: id, label, GiB, and the price of a GiB-month with its source."""
+        work = self.work
         price = self.goods.tariffs.storage_price(*offer.place, "object")
         brought, saves, _ = self._things
-        price_fields: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
+        fields: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
         if price is not None:
-            price_fields = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
-        rows = (
-            ("dataset_storage", f"{brought} in object storage", gib_months),
-            ("checkpoint_storage", f"{work.kept} {saves} in object storage", saved),
-        )
+            fields = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
+        copied = work.data_gib if self._staged(offer) and not work.stream else 0.0
+        saved = work.checkpoint_gib * work.kept if both else 0.0
         return [
-            Charge(name, label, quantity, "GiB-month", price_fields[0], "USD", Fraction(1), *price_fields[1:])
-            for name, label, quantity in rows
-            if quantity
+            ("dataset_storage", f"{brought} in object storage", copied, fields),
+            ("checkpoint_storage", f"{work.kept} {saves} in object storage", saved, fields),
         ]
 
     def _brought(self, offer: Offer) -> list[Charge]:

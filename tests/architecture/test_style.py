@@ -92,6 +92,7 @@ def _tracked_files() -> list[Path]:
 def test_no_tracked_text_names_a_place_of_one_machine() -> None:
     # the folder of plugins on every node of GKE is no place of one machine
     places = re.compile(r"(?<![\w.])/(?:work|home|Users|opt)/(?!kubernetes/bin)[a-z]|(?<![\w.])/tmp/[a-z]")
+    folders = ("/work/", "/home/", "/Users/", "/opt/", "/tmp/")  # found far sooner than the pattern
     texts = (
         path
         for path in _tracked_files()
@@ -101,7 +102,8 @@ def test_no_tracked_text_names_a_place_of_one_machine() -> None:
     for path in texts:
         if path.is_file() and path != Path(__file__).resolve():
             text = path.read_text(encoding="utf-8", errors="replace")
-            found += [f"{relative(path)}: {match.group()}" for match in places.finditer(text)]
+            if any(folder in text for folder in folders):
+                found += [f"{relative(path)}: {match.group()}" for match in places.finditer(text)]
     assert found == []
 
 

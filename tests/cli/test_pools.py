@@ -40,13 +40,22 @@ constraints:
 pytestmark = pytest.mark.catalog("small")
 
 
+_ANSWERS: dict[str, tuple[CliResult, str]] = {}
+
+
 def asked(
-    run_cli: Run, folder: Path, *, ahead: int = 1, limits: str = ""
+    run_cli: Run, folder: Path, *, ahead: int = 1, limits: str = "", text: str = WORKLOAD
 ) -> tuple[CliResult, str, dict[str, Any]]:
+    """The answer to a workload, written to pools.json; most tests start from that of the same two workloads."""
     path, target = folder / "grpo.yaml", folder / "pools.json"
-    path.write_text(WORKLOAD.replace("AHEAD", str(ahead)) + limits, encoding="utf-8")
-    done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
-    return done, str(path), json.loads(target.read_text(encoding="utf-8"))
+    text = text.replace("AHEAD", str(ahead)) + limits
+    path.write_text(text, encoding="utf-8")
+    if text not in _ANSWERS:
+        done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
+        _ANSWERS[text] = done, target.read_text(encoding="utf-8")
+    done, written = _ANSWERS[text]
+    target.write_text(written, encoding="utf-8")
+    return done, str(path), json.loads(written)
 
 
 @pytest.mark.parametrize(("ahead", "limits"), [(1, ""), (0, ""), (1, "  deadline: 3d")])
@@ -96,8 +105,9 @@ QUOTA = "  quota: [{provider: aws, region: '*', quota: All P5 Spot Instance Requ
 
 @pytest.mark.parametrize("deadline", ["", "  deadline: 3d\n"])
 def test_pools_of_a_region_share_a_quota(run_cli: Run, tmp_path: Path, deadline: str) -> None:
-    _, _, free = asked(run_cli, tmp_path, limits=deadline)
-    done, path, found = asked(run_cli, tmp_path, limits=deadline + QUOTA)
+    text = WORKLOAD.replace('"h100*", "a100*", "l40s*"', '"h100*"')
+    _, _, free = asked(run_cli, tmp_path, limits=deadline, text=text)
+    done, path, found = asked(run_cli, tmp_path, limits=deadline + QUOTA, text=text)
     assert done.code == 0, done.stderr
     assert _p5_spot(free) > 192 >= _p5_spot(found)
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)

@@ -27,6 +27,7 @@ QUESTIONS = {
     "serving.yaml": ("serving",), "serving-llama-8b.yaml": ("serving",),
     "rolling.yaml": ("portfolio",),
 }  # fmt: skip
+pytestmark = pytest.mark.catalog("small")
 
 
 def without_timings(value: Any) -> Any:

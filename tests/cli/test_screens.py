@@ -14,11 +14,13 @@ import click
 import pytest
 
 from planner.cli import root
+from planner.commands.output import show_answer
 from planner.render import render_answer
 from planner.render.model import Answer, Section
 from planner.render.screen import MOST_NOTES, Screen, on_screen
 from planner.render.text import display_width
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import pools_of
 
 Run = Callable[..., CliResult]
 MOST_LINES = {100: 34, 80: 45}
@@ -67,10 +69,12 @@ def shown_by(command: str, *words: str) -> Answer:
     """What a command line shows."""
     shown: list[Answer] = []
     target = f"planner.commands.{command}.show_answer"
-    with (
-        mock.patch(target, lambda answer, *_: shown.append(answer)),
-        contextlib.suppress(SystemExit, click.exceptions.Exit),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.suppress(SystemExit, click.exceptions.Exit))
+        stack.enter_context(mock.patch(target, lambda answer, *_: shown.append(answer)))
+        if command == "pools":  # other tests ask the same
+            answer = pools_of(Path(words[0]).stem)
+            stack.enter_context(mock.patch("planner.pipelines.pools.plan_pools", lambda *_: answer))
         root.main([command, *words], standalone_mode=False)
     return shown[0]
 
@@ -89,6 +93,16 @@ def test_an_example_fits_a_screen(command: str, check_golden: Callable[[str, str
             text.index(f"\n{mark}") for mark in (*labels, "BEFORE YOU ") if mark in labels or mark in text
         ]
         assert places == sorted(places) and places[-1] < text.index("next: planner ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_answer_is_as_wide_as_columns_says(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "64")
+    show_answer(answer_of(command), "table", None)
+    widths = list(map(display_width, capsys.readouterr().out.splitlines()))
+    assert 40 < max(widths) <= 64
 
 
 def test_a_frontier_of_a_portfolio_fits_a_screen(check_golden: Callable[[str, str], None]) -> None:

@@ -202,7 +202,7 @@ def test_dominance_keeps_one_of_equals() -> None:
 def test_tightening_never_cuts_the_optimum() -> None:
     backend = get_backend("scipy")
     for seed in range(5):
-        problem = cases.cover(seed=seed)
+        problem = cases.cover(seed=seed, size=25)
         best = solve(problem, SolveOptions(gap=0.0))
         relaxation = backend.relax(problem, 10.0)
         capped = replace(problem, ub=caps_from_reduced_costs(problem, relaxation, best.objective * 1.0001))

@@ -20,10 +20,9 @@ from planner.errors import InputError
 from planner.export.machines import gcp_machine
 from planner.export.registry import Options, export
 from planner.export.view import Launch, Pool, launch_of
-from tests.cli.test_pools import DAY
 from tests.cli.test_screen import EXAMPLES
-from tests.conftest import ROOT, CliResult
-from tests.planned_examples import plan_of
+from tests.conftest import CliResult
+from tests.planned_examples import plan_of, pools_of
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.test_skypilot_pools import SAVED
 from tests.planner.export.validators import LOADER
@@ -142,14 +141,12 @@ def test_skypilot_buys_the_places_in_order_and_every_run_once(name: str) -> None
         assert sum(jobs) // 2 == item.tasks  # the heading is in both files of a pool
 
 
-def _pools(folder: Path, run_cli: Callable[..., CliResult], *, asked: bool) -> dict[str, Any]:
+def _pools(folder: Path, *, asked: bool) -> dict[str, Any]:
     """An answer of `planner pools`: of the example, else the hand-made one, with places taken in turn."""
     if not asked:
         return SAVED
-    target = folder / "pools.json"
-    done = run_cli("pools", str(ROOT / "examples/grpo-8b.yaml"), "-o", "json", "--out", str(target), *DAY)
-    assert done.code == 0, done.stderr
-    answer: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    saved = pools_of("grpo-8b").save(folder / "pools.json")
+    answer: dict[str, Any] = json.loads(saved.read_text(encoding="utf-8"))
     return answer
 
 
@@ -157,7 +154,7 @@ def _pools(folder: Path, run_cli: Callable[..., CliResult], *, asked: bool) -> d
 def test_a_job_group_buys_both_pools_and_starts_every_rank_of_the_trainer(
     asked: bool, tmp_path: Path, run_cli: Callable[..., CliResult]
 ) -> None:
-    saved = _pools(tmp_path, run_cli, asked=asked)
+    saved = _pools(tmp_path, asked=asked)
     path = tmp_path / "saved.json"
     path.write_text(json.dumps(saved), encoding="utf-8")
     done = run_cli("export", str(path), "--to", "skypilot", "--out", str(tmp_path))

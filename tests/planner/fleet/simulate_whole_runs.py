@@ -5,8 +5,6 @@ A run goes on from its last second on any machine that is free: that is what a q
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 STEP_HOURS = 0.02
@@ -26,29 +24,24 @@ def share_in_time(
         sigma: log sd of the speed, common to all; frailty_sd: log sd of the level of rate and wait, common to all.
         outcomes: how many; seed: of the draws.
     """
-    random, met = np.random.default_rng(seed), 0
-    for _ in range(outcomes):
-        level, longer = np.exp(frailty_sd * random.standard_normal(2) - frailty_sd**2 / 2)
-        need = hours * math.exp(sigma * random.standard_normal())
-        met += _one(random, machines, np.full(runs, need), deadline, rate * level, wait * longer)
-    return met / outcomes
-
-
-def _one(
-    random: np.random.Generator, machines: int, left: np.ndarray, deadline: float, rate: float, wait: float
-) -> bool:
-    up = random.random(machines) < 1.0 / (1.0 + rate * wait)
-    down_ratio, back_ratio = 1.0 - math.exp(-rate * STEP_HOURS), 1.0 - math.exp(-STEP_HOURS / wait)
+    random = np.random.default_rng(seed)
+    level, longer = np.exp(frailty_sd * random.standard_normal((2, outcomes, 1)) - frailty_sd**2 / 2)
+    own_rate, own_wait = rate * level, wait * longer
+    left = np.repeat(hours * np.exp(sigma * random.standard_normal((outcomes, 1))), runs, axis=1)
+    up = random.random((outcomes, machines)) < 1.0 / (1.0 + own_rate * own_wait)
+    down_ratio, back_ratio = 1.0 - np.exp(-own_rate * STEP_HOURS), 1.0 - np.exp(-STEP_HOURS / own_wait)
     for _ in range(int(deadline / STEP_HOURS)):
-        open_runs = np.flatnonzero(left > 0)
-        if not len(open_runs):
-            return True
+        if not (left > 0).any():
+            break
         # those that have begun go on first
-        first = open_runs[np.argsort(left[open_runs], kind="stable")][: int(up.sum())]
-        left[first] -= STEP_HOURS
-        change = random.random(machines)
+        order = np.argsort(np.where(left > 0, left, np.inf), axis=1, kind="stable")
+        goes_on = np.arange(runs) < up.sum(axis=1, keepdims=True)
+        first = np.zeros(left.shape, dtype=np.bool_)
+        np.put_along_axis(first, order, goes_on, axis=1)
+        left -= STEP_HOURS * (first & (left > 0))
+        change = random.random((outcomes, machines))
         up = np.where(up, change >= down_ratio, change < back_ratio)
-    return not (left > 0).any()
+    return float((left <= 0).all(axis=1).mean())
 
 
 def hours_up(

@@ -33,7 +33,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, step_s: float) -> FleetResult:
         return Watched(options, clock=lambda: next(ticks) * step_s)
 
     monkeypatch.setattr("planner.fleet.solve.Search", watched)
-    fleet = fleet_instance(600, 112, hours=True)
+    fleet = fleet_instance(400, 112, hours=True)
     result = solve_fleet(fleet, SolveOptions(gap=1e-3, time_limit_s=LIMIT_S))
     assert next(ticks) * step_s < LIMIT_S
     assert len(asked) > 1

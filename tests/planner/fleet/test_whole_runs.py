@@ -53,7 +53,7 @@ def chance(case: Case, *, whole: bool) -> float:
 def test_the_chance_of_whole_runs_is_that_of_a_simulated_queue(name: str) -> None:
     """Within 0.1; taken as work that divides, fleets with few runs are called in time up to 0.33 too often."""
     case = CASES[name] | LUCK
-    simulated = share_in_time(**case, outcomes=250, seed=3)
+    simulated = share_in_time(**case, outcomes=2000, seed=3)
     assert chance(case, whole=True) == pytest.approx(simulated, abs=0.1)
     if case["runs"] <= 10:
         assert abs(chance(case, whole=True) - simulated) < abs(chance(case, whole=False) - simulated)

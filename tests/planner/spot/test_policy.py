@@ -242,11 +242,11 @@ def test_in_one_zone_every_age_leaves_with_the_hazard_of_its_bucket(tick_hours: 
 
 
 def test_long_jobs_are_planned_on_a_coarser_tick_and_stay_safe() -> None:
-    this = job(work_hours=400.0, deadline_hours=600.0)
+    this = job(work_hours=200.0, deadline_hours=300.0)
     policy = SurvivalPolicy(this, tables(this))  # type: ignore[arg-type]
     assert policy.grid.tick_hours > this.tick_hours
-    assert replay(this, policy, np.zeros((1, 6000), bool)).finished
-    assert replay(this, policy, np.ones((1, 6000), bool)).on_demand_hours == 0.0
+    assert replay(this, policy, np.zeros((1, 3000), bool)).finished
+    assert replay(this, policy, np.ones((1, 3000), bool)).on_demand_hours == 0.0
 
 
 def test_it_waits_with_slack_and_does_not_without() -> None:
