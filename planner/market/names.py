@@ -69,7 +69,8 @@ def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> li
     faults = [fault for check in checks for fault in check.faults()]
     limits = workload.constraints
     if limits.obtainable or limits.waiting or limits.waited:
-        from planner.market.capacity_names import capacity_faults  # with pydantic, which most questions do without
+        # imports pydantic, which most questions do without
+        from planner.market.capacity_names import capacity_faults
 
         faults += capacity_faults(limits, offers, providers, places)
     faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
