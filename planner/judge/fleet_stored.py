@@ -148,7 +148,7 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
                     gib=mine.gib,
                     mb_s=mine.mb_s,
                     monthly=mine.monthly,
-                    reads=reads,
+                    reads=ceil(reads),
                     why=(name, figures),
                 ),
                 usd,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from catalogs.tables.table import Table
-    from planner.inputs.schema import Constraints
+    from planner.inputs.schema import Constraints, ObtainableLimit, SeenWait, StartWait
 
 
 def capacity_faults(
@@ -41,7 +41,9 @@ def _checks(
     limits: Constraints, offers: Table, providers: Sequence[str], places: Sequence[str]
 ) -> Iterator[NameCheck]:
     seen = () if limits.waiting_records else limits.waited
-    stated = (("obtainable", limits.obtainable), ("waiting", limits.waiting), ("waited", seen))
+    stated: tuple[tuple[str, Sequence[ObtainableLimit | StartWait | SeenWait]], ...] = (
+        ("obtainable", limits.obtainable), ("waiting", limits.waiting), ("waited", seen),
+    )  # fmt: skip
     accelerators = [str(one) for one in load_accelerators()["accelerator"]]
     regions = sorted({place.partition("/")[2] for place in places})
     options = sorted({*get_args(PurchaseOption), *offers.coded("purchase_option").values} - {""})
