@@ -53,7 +53,7 @@ def _saved(bench: Bench, worker: Worker) -> list[Charge]:
         for charge in bench.prices.kept(worker.buy.offer, worker.lead + hours)
         if charge.id == "checkpoint_storage"
     ]
-    return [replace(kept[0][0], quantity=sum(amount for _, amount in kept))] if kept else []
+    return [replace(kept[0][0], quantity=sum((amount for _, amount in kept), Fraction(0)))] if kept else []
 
 
 def _times(charge: Charge, count: int) -> Charge:
