@@ -159,9 +159,9 @@ def frontier(
 @question
 def estimate(
     workload: str | Path | LoadedWorkload,
-    instance_type: str | Sequence[str],
+    instance_type: str | Sequence[str] | None = None,
     *,
-    nodes: int | Sequence[int] = 1,
+    nodes: int | Sequence[int] | None = None,
     layout: str | None = None,
     provider: str | None = None,
     calibrated: bool = True,
@@ -172,8 +172,8 @@ def estimate(
 
     Args:
         workload: a file, or a loaded one.
-        instance_type: one type or several, in the provider's spelling.
-        nodes: instances, one number or several.
+        instance_type: one type or several, in the provider's spelling; default: the plan's.
+        nodes: instances, one number or several; default: 1, or the plan's.
         layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
         provider: whose type, where several have one of that name.
         calibrated: correct predictions with your own measurements.
@@ -185,13 +185,17 @@ def estimate(
     """
     from planner.estimation.answer import estimate_workload
     from planner.estimation.layout import parse_layout
+    from planner.workloads.planned_cluster import estimate_planned
 
-    types = (instance_type,) if isinstance(instance_type, str) else tuple(instance_type)
-    counts = (nodes,) if isinstance(nodes, int) else tuple(nodes)
+    counts = (nodes,) if isinstance(nodes, int) else tuple(nodes or ())
     pin = None if layout is None else parse_layout(layout)
+    loaded, options = loaded_as(workload, "workload"), replace(options_on(as_of), calibrated=calibrated)
+    if instance_type is None:
+        return estimate_planned(loaded, counts, pin, options=options, catalog_dir=path_of(catalog_dir))
+    types = (instance_type,) if isinstance(instance_type, str) else tuple(instance_type)
     return estimate_workload(
-        loaded_as(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
-        options=options_on(as_of), catalog_dir=path_of(catalog_dir),
+        loaded, types, counts or (1,), pin, provider, calibrated=calibrated, options=options,
+        catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
 
 

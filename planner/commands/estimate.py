@@ -23,12 +23,12 @@ from planner.startup import quick_imports
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @click.option(
-    "--instance-type", "machines", shell_complete=instance_types, multiple=True, required=True, metavar="TYPE,...",
-    help="Instance types; several are compared.",
+    "--instance-type", "machines", shell_complete=instance_types, multiple=True, metavar="TYPE,...",
+    help="Instance types; several are compared (default: those of the plan).",
 )  # fmt: skip
 @click.option(
     "--nodes", multiple=True, type=click.IntRange(min=1), metavar="N",
-    help="Instances (default 1); several are compared.",
+    help="Instances (default 1, or as planned); several are compared.",
 )  # fmt: skip
 @click.option(
     "--layout", default=None, metavar="PARTS",
@@ -56,12 +56,14 @@ def estimate(
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, what limits it, what it costs.
 
-    Prices are quotes for the machines only, where they are cheapest among the workload's places and options; the cost
-    of the whole run is about, with the interval of its hours. `planner optimize` counts storage, transfer and spot's
-    interruptions. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: invalid input.
+    Without --instance-type, it is the cluster of the plan. Prices are quotes for the machines only, where they are
+    cheapest among the workload's places and options; the cost of the whole run is about, with the interval of its
+    hours. `planner optimize` counts storage, transfer and spot's interruptions. Exit code 0: it runs; 3: it does not
+    fit (the answer says what would); 2: invalid input.
     """
     with quick_imports():
         from planner.asked.options import Options, utc_now
+        from planner.errors import InputError
         from planner.estimation.answer import estimate_workload
         from planner.estimation.layout import parse_layout
         from planner.estimation.report import estimates_report
@@ -70,15 +72,18 @@ def estimate(
 
     names = [name.strip() for text in machines for name in text.split(",") if name.strip()]
     pin = None if layout is None else parse_layout(layout)
-    estimates = estimate_workload(
-        with_settings(load_workload(workload), values),
-        names,
-        nodes or (1,),
-        pin,
-        provider,
-        calibrated=calibrated,
-        options=Options(as_of or utc_now(), as_of=as_of and as_of.date()),
-    )
+    loaded = with_settings(load_workload(workload), values)
+    options = Options(as_of or utc_now(), as_of=as_of and as_of.date(), calibrated=calibrated)
+    if names:
+        estimates = estimate_workload(
+            loaded, names, nodes or (1,), pin, provider, calibrated=calibrated, options=options
+        )
+    elif provider is not None:
+        raise InputError("--provider: says whose instance type is meant: give --instance-type, too")
+    else:
+        with quick_imports():
+            from planner.workloads.planned_cluster import estimate_planned
+        estimates = estimate_planned(loaded, nodes, pin, options=options)
     report = estimates_report(estimates, details=details)
     show_answer(report, output, out)
     if all(item.reason for item in estimates.estimates):

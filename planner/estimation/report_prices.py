@@ -150,7 +150,7 @@ def flat_prices(item: Estimate) -> dict[str, Any]:
 
 
 def _words(offer: Priced) -> str:
-    """Return `$220.2 on demand in aws/us-east-2 (list price of 2026-07)`."""
+    """Return `$220.20 on demand in aws/us-east-2 (list price of 2026-07)`."""
     about = "about " if is_derived(offer.basis) else ""
     hourly_usd = offer.cluster_usd_per_hour
     amount = dollars(hourly_usd, known_places(hourly_usd, 0.0))

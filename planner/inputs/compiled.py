@@ -27,7 +27,7 @@ _PACKAGE = Path(__file__).parent.parent
 # What a valid file becomes depends on these: a checkout where one was edited must not use older copies.
 _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
-    *("data/adapters.csv", "data/objectives.csv"),
+    *("data/adapters.csv", "data/objectives.csv", "data/image_tokens.csv", "inputs/image_work.py"),
     *(
         f"inputs/{name}.py"
         for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")

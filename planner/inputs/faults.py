@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import pathlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from itertools import takewhile
 
 from planner.errors import InputError
@@ -12,6 +15,7 @@ from planner.records import record
 
 Path = tuple[str | int, ...]
 MAX_SHOWN = 50
+_COMPANIES = pathlib.Path(__file__).parents[1] / "data" / "provider_names.csv"
 _MAX_LINE = 160
 _MAX_KEY = 60
 _TIES = 12  # words that may be alike to the last digit
@@ -149,7 +153,8 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return the known word nearest to `word`, or "" when none is near; one of the same letters comes first.
 
     Where none is alike, the shortest that begins with `word` (`p4d` for `p4d.24xlarge`), else the shortest that
-    contains it but for marks (`rtx-6000-ada*` for `rtx6000ada-48gb-pcie`).
+    contains it but for marks (`rtx-6000-ada*` for `rtx6000ada-48gb-pcie`). A provider may be called by its company's
+    name (`google` for `gcp`).
 
     Args:
         word: as written.
@@ -157,6 +162,9 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         cutoff: least likeness, as of `difflib`.
     """
     known = tuple(known)
+    company, _, rest = word.lower().partition("/")
+    if company in (called := _companies()):
+        word = f"{called[company]}/{rest}" if rest else called[company]
     likely = alike(word, known, cutoff=cutoff)
     if likely:
         return likely
@@ -167,6 +175,13 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     if not longer and len(plain) >= _LEAST_LETTERS:
         longer = [name for name in table if plain in _letters(name)]
     return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
+
+
+@cache
+def _companies() -> dict[str, str]:
+    """Providers by the names of their companies."""
+    with _COMPANIES.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row["provider"] for row in csv.DictReader(file)}
 
 
 def alike(word: str, known: Iterable[str], *, cutoff: float) -> str:

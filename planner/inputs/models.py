@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.image_work import image_growth
 from planner.inputs.presets import Preset, find_preset
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def merge_model(model: Network) -> tuple[dict[str, Any], Preset | None]:
     """Return the fields known of `model`, explicit ones over its preset's, dependent dimensions filled in.
 
     An explicit dimension of a preset drops the preset's parameter counts, so that they are computed anew; another image
-    size changes its FLOPs and activations with the area. Of a model given by parts it is the first.
+    size changes its FLOPs and activations (see `image_growth`). Of a model given by parts it is the first.
     """
     model = main_network(model)
     explicit = {key: value for key, value in model if key not in _NOT_SIZES and value is not None}
@@ -68,8 +69,9 @@ def merge_model(model: Network) -> tuple[dict[str, Any], Preset | None]:
         values.pop("params", None)
         values.pop("active_params", None)
     if explicit.get("image_size") and values.get("image_size"):
-        area = (explicit["image_size"] / values["image_size"]) ** 2
-        values |= {key: round(values[key] * area) for key in _PER_SAMPLE if key in values}
+        grown = image_growth(preset.name if preset else "", values, explicit["image_size"])
+        pairs = zip(_PER_SAMPLE, grown, strict=True)
+        values |= {key: round(values[key] * factor) for key, factor in pairs if key in values}
     values.update(explicit)
     fill_dimensions(values)
     return values, preset

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, FaultError
+from planner.inputs.image_work import image_growth
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
 from planner.inputs.resolved import Assumed, Origin, ResolvedPhase
@@ -47,15 +48,25 @@ def resolve_phases(
     for phase in training.phases:
         batch = phase.global_batch or training.global_batch
         phase_length = phase.sequence_length or length
-        area = (phase.image_size / model.image_size) ** 2 if phase.image_size and model.image_size else 1.0
+        grown = _grown(model, phase.image_size)
         # an amount in tokens is shared as tokens; one in samples or epochs as samples
         ratio = length / phase_length if text and training.tokens is not None else 1.0
         steps.append(max(1, math.ceil(phase.share / whole * samples * ratio / batch)))
-        resolved.append((batch, phase_length, area))
+        resolved.append((batch, phase_length, grown))
     total = sum(steps)
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
     trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
     return phases, trained, total, trained if training.tokens is None else samples
+
+
+def _grown(model: ResolvedModel, image_size: int | None) -> float:
+    """Factor of the FLOPs of a sample at the image size of a phase."""
+    if not image_size or not model.image_size:
+        return 1.0
+    values = {
+        key: getattr(model, key) for key in ("image_size", "layers", "hidden", "forward_flops_per_sample")
+    }
+    return image_growth(model.name, values, image_size)[0]
 
 
 def evaluated_share(training: Training) -> float:

@@ -74,7 +74,7 @@ class QuotaLimit(Section):
 class ObtainableLimit(Section):
     """What the user can obtain at once; takes precedence over the planner's assumption."""
 
-    accelerator: Text = Field(description="Pattern over accelerator ids.")
+    accelerator: Text = Field(description="Accelerator ids as a pattern, or a family (h100).")
     purchase_option: Literal["spot", "on_demand"] = Field(description="How it is bought.")
     accelerators: PositiveInt = Field(description="Maximum at once, in one zone or region.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
@@ -84,7 +84,7 @@ class ObtainableLimit(Section):
 class StartWait(Section):
     """How long the user waits for capacity; takes precedence over the planner's assumption."""
 
-    accelerator: Text = Field("*", description="Pattern over accelerator ids.")
+    accelerator: Text = Field("*", description="Accelerator ids as a pattern, or a family (h100).")
     purchase_option: Text = Field(description="How it is bought; a pattern, e.g. on_demand or *.")
     hours: Hours = Field(description="From request to availability, at any size.")
     never_ratio: Share = Field(0.0, description="Probability that capacity never becomes available, 0..1.")
@@ -95,7 +95,7 @@ class StartWait(Section):
 class SeenWait(Section):
     """One past request for capacity: it adjusts what the planner assumes about waits."""
 
-    accelerator: Text = Field("*", description="Pattern over accelerator ids.")
+    accelerator: Text = Field("*", description="Accelerator ids as a pattern, or a family (h100).")
     purchase_option: Text = Field(description="Purchase option, e.g. on_demand.")
     accelerators: PositiveInt = Field(description="How many were requested at once.")
     waited_hours: NonNegativeFloat = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import exp
@@ -35,14 +36,24 @@ def lines_of(
         hours = billed_hours(bench, worker)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
         longest = max(w.end for w in workers if w.buy.offer.place == offer.place)
-        saved = bench.prices.place(offer, worker.lead + worker.hours)
         shared = [] if offer.place in opened else bench.prices.place(offer, longest)
         charges += [charge for charge in shared if charge.id == "dataset_storage"]
-        charges += [_times(charge, worker.count) for charge in saved if charge.id == "checkpoint_storage"]
+        charges += _saved(bench, worker)
         charges += [charge for charge in shared if charge.kind == "data_transfer"]
         opened.add(offer.place)
         out.append((charges + data, hours))
     return out
+
+
+def _saved(bench: Bench, worker: Worker) -> list[Charge]:
+    """Checkpoints kept by all workers of a line: by those that do one run more for longer."""
+    kept = [
+        (charge, count * charge.quantity)
+        for count, hours in worker.shifts
+        for charge in bench.prices.kept(worker.buy.offer, worker.lead + hours)
+        if charge.id == "checkpoint_storage"
+    ]
+    return [replace(kept[0][0], quantity=sum((amount for _, amount in kept), Fraction(0)))] if kept else []
 
 
 def _times(charge: Charge, count: int) -> Charge:

@@ -138,9 +138,9 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
         mine, (name, figures) = local_options[option.service], option.why
         if "requests" in figures:
             figures = figures | {"requests": mine.reads * _share(line, lines)}
+        reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
         usd = mine.usd(price, line.worker.end if option.kind == "file_system" else line.stay)
-        if _follows(bench, mine):
-            usd -= mine.reads * price * (1.0 - _share(line, lines))
+        usd -= (mine.reads - reads) * price
         every.append(
             (
                 replace(
@@ -148,7 +148,7 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
                     gib=mine.gib,
                     mb_s=mine.mb_s,
                     monthly=mine.monthly,
-                    reads=mine.reads,
+                    reads=ceil(reads),
                     why=(name, figures),
                 ),
                 usd,

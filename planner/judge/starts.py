@@ -10,6 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalogs.offers.naming import fits_name
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
         for stated in limits.waiting
         if fnmatchcase(provider, stated.provider or "*")
         if fnmatchcase(option, stated.purchase_option)
-        if fnmatchcase(region, stated.region) and fnmatchcase(accelerator, stated.accelerator)
+        if fnmatchcase(region, stated.region) and fits_name(stated.accelerator, accelerator)
     ]
     if waits:
         return Wait(waits[-1].hours, waits[-1].hours, inf, 1.0 - min(waits[-1].never_ratio, 0.5))
@@ -150,7 +151,7 @@ def _learnt(
         rules = zip(names, (request.provider or "*", request.purchase_option, request.region), strict=True)
         fits = all(fnmatchcase(text, rule) for text, rule in rules)
         usual = table[0] + table[1] * request.accelerators
-        if not fits or not fnmatchcase(str(offer.kind["accelerator"]), request.accelerator) or usual <= 0:
+        if not fits or not fits_name(request.accelerator, str(offer.kind["accelerator"])) or usual <= 0:
             continue
         longer += request.waited_hours / usual
         came += request.came
@@ -179,7 +180,7 @@ def most_by_asking(
     limits_of_type = [
         stated.accelerators
         for stated in limits.obtainable
-        if fnmatchcase(accelerator, stated.accelerator) and fnmatchcase(region, stated.region)
+        if fits_name(stated.accelerator, accelerator) and fnmatchcase(region, stated.region)
         if stated.purchase_option == option and stated.provider in (None, provider)
     ]
     if limits_of_type:

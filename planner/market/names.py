@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.offers.naming import fits_name, fitting_names, known_accelerators
+from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
+from planner.market.name_check import UNPRICED, NameCheck, residency_names, some_names
 from planner.market.offers import match_globs, match_names, places_of
 from planner.market.place_names import location_fault
 from planner.market.quota import known_quotas
@@ -28,75 +29,6 @@ if TYPE_CHECKING:
     from planner.market.offers import OfferSet
 
     Bools = npt.NDArray[np.bool_]
-
-_WILDCARDS = frozenset("*?[")
-_LEAST_LETTERS = 4  # of a city or country that the names of regions are searched for
-_FEW = 12  # names that a message lists whole
-_UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
-
-
-class _Check(NamedTuple):
-    """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns."""
-
-    path: tuple[str | int, ...]
-    names: Sequence[str]
-    known: Sequence[str]
-    what: str
-    listed: bool = True
-    is_machine: bool = False
-    hint: str = "planner catalog list shows them"
-
-    def faults(self) -> Iterator[Fault]:
-        """Yield a fault per name that matches nothing, with the nearest known one."""
-        for position, name in enumerate(self.names):
-            if name in self.known and not _WILDCARDS & set(name):
-                continue
-            fits = fits_name if self.is_machine else _fits_glob
-            if not any(fits(name, item) for item in self.known):
-                where = (*self.path, position) if self.listed else self.path
-                hint = near(name, self.known)
-                sold_nowhere = _sold_nowhere(name, hint) if self.what == "accelerator" else []
-                text = f"no {self.what} called {name!r} in the catalog"
-                if sold_nowhere:
-                    text, hint = _UNPRICED.format(", ".join(sold_nowhere)), ""
-                elif self.what == "region" and (meant := _places_meant(name, self.known)):
-                    text, hint = f"{text}; {meant}", ""
-                elif not hint:
-                    few = len(self.known) <= _FEW
-                    text += f"; there are {', '.join(self.known)}" if few else f"; {self.hint}"
-                yield Fault(where, text, hint)
-
-
-def _places_meant(name: str, known: Sequence[str]) -> str:
-    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others."""
-    if name.lower() in _residency_names():
-        return f"it names a group of regions: write residency: [{name.lower()}]"
-    # a city has neither hyphen nor figure: `us-west` is not the US-West of a GovCloud
-    if len(name) < _LEAST_LETTERS or not name.replace(" ", "").isalpha():
-        return ""
-    from catalogs.tables.regions import load_regions
-
-    there = [row for row in load_regions().rows() if name.lower() in str(row["location"]).lower()]
-    places = [(f"{row['provider']}/{row['region']}", row["region"]) for row in there]
-    sold = [place for place, region in places if place in known or region in known]
-    return f"{name} is {_examples(sold)}" if sold else ""
-
-
-def _sold_nowhere(name: str, sold: str) -> list[str]:
-    """Accelerators without an offer that a name stands for; where nothing that is sold is like it, the one that is.
-
-    Args:
-        name: as written.
-        sold: the accelerator with offers that is like it, if any.
-    """
-    if meant := known_accelerators(name):
-        return meant
-    alike = "" if sold else near(name, [str(one) for one in load_accelerators()["accelerator"]])
-    return [alike] if alike else []
-
-
-def _fits_glob(pattern: str, name: str) -> bool:
-    return fnmatchcase(name, pattern)
 
 
 def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:
@@ -131,10 +63,16 @@ def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> li
         base = workload.baseline
         kinds, place = types.coded("instance_type").values, f"{base.provider}/{base.region}"
         checks.append(
-            _Check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", False)
+            NameCheck(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", False)
         )
-        checks.append(_Check(("baseline", "region"), [place], places, "region", False))
+        checks.append(NameCheck(("baseline", "region"), [place], places, "region", False))
     faults = [fault for check in checks for fault in check.faults()]
+    limits = workload.constraints
+    if limits.obtainable or limits.waiting or limits.waited:
+        # imports pydantic, which most questions do without
+        from planner.market.capacity_names import capacity_faults
+
+        faults += capacity_faults(limits, offers, providers, places)
     faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
     faults += _unpriced(workload.constraints, offer_set) if not faults else []
     providers_sold = {place.partition("/")[0] for place in places}
@@ -153,11 +91,11 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
         named = match_names(column, rule.allow or ())
         if rule.allow and named.any() and not (named & sold).any():
             found = sorted({column.values[code] for code in column.codes[named]})
-            yield Fault(("constraints", key, "allow"), _UNPRICED.format(", ".join(found)))
+            yield Fault(("constraints", key, "allow"), UNPRICED.format(", ".join(found)))
     yield from _unpriced_software(limits, offer_set, sold)
     missing = _options_without_price(limits, offer_set)
     if missing and len(missing) == len(set(limits.purchase_options or ())):
-        yield Fault(("constraints", "purchase_options"), _UNPRICED.format(", ".join(missing)))
+        yield Fault(("constraints", "purchase_options"), UNPRICED.format(", ".join(missing)))
 
 
 def _options_without_price(limits: Constraints, offer_set: OfferSet) -> list[str]:
@@ -179,7 +117,7 @@ def _unpriced_software(limits: Constraints, offer_set: OfferSet, sold: Bools) ->
     column = offer_set.types.coded("accelerator")
     known = sorted({column.values[code] for code in column.codes[fits]})
     asked = f"software {' or '.join(limits.software)} ({', '.join(known)})"
-    yield Fault(("constraints", "software"), _UNPRICED.format(asked))
+    yield Fault(("constraints", "software"), UNPRICED.format(asked))
 
 
 def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
@@ -194,7 +132,7 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         for side, names in (("allow", rule.allow or ()), ("deny", rule.deny)):
             found = {name: sorted(fitting_names(name, known)) for name in names if not set("*?[") & set(name)}
             said = [
-                f"{name} stands for {_examples(fits)}"
+                f"{name} stands for {some_names(fits)}"
                 for name, fits in found.items()
                 if name.lower() not in map(str.lower, fits)
             ]
@@ -235,7 +173,7 @@ def _without_option(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         sold = {kind for kind, way in keys if way == option}
         missing = sorted({kind for kind, _ in keys} - sold)
         if missing:
-            yield f"{option} is unpriced, so not considered, for {_examples(missing)}"
+            yield f"{option} is unpriced, so not considered, for {some_names(missing)}"
 
 
 def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
@@ -252,7 +190,7 @@ def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
     if (limits.instance_types.allow or limits.accelerators.allow) and wanted.any():
         where = "" if limits.regions is None else " in the requested regions"
         names = sorted({str(name) for name in types["instance_type"][wanted]})
-        yield f"no price{where}, so not considered: {_examples(names)}"
+        yield f"no price{where}, so not considered: {some_names(names)}"
 
 
 def quota_faults(
@@ -308,7 +246,7 @@ def _quota_name_faults(
         else:
             text = f"no quota of {provider} is called {name!r}"
         if not hint:
-            text += f"; write one of: {_examples(worded or known)}"
+            text += f"; write one of: {some_names(worded or known)}"
         yield Fault(where, text, hint)
         return
     units = {unit for unit, options in known[name].items() if option is None or option in options}
@@ -321,38 +259,24 @@ def _quota_name_faults(
         yield Fault(where, text)
 
 
-def _examples(known: Collection[str]) -> str:
-    """Some of the names, codes and official names first."""
-    names = sorted(known)
-    return ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
-
-
 def _constraint_checks(
     limits: Constraints, types: Table, providers: Sequence[str], places: Sequence[str]
-) -> Iterator[_Check]:
+) -> Iterator[NameCheck]:
     at = "constraints"
-    yield _Check((at, "providers"), limits.providers or (), providers, "provider")
+    yield NameCheck((at, "providers"), limits.providers or (), providers, "provider")
     regions = sorted({place.partition("/")[2] for place in places})
     for position, pattern in enumerate(limits.regions or ()):
         known = places if "/" in pattern else regions
-        yield _Check((at, "regions", position), [pattern], known, "region", False)
+        yield NameCheck((at, "regions", position), [pattern], known, "region", False)
     if limits.residency:
         groups = [name.lower() for name in limits.residency]
         how = "write a group such as eu or us, or a country by its two letters, such as de"
-        yield _Check((at, "residency"), groups, _residency_names(), "residency group", hint=how)
+        yield NameCheck((at, "residency"), groups, residency_names(), "residency group", hint=how)
     for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
         column = key.removesuffix("s")
         known = sorted(types.coded(column).values)
         for side, names in (("allow", rule.allow), ("deny", rule.deny)):
-            yield _Check((at, key, side), names or (), known, column.replace("_", " "), is_machine=True)
-
-
-def _residency_names() -> list[str]:
-    from catalogs.tables.regions import load_regions, residency_groups
-
-    table = load_regions()
-    places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
-    return sorted(places | {group for group in residency_groups().values() if group})
+            yield NameCheck((at, key, side), names or (), known, column.replace("_", " "), is_machine=True)
 
 
 def unknown_part(

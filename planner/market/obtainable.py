@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.offers.naming import fits_name
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
         mask = offers.equals("purchase_option", own.purchase_option)
         if own.provider is not None:
             mask &= offers.equals("provider", own.provider)
-        same = np.asarray([*(fnmatchcase(name, own.accelerator) for name in names.values), False])
+        same = np.asarray([*(fits_name(own.accelerator, name) for name in names.values), False])
         near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
         most[mask & same[names.codes][offer_set.type_of_offer] & near[places.codes]] = own.accelerators
     return most

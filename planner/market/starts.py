@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.offers.naming import fits_name
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -161,6 +162,14 @@ def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
     return mask
 
 
+@lru_cache(maxsize=1024)
+def _fitting_kinds(values: tuple[str, ...], pattern: str) -> BoolArray:
+    """Mask of the accelerators that a pattern or a plain word (`h100`) means, with a last entry for none."""
+    mask = np.asarray([*(fits_name(pattern, value) for value in values), False], dtype=np.bool_)
+    mask.setflags(write=False)
+    return mask
+
+
 def starts_of(
     offer_set: OfferSet,
     start_waits: Sequence[StartWait],
@@ -187,7 +196,7 @@ def starts_of(
             if pattern != "*":
                 values = offers.coded(column)
                 hit &= _fitting(values.values, pattern)[values.codes]
-        return np.asarray(hit & _fitting(names.values, accelerator)[own], dtype=np.bool_)
+        return np.asarray(hit & _fitting_kinds(names.values, accelerator)[own], dtype=np.bool_)
 
     lead, each, never, flat = (np.zeros(count) for _ in range(4))
     calendar = np.zeros(count, dtype=np.bool_)

@@ -56,7 +56,7 @@ def cell(spread: Spread) -> str:
 
 
 def interval(spread: Spread) -> str:
-    """`$2.4 to $8.3`; nothing where both ends are the value."""
+    """`$2.40 to $8.30`; nothing where both ends are the value."""
     half = (spread.high - spread.low) / 2.0
     if half <= 0.0:
         return ""

@@ -33,6 +33,8 @@ FIELDS = (*FLOP_FIELDS, *ELEMENT_FIELDS, *COUNT_FIELDS)
 COLUMN = {name: position for position, name in enumerate(FIELDS)}
 # Stated and published FLOPs may differ by what is counted (attention products, biases, recurrent cells).
 FLOPS_AGREE = 1.35
+_SAME_FLOPS = 0.005  # of FLOPs that the area explains
+_MORE_TOKENS = 1.05  # than the area has: class tokens, windows that do not divide
 LEAST_LETTERS = 5
 HEAD = ("model", "image_size", "params", "forward_flops", "activations", *FIELDS)
 
@@ -65,12 +67,46 @@ class Published:
 
     def at(self, image_size: float | None) -> Published:
         """The counts at another image size: all but the number of calls grow with the area."""
-        grown = (image_size / self.image_size) ** 2 if image_size and self.image_size else 1.0
-        per_area = len(FIELDS) - len(COUNT_FIELDS)
-        values = (*(value * grown for value in self.values[:per_area]), *self.values[per_area:])
+        area = self._area(image_size)
+        return self._grown(area, area, image_size)
+
+    def of_flops(self, image_size: float | None, flops: float) -> Published:
+        """The counts of a transformer at another image size, with as many tokens as make these FLOPs.
+
+        Attention scores grow with the square of the tokens, and where text is among them, tokens grow by less than the
+        area. Where the area gives the FLOPs (convolutions, attention in windows), or no such number does, it counts.
+        """
+        tokens = self._tokens(image_size, flops)
+        return self.at(image_size) if tokens is None else self._grown(tokens, tokens**2, image_size)
+
+    def distance(self, image_size: float | None, flops: float, *, is_cnn: bool) -> float:
+        """How far the counts are from these FLOPs: logarithm of their ratio, or of that of tokens to the area."""
+        by_area = abs(math.log(flops / self.at(image_size).flops))
+        tokens = None if is_cnn else self._tokens(image_size, flops)
+        return by_area if tokens is None else min(by_area, abs(math.log(tokens / self._area(image_size))))
+
+    def _tokens(self, image_size: float | None, flops: float) -> float | None:
+        """How many times as many tokens make these FLOPs; None where the area does, or none that it allows."""
+        area, scores = self._area(image_size), self.values[COLUMN["attention_flops"]]
+        if area == 1.0 or not scores or abs(flops / (self.flops * area) - 1.0) < _SAME_FLOPS:
+            return None
+        rest = self.flops - scores
+        tokens = (math.sqrt(rest**2 + 4.0 * scores * flops) - rest) / (2.0 * scores)
+        is_plausible = min(area, 1.0) / _MORE_TOKENS <= tokens <= max(area, 1.0) * _MORE_TOKENS
+        return tokens if is_plausible else None
+
+    def _area(self, image_size: float | None) -> float:
+        return (image_size / self.image_size) ** 2 if image_size and self.image_size else 1.0
+
+    def _grown(self, factor: float, of_scores: float, image_size: float | None) -> Published:
+        factors = [of_scores if name == "attention_flops" else factor for name in FIELDS]
+        factors[-len(COUNT_FIELDS) :] = [1.0] * len(COUNT_FIELDS)
+        scores = self.values[COLUMN["attention_flops"]]
         return Published(
-            image_size or self.image_size, self.flops * grown, self.activations * grown, self.params, values
-        )
+            image_size or self.image_size, (self.flops - scores) * factor + scores * of_scores,
+            self.activations * factor, self.params,
+            tuple(value * times for value, times in zip(self.values, factors, strict=True)),
+        )  # fmt: skip
 
 
 def operators_of(
@@ -87,10 +123,16 @@ def operators_of(
     """
     known = find_published(name)
     begun = [] if known or len(_plain(name)) < LEAST_LETTERS else _beginning(_plain(name))
-    candidates = [row.at(image_size) for row in ([known] if known else begun)]
-    best = min(candidates, key=lambda row: round(abs(math.log(flops / row.flops)), 2), default=None)
-    if best is not None and 1.0 / FLOPS_AGREE < flops / best.flops < FLOPS_AGREE:
-        return Operators(best.values, True)
+    is_cnn = family == "cnn"
+    nearest = min(
+        [known] if known else begun,
+        key=lambda row: round(row.distance(image_size, flops, is_cnn=is_cnn), 2),
+        default=None,
+    )
+    if nearest is not None:
+        best = nearest.at(image_size) if is_cnn else nearest.of_flops(image_size, flops)
+        if 1.0 / FLOPS_AGREE < flops / best.flops < FLOPS_AGREE:
+            return Operators(best.values, True)
     return infer_operators(family, flops, activations)
 
 

@@ -37,7 +37,7 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from catalogs.tables.model import Catalog
     from planner.asked.options import Options
@@ -93,7 +93,7 @@ class PipelineAnswer(Presentable):
         confidence: least probability with which a task that is a workload keeps its planned hours; None without one.
         robust: what the choice with risk costs and gives; None where none was asked for, or nothing fits.
         set_aside: tasks that read from others though their workload says where its data lies: that is not moved.
-        unlisted: notes on names of candidates that the catalog does not have.
+        notes: on names of candidates that the catalog does not have, and on limits of workloads that do not apply.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -123,7 +123,7 @@ class PipelineAnswer(Presentable):
     confidence: float | None = None
     robust: Robust | None = None
     set_aside: tuple[str, ...] = ()
-    unlisted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def end_hours(self) -> float:
@@ -199,12 +199,26 @@ def plan_pipeline(
         shared=asking.shared_names(gathered), between_usd=_between(stages, total),
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
                        default=None), robust=robust, set_aside=data_set_aside(loaded),
-        unlisted=_unlisted(loaded),
+        notes=(*_limits_left_out(loaded), *_unlisted(loaded)),
     )  # fmt: skip
 
 
 def _total(stages: Sequence[Stage], transfers: Sequence[Transfer]) -> Decimal:
     return sum((stage.way.cost_usd for stage in stages), sum((one.cost_usd for one in transfers), Decimal(0)))
+
+
+def _limits_left_out(loaded: LoadedPipeline) -> Iterator[str]:
+    """Notes that deadlines or budgets of workload files do not apply, where the pipeline has none in their place."""
+    pairs = [*zip(loaded.pipeline.tasks, loaded.workloads, strict=True)]
+    for key in ("deadline", "budget_usd"):
+        if getattr(loaded.pipeline, key) is not None:
+            continue
+        names = [
+            task.name for task, one in pairs if one and getattr(one.workload.constraints, key) is not None
+        ]
+        if names:
+            whose = "its workload's" if len(names) == 1 else "their workloads'"
+            yield f"{', '.join(names)}: {whose} {key} does not apply here: state the pipeline's own {key}"
 
 
 def _unlisted(loaded: LoadedPipeline) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ def _warnings(answer: PipelineAnswer) -> list[Section]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
-    text += (*set_aside_notes(answer), *answer.unlisted)
+    text += (*set_aside_notes(answer), *answer.notes)
     return [Section("warnings", "Warnings", text, warning=True)] if text else []
 
 

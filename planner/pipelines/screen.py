@@ -193,7 +193,7 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
             else ()
         ),
         *set_aside_notes(answer),
-        *answer.unlisted,
+        *answer.notes,
         *enable_first((stage.way.provider, stage.way.region) for stage in answer.stages),
         "quotas that the workloads do not declare are not checked",
     )

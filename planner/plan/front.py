@@ -58,7 +58,7 @@ def headline(plan: Plan) -> str:
             if goal is None or goal.deadline_confidence_ratio is None
             else _sure(goal.deadline_confidence_ratio)
         )
-        year = datetime.fromisoformat(plan.start).year
+        year = datetime.fromisoformat(plan.created_at).year  # a job may start in another one
         parts.append(f"by {moment_known(plan.deadline, 0.0, year)}{sure}")
     if goal is not None and goal.budget_usd is not None:
         parts.append(f"budget {dollars_stated(goal.budget_usd)}")

@@ -52,16 +52,15 @@ def figure(value: float | Decimal, places: int) -> str:
 
 
 def dollars(value: float | Decimal, places: int) -> str:
-    """US dollars: `$13,100`, `$18.60`, `$6.6`.
+    """US dollars: `$13,100`, `$18.60`, `$7`.
 
-    An amount that is known to the cent has its cents, unless it is whole. A tenth of a dollar is shown only below $100,
-    where the interval ends at it.
+    An amount that is not whole has two decimals, as money is written; tenths of a dollar are rounded away from $100.
     """
     text = figure(value, 0 if places == 1 and abs(float(value)) >= _NO_TENTHS_FROM_USD else places)
     if text == UNKNOWN:
         return text
     whole, point, decimals = text.partition(".")
-    if point and places >= _CENTS:
+    if point:
         text = f"{whole}.{decimals.ljust(_CENTS, '0')}"
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
 

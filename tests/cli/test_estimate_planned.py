@@ -1,0 +1,54 @@
+"""`planner estimate` without a machine: the machines of the plan, as fast as the plan says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import planner
+from tests.cli.test_optimize import example
+from tests.conftest import CliResult
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+
+
+def answer(run_cli: Run, command: str, name: str, *options: str) -> Any:
+    done = run_cli(command, example(name), *DAY, *options, "-o", "json")
+    assert (done.code, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["llama-3-8b", "owned-top-up", "batch-inference-70b"])
+def test_the_cluster_of_the_plan_is_estimated(run_cli: Run, name: str) -> None:
+    """Spot in zones that follow each other, own machines topped up, and answers in bulk."""
+    plan, found = answer(run_cli, "optimize", name), answer(run_cli, "estimate", name)
+    (one,) = found["estimates"]
+    first = plan["lines"][0]
+    in_turn = plan["launch"] is not None
+    nodes = first["nodes"] if in_turn else sum(line["nodes"] for line in plan["lines"])
+    assert (one["instance_type"], one["nodes"]) == (first["instance_type"], nodes)
+    assert one["throughput_per_s"] == pytest.approx(plan["performance"]["throughput_per_s"], rel=1e-9)
+    assert any(note.startswith("no --instance-type was given") for note in found["warnings"])
+
+
+def test_a_fleet_is_estimated_for_one_run(run_cli: Run) -> None:
+    plan, found = answer(run_cli, "optimize", "hpo-fleet"), answer(run_cli, "estimate", "hpo-fleet")
+    types = list(dict.fromkeys(line["instance_type"] for line in plan["lines"]))
+    assert [(one["instance_type"], one["nodes"]) for one in found["estimates"]] == [
+        (kind, 1) for kind in types
+    ]
+
+
+def test_other_node_counts_are_compared_on_the_type_of_the_plan(run_cli: Run) -> None:
+    plan = answer(run_cli, "optimize", "llama-3-8b")
+    found = answer(run_cli, "estimate", "llama-3-8b", "--nodes", "2", "--nodes", "4")
+    kind = plan["lines"][0]["instance_type"]
+    assert [(one["instance_type"], one["nodes"]) for one in found["estimates"]] == [(kind, 2), (kind, 4)]
+    in_python = planner.estimate(example("llama-3-8b"), nodes=[2, 4], as_of=DAY[1])
+    assert [one.throughput_per_s.value for one in in_python.estimates] == [
+        one["throughput_per_s"] for one in found["estimates"]
+    ]
