@@ -218,13 +218,14 @@ class _Run:
             self._progress(stage, self.result)
 
     def begin_with(self, picks: Ints) -> None:
-        """Take a known plan, made better where the reductions still have all of it."""
-        if not self.result.offer(picks):
+        """Take a known plan, by candidates that the reductions keep: those of equal cost too, for stages look them up."""
+        if self.reduced.source.faults(picks):
             return
-        keep, by = self.reduced.keep, self.reduced.dominator
-        while (by[picks] >= 0).any():
-            picks = np.where(by[picks] >= 0, by[picks], picks)
-        self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, picks))])
+        keep, by, kept = self.reduced.keep, self.reduced.dominator, picks
+        while (by[kept] >= 0).any():
+            kept = np.where(by[kept] >= 0, by[kept], kept)
+        self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, kept))])
+        self.result.offer(picks)
         self.report("start")
 
     def all_stages(self) -> None:
