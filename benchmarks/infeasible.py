@@ -23,9 +23,12 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 DATE = "2026-11-22"
 GOAL_S = 1.0
 FALLING_BACK = {"spot": None, "fleet": {"max_spot_share": None, "max_share_per_region": None}}
-ONE_TO_HAVE = [
-    {"accelerator": "*", "purchase_option": option, "accelerators": 1} for option in ("spot", "on_demand")
-]
+NO_QUOTA = {
+    "providers": ["aws"],
+    "purchase_options": ["on_demand"],
+    "accelerators": {"allow": ["h100*"]},
+    "quota": [{"provider": "aws", "region": "*", "quota": "L-417A185B", "unit": "vCPU", "limit": 8}],
+}
 
 
 class Kind(NamedTuple):
@@ -42,13 +45,13 @@ KINDS = (
     Kind("job: deadline 2 h", "optimize", "bert-large", {"constraints": {"deadline": "2h"}}),
     Kind("job: deadline, larger model", "optimize", "llama-3-8b", {"constraints": {"deadline": "1d"}}),
     Kind("job: budget", "optimize", "bert-large", {"constraints": {"budget_usd": 20}}),
-    Kind("job: quota", "optimize", "bert-large", {"constraints": {"obtainable": ONE_TO_HAVE}}),
+    Kind("job: quota", "optimize", "bert-large", {"constraints": NO_QUOTA}),
     Kind("job: memory", "optimize", "gpt3-175b", {"constraints": {"max_nodes": 1, "max_accelerators": 8}}),
     Kind("job: no offer", "optimize", "bert-large", {"constraints": {
         "accelerators": {"allow": ["b200*"]}, "providers": ["azure"], "purchase_options": ["capacity_block"]}}),
     Kind("fleet: deadline", "optimize", "hpo-fleet", {"constraints": {"deadline": "30m"}}),
     Kind("fleet: budget", "optimize", "hpo-fleet", {"constraints": {"budget_usd": 5}}),
-    Kind("fleet: quota", "optimize", "hpo-fleet", {"constraints": {"obtainable": ONE_TO_HAVE}}),
+    Kind("fleet: quota", "optimize", "hpo-fleet", {"constraints": NO_QUOTA}),
     Kind("fleet: too few machines", "optimize", "hpo-fleet", {"constraints": {"max_nodes": 1}}),
     Kind("fleet with a fall-back: deadline", "optimize", "hpo-fleet", {
         **FALLING_BACK, "constraints": {"deadline": "30m"}}),

@@ -192,7 +192,7 @@ def solve_portfolio(
     """
     run = _Run(question, options or PortfolioOptions(), progress)
     with run.search.interruptible():
-        if start is not None:
+        if start is not None and not question.faults(start):
             run.begin_with(start)
         run.all_stages()
     return run.finish()
@@ -218,9 +218,7 @@ class _Run:
             self._progress(stage, self.result)
 
     def begin_with(self, picks: Ints) -> None:
-        """Take a known plan, by candidates that the reductions keep: those of equal cost too, for stages look them up."""
-        if self.reduced.source.faults(picks):
-            return
+        """Take a known plan by candidates that the reductions keep, equal costs included: stages look them up."""
         keep, by, kept = self.reduced.keep, self.reduced.dominator, picks
         while (by[kept] >= 0).any():
             kept = np.where(by[kept] >= 0, by[kept], kept)
