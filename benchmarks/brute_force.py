@@ -25,6 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from benchmarks.seed_record import Range, Tried, joined, load_record, save_record
+from tests.remembered_chances import remembered_chance
 from tests.remembered_shapes import RememberedShapes
 
 # name: module of the tests and its function of a seed, which raises AssertionError where something disagrees
@@ -58,6 +59,7 @@ CHECKS = {
     "exact bound of a relaxation": "solvers.test_certificate:check_bound",
 }
 BLOCK_S = 10.0  # CPU seconds of one family before the next has its turn
+ASKING = ("planner.candidates.sizes", "planner.judge.bench", "tests.planner.job.test_spine_brute_force")
 RECORD = Path(__file__).parent / "data" / "brute_force.json"
 _stopped: list[bool] = []  # by a signal: a search of the product's would take an exception for its own user's
 
@@ -109,10 +111,15 @@ class Family:
 def search(families: list[Family], limit_s: float) -> Iterator[str]:
     """Give every family its turns until all its seeds are tried or the CPU seconds `limit_s` are spent.
 
-    What the performance model says of a job on a machine is worked out once for all seeds, as in the tests.
+    What the performance model says of a job on a machine is worked out once for all seeds, whoever asks: the planner,
+    the judge or an enumeration. So is the chance of a fleet that is planned twice.
     """
     begun = time.process_time()
-    with mock.patch("planner.candidates.sizes.estimate_shapes", RememberedShapes()):
+    with contextlib.ExitStack() as stack:
+        remembered = RememberedShapes()
+        for asking in ASKING:
+            stack.enter_context(mock.patch(f"{asking}.estimate_shapes", remembered))
+        stack.enter_context(mock.patch("planner.fleet.chance.Progress.chance", remembered_chance()))
         while open_ones := [family for family in families if family.left]:
             for family in open_ones:
                 yield from family.run()

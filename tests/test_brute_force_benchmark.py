@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import brute_force
 from benchmarks.seed_record import Tried, joined, load_record, save_record
+from planner.fleet.chance import Progress
+from planner.fleet.luck import Luck
+from tests.remembered_chances import remembered_chance
 
 
 def test_every_family_runs() -> None:
@@ -80,3 +85,20 @@ def test_ranges_are_joined(ranges: list[tuple[int, int]], one: tuple[tuple[int, 
     assert joined(ranges) == one
     asked = {seed for first, end in Tried(one).missing(0, 12) for seed in range(first, end)}
     assert asked == {seed for seed in range(12) if not any(a <= seed < b for a, b in ranges)}
+
+
+def test_a_remembered_chance_is_that_of_the_same_fleet() -> None:
+    """Asked again it is the same; any other rate, luck, number of workers or hours is another question."""
+    luck = Luck(np.ones(1), np.full((1, 1), 0.7), np.full((1, 1), 0.5))
+    one = np.ones(1)
+    fleet = Progress(one, 1e6 * one, 2.0 * one, 0.1 * one, count=2.0 * one, luck=luck)
+    others = (
+        fleet, replace(fleet, rate=3.0 * one), replace(fleet, luck=replace(luck, up=np.full((1, 1), 0.9))),
+        replace(fleet, luck=None), replace(fleet, count=8.0 * one), replace(fleet, run_units=1.0),
+        replace(fleet, levels=((0.5, one), (0.5, 4.0 * one))),
+    )  # fmt: skip
+    remembered = remembered_chance()
+    for _ in range(2):
+        found = [remembered(other, hours, 9.0) for other in others for hours in (6.0, 8.0)]
+        assert found == [other.chance(hours, 9.0) for other in others for hours in (6.0, 8.0)]
+    assert len(set(found)) == len(found)

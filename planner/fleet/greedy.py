@@ -364,3 +364,25 @@ def knapsack_bound(prepared: Prepared) -> float:
     done = np.r_[0.0, np.cumsum(prepared.work[order] * prepared.upper[order])]
     spent = np.r_[0.0, np.cumsum(cost[order] * prepared.upper[order])]
     return float(np.interp(1.0, done, spent)) * (1 - 1e-9)
+
+
+def reachable_work(prepared: Prepared, workers: float | None) -> float:
+    """Return the most work that so many workers do together, at most, over the requirement.
+
+    Each does no more than the shares of its region, provider, offer and of spot allow one: with T the work of a fleet
+    of T >= 1 and s the least of its shares, a worker's part is at most min(w, s T) <= T min(w, s).
+
+    Args:
+        prepared: the offers.
+        workers: how many there may be; None: as many as the offers have.
+    """
+    fleet, work, upper = prepared.source, prepared.work, prepared.upper
+    shares = (fleet.max_share_per_region, fleet.max_share_per_provider, fleet.max_share_per_offer)
+    most = np.minimum(work, min((share for share in shares if share is not None), default=math.inf))
+    if fleet.max_spot_share is not None:
+        most = np.where(prepared.of("is_spot"), np.minimum(most, fleet.max_spot_share), most)
+    order = np.argsort(-most, kind="stable")
+    upper = upper[order]
+    if workers is not None:
+        upper = np.clip(workers - (np.cumsum(upper) - upper), 0.0, upper)
+    return float(most[order] @ upper)

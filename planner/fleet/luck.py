@@ -110,12 +110,17 @@ def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: Flo
     """P(X >= need) of X between 0 and `most` with a mean and a variance, as a beta distribution; elementwise."""
     from scipy.special import betaincc
 
-    top = np.maximum(most, 1e-100)
-    share = np.clip(mean / top, 1e-12, 1.0 - 1e-12)
-    spread = np.clip(variance / top**2, _LEAST, share * (1.0 - share) * (1.0 - 1e-9))
-    size = share * (1.0 - share) / spread - 1.0
-    chance = betaincc(share * size, (1.0 - share) * size, np.clip(need / top, 0.0, 1.0))
-    return np.where(need <= 0, 1.0, np.where(need > most, 0.0, chance))
+    need, mean, variance, most = np.broadcast_arrays(need, mean, variance, most)
+    chance = np.where(need <= 0, 1.0, 0.0)
+    open_ones = ~((need <= 0) | (need > most))  # the rest is certain, and incomplete beta functions are dear
+    if open_ones.any():
+        need, mean, variance, most = (part[open_ones] for part in (need, mean, variance, most))
+        top = np.maximum(most, 1e-100)
+        share = np.clip(mean / top, 1e-12, 1.0 - 1e-12)
+        spread = np.clip(variance / top**2, _LEAST, share * (1.0 - share) * (1.0 - 1e-9))
+        size = share * (1.0 - share) / spread - 1.0
+        chance[open_ones] = betaincc(share * size, (1.0 - share) * size, np.clip(need / top, 0.0, 1.0))
+    return chance
 
 
 def whole_part(most: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.fleet.greedy import reachable_work
 from planner.fleet.model.build import build_fleet, solution_to_busy, solution_to_counts
 from planner.fleet.model.prepared import Prepared, Total, prepare
 from planner.fleet.question import SHARES, Excess, FleetInput, violations
-from planner.fleet.solve import solve_fleet
+from planner.fleet.solve import SHORT, solve_fleet
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.elastic import least_violation
@@ -81,6 +82,9 @@ def explain_infeasible_fleet(
         return FleetExplanation((), {}, math.inf, Status.INFEASIBLE)
     rows = _row_weights(offers, weights or FleetWeights())
     throughput = rows.pop("throughput")
+    more = _more_workers(offers, rows, throughput, options)
+    if more is not None:
+        return more
     over = _over_budget(fleet, rows["budget"], options)
     if (
         over is not None
@@ -109,6 +113,35 @@ def _over_budget(fleet: FleetInput, usd_each: float, options: SolveOptions | Non
         return None
     weight = (free.objective_usd - budget) * usd_each
     return _explained(fleet, dict(free.counts), free.busy, weight, free.status)
+
+
+def _more_workers(
+    offers: Prepared, rows: Mapping[str, float], throughput: float, options: SolveOptions | None
+) -> FleetExplanation | None:
+    """The fewest workers beyond their limit with which a fleet keeps all else, where nothing lighter can do; else None.
+
+    What so many workers can do at most leaves some of the work (`reachable_work`). It has to be given up, or go beyond
+    shares: taking from each share what is beyond it leaves a fleet that keeps them. So less work and wider shares weigh
+    at least the lightest of them for all that is left, with each number of workers in between.
+    """
+    fleet, allowed = offers.source, offers.source.max_total_units
+    if allowed is None:
+        return None
+    lightest = min(throughput, *(weight for name, weight in rows.items() if name.endswith("_share")))
+    more, other = 0, math.inf
+    while (missing := 1.0 - reachable_work(offers, allowed + more)) > SHORT:
+        other = min(other, more * rows["total_units"] + missing * lightest)
+        more += 1
+        if more * rows["total_units"] > other:
+            return None
+    if not more:
+        return None
+    any_fleet = replace(options or SolveOptions(), gap=1.0)  # of so many workers: what it costs is no matter
+    found = solve_fleet(replace(fleet, max_total_units=allowed + more), any_fleet, exact=False)
+    weight = more * rows["total_units"]
+    return (
+        _explained(fleet, dict(found.counts), found.busy, weight, Status.OPTIMAL) if found.has_plan else None
+    )
 
 
 def _explained(

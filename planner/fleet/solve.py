@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound
+from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound, reachable_work
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
 from planner.fleet.question import FleetInput, Floats, Ints
@@ -45,6 +45,7 @@ LIKELY = 4  # regions in the restricted model beside those that the relaxation o
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
 SOON_COLUMNS = 1_500  # whole numbers in a proof that is tried without opening each region in turn, at most
 SOON_NODES = 200  # of branch and bound there
+SHORT = 1e-6  # of the work: by so much all workers together do less
 BEYOND = 1e-6  # of the budget: by so much a bound lies above it that is no tolerance of a solver
 LEAST_S = 0.05  # for a solve that must be tried
 
@@ -73,6 +74,9 @@ def _run(search: FleetSearch) -> None:
     record, options = search.record, search.record.options
     offers = prepare(search.fleet)
     search.offer(greedy_mix(search.fleet, offers))
+    if not record.best and reachable_work(offers, search.fleet.max_total_units) < 1.0 - SHORT:
+        record.end(Termination.INFEASIBLE, "the workers that are allowed do less than the work")
+        return
     if not record.best and len(offers.keep) and _budget_is_too_small(search):
         return
     if record.best:

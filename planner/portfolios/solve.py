@@ -192,7 +192,7 @@ def solve_portfolio(
     """
     run = _Run(question, options or PortfolioOptions(), progress)
     with run.search.interruptible():
-        if start is not None:
+        if start is not None and not question.faults(start):
             run.begin_with(start)
         run.all_stages()
     return run.finish()
@@ -218,13 +218,12 @@ class _Run:
             self._progress(stage, self.result)
 
     def begin_with(self, picks: Ints) -> None:
-        """Take a known plan, made better where the reductions still have all of it."""
-        if not self.result.offer(picks):
-            return
-        keep, by = self.reduced.keep, self.reduced.dominator
-        while (by[picks] >= 0).any():
-            picks = np.where(by[picks] >= 0, by[picks], picks)
-        self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, picks))])
+        """Take a known plan by candidates that the reductions keep, equal costs included: stages look them up."""
+        keep, by, kept = self.reduced.keep, self.reduced.dominator, picks
+        while (by[kept] >= 0).any():
+            kept = np.where(by[kept] >= 0, by[kept], kept)
+        self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, kept))])
+        self.result.offer(picks)
         self.report("start")
 
     def all_stages(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.records import record
+from planner.schedules.greedy import greedy_schedule
 from planner.schedules.model import least_missing
 from planner.schedules.question import HAIR, Floats, ScheduleInput, most_work
 from solvers.problem.options import SolveOptions
@@ -72,9 +73,7 @@ def explain_schedule(question: ScheduleInput, options: SolveOptions) -> Explanat
 
     def least(kind: str, target: str, most: int) -> Remedy | None:
         def helps(amount: int) -> bool:
-            changed = apply_remedy(question, Remedy(kind, target, amount))
-            left = missing_work(changed, options, until)
-            return left is not None and not (left > HAIR * question.work).any()
+            return _fits(apply_remedy(question, Remedy(kind, target, amount)), options, until)
 
         amount = _least(helps, most)
         return None if amount is None else Remedy(kind, target, amount)
@@ -103,6 +102,16 @@ def _least(helps: Callable[[int], bool], most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if helps(middle) else (middle, high)
     return high
+
+
+def _fits(question: ScheduleInput, options: SolveOptions, until: float) -> bool:
+    """Whether all of the work can be done: without a solver where a job alone cannot, or a schedule is at hand."""
+    if (question.work - most_work(question) > HAIR * question.work).any():
+        return False
+    if len(question.jobs) > 1 and _contended(question) and greedy_schedule(question) is not None:
+        return True
+    left = missing_work(question, options, until)
+    return left is not None and not (left > HAIR * question.work).any()
 
 
 def missing_work(question: ScheduleInput, options: SolveOptions, until: float) -> Floats | None:

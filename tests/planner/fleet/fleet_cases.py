@@ -191,7 +191,9 @@ def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
     units = np.array(list(itertools.product(*(range(int(limit) + 1) for limit in fleet.max_units))))
     opened = [(units[:, fleet.region == code] > 0).any(axis=1) for code in range(len(fleet.region_cost_usd))]
     about = units @ fleet.cost_usd + fleet.region_cost_usd @ np.array(opened)  # but for rounding
-    enough = units @ fleet.throughput >= fleet.required_throughput * (1 - 1e-9)
+    enough = (units @ fleet.throughput >= fleet.required_throughput * (1 - 1e-9)) & _nearly_within(
+        fleet, units
+    )
     best: Fraction | None = None
     for at in np.argsort(about):
         if best is not None and about[at] > float(best) * (1 + 1e-9) + 1e-9:
@@ -201,6 +203,28 @@ def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
             if cost is not None and (best is None or cost < best):
                 best = cost
     return best
+
+
+def _nearly_within(fleet: FleetInput, units: Ints) -> np.ndarray:
+    """Mixes, one a row, that keep sums over machines but for rounding; of the others no exact sum need be made."""
+    left = np.ones(len(units), dtype=np.bool_)
+
+    def at_most(amount: Floats, limit: float) -> None:
+        nonlocal left
+        left &= units @ amount <= limit * (1 + 1e-9) + 1e-9
+
+    for code, limit in enumerate(fleet.quota_limit.tolist()):
+        if np.isfinite(limit):
+            at_most(np.where(fleet.quota_group == code, fleet.quota_units, 0.0), limit)
+    for code, limit in enumerate(fleet.capacity_limit.tolist()):
+        at_most((fleet.capacity_group == code).astype(float), limit)
+    if fleet.max_total_units is not None:
+        at_most(np.ones(fleet.n_options), fleet.max_total_units)
+    if fleet.min_total_memory_gib is not None:
+        at_most(-fleet.memory_gib, -fleet.min_total_memory_gib * (1 - 1e-8))
+    for use in fleet.uses:
+        at_most(use.in_full, use.limit)
+    return left
 
 
 def _cost_if_feasible(fleet: FleetInput, units: tuple[int, ...]) -> Fraction | None:

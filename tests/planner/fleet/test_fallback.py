@@ -155,9 +155,11 @@ def _drawn(seed: int) -> tuple[dict[str, Any], list[Offer]]:
     return falling_back(rng.choice([1, 2, 3, 5, 8]), limits), [*offers.values()]
 
 
-def _least(bench: Bench, offers: list[Offer], job: dict[str, Any], wanted: float) -> float | None:
-    """The cheapest fleet that falls back, by the judge's own code: every spot offer in every number of workers."""
-    best = None
+def _least(
+    bench: Bench, offers: list[Offer], job: dict[str, Any], wanted: tuple[float, ...]
+) -> list[float | None]:
+    """The cheapest fleet that falls back at each chance wanted, by the judge's own code: every number of workers."""
+    best: list[float | None] = [None] * len(wanted)
     runs, limit = job["fleet"]["runs"], job["constraints"]["max_nodes"]
     for spot in (one for one in offers if one.purchase_option == "spot"):
         same = [
@@ -177,10 +179,13 @@ def _least(bench: Bench, offers: list[Offer], job: dict[str, Any], wanted: float
                 assert situation is not None and course is not None
                 slack = situation.room - situation.course.restart - situation.acquire - situation.steady
                 late = now.most.hours > bench.deadline_hours + 1e-9 or course.share >= 0.999
-                if meet < wanted or slack < 0 or late:
+                if meet < min(wanted) or slack < 0 or late:
                     continue
                 usd = float(sum(total(charges) for charges, _ in charges_of(bench, now)[1]))
-                best = usd if best is None else min(best, usd)
+                for at, chance in enumerate(wanted):
+                    known = best[at]
+                    if meet >= chance and (known is None or usd < known):
+                        best[at] = usd
     return best
 
 
@@ -192,7 +197,7 @@ def check_fallback(seed: int) -> bool:
     without = plan_on(catalog, {**job, "fleet": {**job["fleet"], "max_share_per_offer": 1.0}}, gap=0.0).plan
     assert without.total_usd == plan.total_usd, seed  # a share of all limits nothing
     bench = Memory(catalog, Path()).bench(loaded(job).workload, NOW)
-    least = _least(bench, offers, job, 0.9 + 1e-6)
+    least, most = _least(bench, offers, job, (0.9 + 1e-6, 0.9 - 1e-6))
     if plan.status == "infeasible":
         assert least is None, seed
         return False
@@ -200,7 +205,6 @@ def check_fallback(seed: int) -> bool:
     assert plan.risk.p_meet_deadline >= 0.9 - 1e-9, seed
     assert least is None or float(plan.total_usd) <= least * (1.0 + 1e-4), seed
     if falls_back(plan):
-        most = _least(bench, offers, job, 0.9 - 1e-6)
         assert most is not None and float(plan.total_usd) >= most * (1.0 - 1e-4), seed
     return falls_back(plan)
 

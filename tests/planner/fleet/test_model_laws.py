@@ -33,6 +33,7 @@ MONEY, UNITS, LONGER = (1e-6, 1e-3, 2.0, 1e3), (1e-6, 1e12), (1.001, 1.3, 7.0)  
 BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"])
 
 
+@functools.lru_cache(maxsize=100)
 def question(seed: int, hours: bool) -> FleetInput:
     """A random fleet, of workers used in full or of workers that may stop early."""
     return part_time(small_fleet(seed), seed) if hours else small_fleet(seed)

@@ -10,9 +10,9 @@ import pytest
 from benchmarks.instances.portfolio import generate
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.relax import relax_portfolio
-from planner.portfolios.solve import PortfolioOptions, solve_portfolio
+from planner.portfolios.solve import PortfolioOptions, _Run, solve_portfolio
 from solvers.problem.solution import Status
-from tests.planner.portfolios.portfolio_cases import best_choice, random_portfolio
+from tests.planner.portfolios.portfolio_cases import best_choice, every_choice, random_portfolio
 
 NO_TIME = 1e-6
 
@@ -79,3 +79,17 @@ def test_the_bound_without_a_solver_is_what_candidates_exceed_alone() -> None:
     options = PortfolioOptions(time_limit_s=NO_TIME)
     found = relax_portfolio(question, np.zeros(2), ElasticWeights(usd_per_quota_unit=1.0), 100.0, options)
     assert (found.weighted_usd, found.bound_usd) == (14.0, 4.0)
+
+
+def test_a_plan_to_begin_with_is_known_by_candidates_that_are_kept() -> None:
+    """Also where a candidate of it is dominated by one of equal cost: stages look up the plan among those kept."""
+    for seed in range(60):
+        question = random_portfolio(seed)
+        for choice in every_choice(question)[:200]:
+            if question.faults(choice):
+                continue
+            run = _Run(question, PortfolioOptions(), None)
+            run.begin_with(choice)
+            picks = run.result.picks
+            assert picks is not None and np.isin(picks, run.reduced.keep).all(), seed
+            assert question.objective[picks].sum() <= question.objective[choice].sum()
