@@ -160,18 +160,18 @@ def draw_launch(
 ) -> Launch:
     """What is drawn at a job's launch, from its tables and what its last hours showed; arguments as above."""
     starts = [_start(rng, job, zone, tables[zone.name], n) for zone in job.zones]
-    calm = [_calm_per_tick(tables[zone.name], sky, job.tick_hours) for zone in job.zones]
+    of = [tables[zone.name] for zone in job.zones]
     names = [zone.region for zone in job.zones]
     region = np.asarray([names.index(name) for name in names])
-    up, age = (np.stack([start[part] for start in starts], axis=1) for part in (0, 1))
-    local, common = _weather(
-        rng, [tables[zone.name] for zone in job.zones], sky, (up, (age + 1) * job.tick_hours), region
-    )
+    up = np.stack([start[0] for start in starts], axis=1)
+    age = np.stack([start[1] for start in starts], axis=1)
+    ages_hours = np.asarray((age + 1) * job.tick_hours, dtype=np.float64)
+    local, common = _weather(rng, of, sky, (up, ages_hours), region)
     return Launch(
         up=up,
         age=age,
         level=_levels(rng, job, tables, [start[2] for start in starts], n),
-        hazard=np.concatenate(calm),
+        hazard=np.concatenate([_calm_per_tick(table, sky, job.tick_hours) for table in of]),
         region=region,
         local=local,
         common=common,
@@ -229,7 +229,7 @@ def _start(
 
 def _calm_per_tick(table: HazardTable, sky: Weather, tick_hours: float) -> Float32Array:
     """Hazards per tick in calm weather: ages of up spells, then of down spells."""
-    ages = (np.arange(round(_MAX_AGE_HOURS / tick_hours)) + 1) * tick_hours
+    ages = np.arange(1.0, round(_MAX_AGE_HOURS / tick_hours) + 1.0) * tick_hours
     return np.asarray(np.concatenate(calm_hazards(table, sky, ages)) * tick_hours, dtype=np.float32)
 
 
