@@ -192,6 +192,8 @@ def _joined(drawn: Sequence[Launch]) -> Launch:
         level=np.concatenate([one.level for one in drawn], axis=1),
         hazard=drawn[0].hazard,
         region=drawn[0].region,
+        local=np.concatenate([one.local for one in drawn]),
+        common=np.concatenate([one.common for one in drawn]),
     )
 
 

@@ -4,9 +4,10 @@ Three things move the hazards of a table in a future:
 
 * levels per side, constant over the job: one of each zone, and one that zones of an instance type share, since days
   differ for all of them (`planner.spot.levels`). What the last hours showed narrows both.
-* weather shared by the zones of a region, and weather shared by all zones: Ornstein-Uhlenbeck, calm at launch (the
-  level at launch is in what was seen), up hazards moving against down hazards. It makes zones fail together.
-* chance: within a tick a spell ends with probability `1 - exp(-theta h tick)`.
+* weather shared by the zones of a region, and weather shared by all zones: Ornstein-Uhlenbeck, at launch by the spells
+  that zones are in, up hazards moving against down hazards. It makes zones fail together.
+* chance: within a tick a spell ends with probability `1 - exp(-theta h0 tick)`, where h0 is the table's hazard under
+  usual conditions (`planner.spot.calm`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.spot.distribution import frailties
-from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather, mean_spell_hours
+from planner.spot.calm import calm_hazards, log_chance_of_weather
+from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather
 from planner.spot.hazards_cells import plain_type, spell_age_ticks
 from planner.spot.levels import Known, draw_levels
 from planner.spot.policy.job import SpotJob, SpotZone
@@ -29,8 +30,8 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 _MAX_AGE_HOURS = 400.0  # beyond it a hazard stays what it is
-_WEATHER_POINTS = 15  # of the distribution of weather, to take its means
 _WEATHER_TICKS = 5  # weather moves every half hour of a 0.1 h grid: fine against its 12 h
+_WEATHER_DRAWS = 64  # of the weather at launch, of which each future takes one
 _NOISE_TICKS = 64  # noise is drawn in blocks, to keep the calls few and the memory small
 
 
@@ -58,8 +59,10 @@ class Launch:
         up: shape `(n, n_zones)`.
         age: ticks of the present spell less 1, shape `(n, n_zones)`.
         level: factors of the hazards of up and of down spells, shape `(2, n, n_zones)`.
-        hazard: per tick, by zone: ages of up spells, then of down spells.
+        hazard: per tick in calm weather, by zone: ages of up spells, then of down spells.
         region: number of each zone's region, shape `(n_zones,)`.
+        local: weather of each zone's region over its sd, shape `(n, n_zones)`.
+        common: weather of all zones over its sd, shape `(n, 1)`.
     """
 
     up: BoolArray
@@ -67,6 +70,8 @@ class Launch:
     level: FloatArray
     hazard: Float32Array
     region: IntArray
+    local: FloatArray
+    common: FloatArray
 
 
 def spells_of(hazard_per_hour: FloatArray, tick_hours: float) -> Spells:
@@ -155,47 +160,59 @@ def draw_launch(
 ) -> Launch:
     """What is drawn at a job's launch, from its tables and what its last hours showed; arguments as above."""
     starts = [_start(rng, job, zone, tables[zone.name], n) for zone in job.zones]
-    kept = np.asarray([weather_factors(tables[zone.name], sky) for zone in job.zones])
+    of = [tables[zone.name] for zone in job.zones]
     names = [zone.region for zone in job.zones]
+    region = np.asarray([names.index(name) for name in names])
+    up = np.stack([start[0] for start in starts], axis=1)
+    age = np.stack([start[1] for start in starts], axis=1)
+    ages_hours = np.asarray((age + 1) * job.tick_hours, dtype=np.float64)
+    local, common = _weather(rng, of, sky, (up, ages_hours), region)
     return Launch(
-        up=np.stack([start[0] for start in starts], axis=1),
-        age=np.stack([start[1] for start in starts], axis=1),
-        level=_levels(rng, job, tables, [start[2] for start in starts], n) * kept.T[:, None, :],
-        hazard=np.concatenate([start[3] for start in starts]),
-        region=np.asarray([names.index(name) for name in names]),
+        up=up,
+        age=age,
+        level=_levels(rng, job, tables, [start[2] for start in starts], n),
+        hazard=np.concatenate([_calm_per_tick(table, sky, job.tick_hours) for table in of]),
+        region=region,
+        local=local,
+        common=common,
     )
 
 
-def weather_factors(table: HazardTable, sky: Weather) -> tuple[float, float]:
-    """Factors of the hazards of up and of down spells with which spells under weather end as often as the table says.
+def _weather(
+    rng: np.random.Generator,
+    tables: Sequence[HazardTable],
+    sky: Weather,
+    spells: tuple[BoolArray, FloatArray],
+    region: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Weather at launch of each zone's region and of all, over their sds, given the spells that zones are in.
 
-    Hours gather where weather is calm: with hazards h e^w and g e^-w a zone is up for 1 / (1 + (h / g) e^2w) of the
-    time while weather w lasts, so the table's own hazards bring fewer ends, and a share of time up nearer to one half.
-    Here h / g follows from the table's share of time up in the mean over w, and h from its ends per hour. Weather is
-    taken to last longer than spells.
+    Each future takes one of several draws, with the chance that spells have lasted in it.
+
+    Args:
+        rng: generator.
+        tables: of the zones.
+        sky: sds of weather.
+        spells: whether zones are up, and the hours that their spells have lasted, shape `(n, n_zones)` each.
+        region: number of each zone's region.
     """
-    sd = float(np.hypot(sky.region_sd, sky.common_sd))
-    up_hours, down_hours = mean_spell_hours(table.down_per_hour), mean_spell_hours(table.up_per_hour)
-    pairs = frailties(np.asarray([sd]), _WEATHER_POINTS)
-    w = np.asarray([float(factor[0]) for factor, _ in pairs]) * np.exp(0.5 * sd * sd)
-    weight = np.asarray([share for _, share in pairs])
-    share_up = up_hours / (up_hours + down_hours)
-    low, high = -40.0, 40.0  # of the log of h / g
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if weight @ (1.0 / (1.0 + np.exp(middle) * w * w)) > share_up:
-            low = middle
-        else:
-            high = middle
-    ratio = float(np.exp(low))
-    ends = share_up / up_hours / float(weight @ (w / (1.0 + ratio * w * w)))
-    return float(ends * up_hours), float(ends / ratio * down_hours)
+    (up, ages_hours), sd = spells, float(np.hypot(sky.region_sd, sky.common_sd))
+    n, n_zones = up.shape
+    local = rng.standard_normal((n, _WEATHER_DRAWS, n_zones))[:, :, region]
+    common = rng.standard_normal((n, _WEATHER_DRAWS))
+    log_chance = np.zeros((n, _WEATHER_DRAWS))
+    for zone, table in enumerate(tables if sd > 0 else ()):
+        weather = (sky.region_sd * local[:, :, zone] + sky.common_sd * common) / sd
+        log_chance += log_chance_of_weather(table, sky, up[:, zone], ages_hours[:, zone], weather)
+    chance = np.cumsum(np.exp(log_chance - log_chance.max(axis=1, keepdims=True)), axis=1)
+    taken = (chance < rng.random((n, 1)) * chance[:, -1:]).sum(axis=1)
+    return local[np.arange(n), taken], common[np.arange(n), taken, None]
 
 
 def _start(
     rng: np.random.Generator, job: SpotJob, zone: SpotZone, table: HazardTable, n: int
-) -> tuple[BoolArray, IntArray, Seen, Float32Array]:
-    """State, age in ticks less 1, what was seen and hazards per tick (up ages, then down ages) of one zone."""
+) -> tuple[BoolArray, IntArray, Seen]:
+    """State, age in ticks less 1 and what was seen of one zone."""
     up, down = spells_of(table.down_per_hour, job.tick_hours), spells_of(table.up_per_hour, job.tick_hours)
     seen = seen_in(np.asarray(job.history.get(zone.name, ()), dtype=np.bool_), up, down)
     state = rng.random(n) < table.availability_ratio if seen.up is None else np.full(n, seen.up)
@@ -207,9 +224,13 @@ def _start(
         for of, spells in ((state, up), (~state, down)):
             reach = np.cumsum(spells.survival[watched:])
             age[of] = watched + np.searchsorted(reach, share[of] * reach[-1])
-    top = len(up.hazard) - 1
-    hazards = np.concatenate([up.hazard, down.hazard]).astype(np.float32)
-    return state, np.minimum(age, top), seen, hazards
+    return state, np.minimum(age, len(up.hazard) - 1), seen
+
+
+def _calm_per_tick(table: HazardTable, sky: Weather, tick_hours: float) -> Float32Array:
+    """Hazards per tick in calm weather: ages of up spells, then of down spells."""
+    ages = np.arange(1.0, round(_MAX_AGE_HOURS / tick_hours) + 1.0) * tick_hours
+    return np.asarray(np.concatenate(calm_hazards(table, sky, ages)) * tick_hours, dtype=np.float32)
 
 
 def _levels(
@@ -236,7 +257,7 @@ def run_on(
     first = np.arange(n_zones) * (2 * n_ages)
     keep = float(np.exp(-_WEATHER_TICKS * tick_hours / sky.hours))
     shake = float(np.sqrt(1.0 - keep * keep))
-    local, common = np.zeros((n, n_zones)), np.zeros((n, 1))
+    local, common = launch.local, launch.common
     out = np.empty((ticks, n, n_zones), dtype=np.bool_)
     level_down, level_up = (level[side].astype(np.float32) for side in (0, 1))
     noise = np.empty((0, n, n_zones), dtype=np.float32)

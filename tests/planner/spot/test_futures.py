@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.spot.futures import sample_futures, seen_in, spells_of, weather_factors
+from planner.spot.futures import sample_futures, seen_in, spells_of
 from planner.spot.generate import CALM
-from planner.spot.hazards import HazardTable, Weather, load_hazards, load_weather, make_table
+from planner.spot.hazards import HazardTable, Weather, load_hazards, make_table
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.launch import alone_in, forecast_launch, p_meet_spot_only, progress_hours, rank_zones
 from planner.spot.levels import sample_level
@@ -193,13 +193,3 @@ def test_a_refit_of_futures_gives_the_hazards_back(down: float, up: float) -> No
     assert 0.9 < float(np.sqrt(ratios.prod())) < 1.1, ratios
     # each side too: of twenty draws (four tables, five seeds) they were 0.91 to 1.08
     assert ((ratios > 0.87) & (ratios < 1.15)).all(), ratios
-
-
-@pytest.mark.parametrize("rare", [1e-4, 1e-6, 1e-9])
-def test_weather_changes_spells_alike_however_seldom_a_zone_is_down_or_up(rare: float) -> None:
-    """At the limit, with log sd s: ends gather in e^(s^2 / 2), the other spells in what is left of e^(2 s^2)."""
-    sky = load_weather()
-    variance = sky.region_sd**2 + sky.common_sd**2
-    common, seldom = np.exp(-0.5 * variance), np.exp(1.5 * variance)
-    assert weather_factors(flat(rare, 1.0), sky) == pytest.approx((common, seldom), rel=2e-3)
-    assert weather_factors(flat(1.0, rare), sky) == pytest.approx((seldom, common), rel=2e-3)
