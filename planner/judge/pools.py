@@ -21,6 +21,7 @@ from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
+from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         ):
             findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
+    _at_once(findings, workload, pools)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -257,6 +259,24 @@ def _quotas(findings: Findings, workload: Workload, pools: list[Node], types: Ta
             if units > limit.limit * (1 + 1e-9):
                 place = f"{limit.provider}/{region} {limit.quota}"
                 findings.fault("pools", f"draw {units:g} together on {place}, limit {limit.limit:g}")
+
+
+def _at_once(findings: Findings, workload: Workload, pools: list[_Pool]) -> None:
+    """Pools that buy the same offer find machines for both."""
+    nodes = sum(pool.nodes for pool in pools)
+    shared = set.intersection(*({buy.offer.offer_id for buy in pool.buys} for pool in pools))
+    for offer in (buy.offer for buy in pools[0].buys if buy.offer.offer_id in shared):
+        provider, region, option = (offer.text(name) for name in ("provider", "region", "purchase_option"))
+        kind = str(offer.kind["accelerator"])
+        most = most_by_asking(provider, region, kind, option, workload.constraints)
+        count = nodes * offer.accelerators
+        if most is not None and count > most:
+            text = (
+                f"{count:g} x {kind} {option} at once in {provider}/{region}: the assumed limit is {most:g}"
+            )
+            findings.fault("pools", text)
+        if nodes > offer.capacity:
+            findings.fault("pools", f"{nodes} x {offer.offer_id}: {offer.capacity:g} are available")
 
 
 def _work_of(work: Work, name: str, paced_s: float) -> Work:

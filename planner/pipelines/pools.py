@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _PRICED = 12  # pairs that the engine prices, cheapest by linear costs first
 _NO_LIMIT = 1e9
+_NO_PAIR = "no pair of pools meets the limits"
+_NONE_FOUND = "no pair of pools was found that meets the limits; this is not proven impossible"
 
 
 def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Pools:
@@ -127,7 +129,7 @@ class PoolsQuestion:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
         found = build(self.base.with_asked(by_turns(self.base.asked)))
         best, bound, compared = self._cheapest()
-        reason = "" if best else "no pair of pools meets the limits"
+        reason = "" if best else _NO_PAIR if np.isinf(bound) else _NONE_FOUND
         limit = self.loaded.workload.constraints.budget_usd
         if best and limit is not None and best["cost_usd"] > limit:
             reason = f"the cheapest pair of pools costs {best['cost_usd']:,.2f} USD, over the budget"

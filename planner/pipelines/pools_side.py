@@ -12,6 +12,7 @@ from planner.candidates.engine import Engine, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
 from planner.candidates.wanted import Scope, Wanted
+from planner.market.obtainable import instances_at_once
 from planner.market.quota import draws_on
 from planner.performance.inference.pool import node_rates
 from planner.pipelines.pool_pairs import Points
@@ -62,11 +63,14 @@ class Side:
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
-        drawn = draws_on(engine.context.asked.workload.constraints.quota, market.offer_set, market.tariffs)
+        limits = engine.context.asked.workload.constraints
+        drawn = draws_on(limits.quota, market.offer_set, market.tariffs)
         self.quotas = np.asarray([most for most, _ in drawn])
         self.units = (
             np.stack([units for _, units in drawn], axis=1) if drawn else np.zeros((offers.n_rows, 0))
         )
+        held = instances_at_once(market.offer_set, limits.obtainable)
+        self.most_nodes = np.where(np.isnan(held), np.inf, held)
         timed = market.is_spot | offers.equals("purchase_option", "on_demand")
         at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer])
         if limit is not None:  # spot that no record speaks for is no candidate by a deadline
@@ -113,6 +117,8 @@ class Side:
             sure=sure,
             nodes=nodes,
             place=place,
+            offer=rows,
+            most_nodes=self.most_nodes[rows],
             **self.of_machines(at),
         )
         return points.take(_distinct(points, candidates.shapes["hardware_row"].astype(np.int64)[shape]))
