@@ -89,7 +89,7 @@ def fleet_plan(
 
 
 def plan_of(
-    search: CandidateSearch, mix: Mix, lines: Sequence[PlanLine], *, total: Decimal, risk: Risk, savings: Savings,
+    search: CandidateSearch, mix: Mix, lines: list[PlanLine], *, total: Decimal, risk: Risk, savings: Savings,
     proof: Proof, launch: Launch | None, others: Sequence[Choice], carbon: Carbon, storage: tuple[StorageChoice, ...],
 ) -> Plan:  # fmt: skip
     """The plan of a fleet; `others`: choices beside it, of which those of the same machines become one."""

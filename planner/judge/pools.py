@@ -53,6 +53,7 @@ class _Pool:
         if not self.by_deadline and (len(self.buys) > 1 or not options <= {"spot", "on_demand"}):
             raise ImpossibleError(f"{name}: without a deadline pools are bought on demand or on spot")
         self.places = {buy.offer.place for buy in self.buys}
+        self.beside: dict[str, int] = {}  # machines that the other pool asks for
         self.own = self._at(0.0, None)
         self.step_s = float(self.own.shape["step_time_s"])
         self.stretch = _stretch(self.own)
@@ -79,8 +80,14 @@ class _Pool:
             deadline = base.start + timedelta(hours=by[0])
             limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
             workload = workload.model_copy(update={"constraints": limits})
-        bench = Bench(workload, _work_of(base.work, self.name, paced_s), base.goods, base.start, deadline)
+        work = _work_of(base.work, self.name, paced_s)
+        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside)
         return bench.candidate(self.buys, in_turn=self.in_turn)
+
+    def stand_beside(self, other: _Pool) -> None:
+        """What is not spot is waited for as if both pools asked for it together."""
+        self.beside = {buy.offer.offer_id: buy.nodes for buy in other.buys if not buy.offer.is_spot}
+        self.own = self._at(0.0, None)
 
     def stretched(self, step_s: float, by: tuple[float, float]) -> float:
         """Elapsed over work hours at a step, by a deadline."""
@@ -159,6 +166,8 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     if rollouts is None or len(nodes) != len(_NAMES):
         raise ImpossibleError("pools: no workload of reinforcement learning, or not two pools")
     pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    for pool, other in zip(pools, pools[::-1], strict=True):
+        pool.stand_beside(other)
     refit, moved_gb, moved = _handover(bench, pools)
     both = [pool.step_s for pool in pools]
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit

@@ -23,7 +23,7 @@ from planner.candidates.wanted import Scope, Wanted
 from planner.performance.inference.pool import handover_s
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
 from planner.pipelines.pools_bound import Bounds, Work
-from planner.pipelines.pools_ways import bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ByDeadline:
                     beyond = min(beyond, least)
                     break
                 looked.add(rows)
-                if self.bounds.of_sizes(self.work(rows), limit) < limit:
+                if self._may_be_cheaper(rows, limit):
                     likely.append(rows)
                     pair = self._first(rows)
                     if pair is not None and pair.cost_usd < limit:
@@ -152,6 +152,13 @@ class ByDeadline:
         for row, usd in zip(rows, pairs.usd.tolist(), strict=True):
             first.setdefault((self._sizes[0][row[0]], self._sizes[1][row[1]]), (usd, row))
         return list(first.values()), np.inf if len(pairs.usd) < count else float(pairs.usd[-1])
+
+    def _may_be_cheaper(self, rows: Rows, limit_usd: float) -> bool:
+        """Whether some pair of ways of two sizes may cost less, by what is known at once and then way by way."""
+        work = self.work(rows)
+        if not self.bounds.of_sizes(work, limit_usd) < limit_usd:
+            return False
+        return np.isinf(limit_usd) or bool(self.bounds.of_ways(work, limit_usd))
 
     def work(self, rows: Rows) -> Work:
         """What two sizes do together."""
@@ -225,17 +232,16 @@ class ByDeadline:
         if not self._are_to_be_had(ways, work):
             return None
         alone = [
-            self._bought(number, work, offers, work.step_s, work.hours + work.half_hours)
-            for number, offers in enumerate(ways)
+            self._bought(number, work, ways, work.step_s, work.hours + work.half_hours) for number in (0, 1)
         ]
         pools: list[Paced] = []
-        for number, offers in enumerate(ways):
+        for number in (0, 1):
             own, other = alone[number], alone[1 - number]
             if own is None or other is None:
                 return None
             slowed, stretch = (float(stretch_of(search, np.asarray([at]))[0]) for search, at in (other, own))
             deadline = min(work.deadline_hours, work.hours * slowed + work.half_hours)
-            found = self._bought(number, work, offers, work.step_s * slowed, deadline)
+            found = self._bought(number, work, ways, work.step_s * slowed, deadline)
             if found is None:
                 return None
             at = int(self._points[number].at[rows[number]])
@@ -257,12 +263,18 @@ class ByDeadline:
         return bool(within(self.terms.quotas, uses[0] + uses[1]) and (nodes <= held).all())
 
     def _bought(
-        self, number: int, work: Work, offers: Offers, paced_s: float, deadline_hours: float
+        self, number: int, work: Work, ways: tuple[Offers, Offers], paced_s: float, deadline_hours: float
     ) -> tuple[CandidateSearch, int] | None:
-        """A pool bought so, at a pace by its own deadline: candidates and the one; None where it is late."""
+        """A pool bought so, at a pace by its own deadline: candidates and the one; None where it is late.
+
+        What is not spot is waited for as if the machines of both were asked for together.
+        """
+        offers, market = ways[number], self.sides[number].found.context.market
+        beside = asked_beside(market, ways[1 - number], work.sizes[1 - number][1])
         search = ways_of(
             self.sides[number], np.asarray(offers), work.sizes[number][1], paced_s=paced_s,
             by=(deadline_hours, self.level), wanted=Wanted(one_region=True),
+            beside=beside,
         )  # fmt: skip
         same = [
             at for at in np.flatnonzero(search.candidates.bits == 0).tolist() if bought(search, at) == offers

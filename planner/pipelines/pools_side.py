@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.pipelines.pools_model import PoolName
 
     Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
 
 _USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear
 
@@ -103,9 +104,7 @@ class Side:
             for at_hours in _USED_HOURS
         )
         hourly = (more - some) / (_USED_HOURS[1] - _USED_HOURS[0])
-        sure = np.ones(len(at))
-        if level is not None:
-            sure = sure_hours(candidates, at, level) / candidates.hours[at]
+        sure = np.ones(len(at)) if level is None else sure_hours(candidates, at, level) / candidates.hours[at]
         points = Points(
             at=at,
             step_s=np.asarray(candidates.shapes["step_time_s"])[shape],
@@ -144,16 +143,24 @@ class Side:
         candidates = self.found.candidates
         return float(np.asarray(candidates.shapes["step_time_s"])[int(candidates.shape[at])])
 
+    def sure_beside(self, row: int, level: float, beside: Floats) -> float:
+        """The same as `sure` of point `row`, where the other pool asks for machines of each offer."""
+        own, none = self.priced(row, 0.0, beside), np.zeros(1, dtype=np.int64)
+        return float((sure_hours(own, none, level) / own.hours)[0])
+
     def at_pace(self, paced_s: float) -> Context:
         """The pool's run with steps of at least `paced_s`; the size of a checkpoint is known by now."""
         context = self.found.candidates.context
         paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
         return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
 
-    def priced(self, row: int, paced_s: float) -> Candidates:
-        """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
+    def priced(self, row: int, paced_s: float, beside: Floats) -> Candidates:
+        """The candidate of point `row` with steps of at least `paced_s`, priced by the engine.
+
+        `beside`: machines of each offer that the other pool asks for.
+        """
         candidates = self.found.candidates
-        at, context = int(self.points.at[row]), self.at_pace(paced_s)
+        at, context = int(self.points.at[row]), replace(self.at_pace(paced_s), beside=beside)
         as_pool = replace(self.found, candidates=replace(candidates, context=context))
         return candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
 

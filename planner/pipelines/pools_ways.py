@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.wanted import Wanted
+    from planner.market.model import Market
     from planner.pipelines.pools_side import Side
 
     FloatArray = npt.NDArray[np.float64]
@@ -33,8 +34,9 @@ def offers_of(side: Side, size: Size) -> IntArray:
 
 
 def ways_of(
-    side: Side, offers: IntArray, machines: int, *, paced_s: float, by: tuple[float, float], wanted: Wanted
-) -> CandidateSearch:
+    side: Side, offers: IntArray, machines: int, *, paced_s: float, by: tuple[float, float], wanted: Wanted,
+    beside: FloatArray | None = None,
+) -> CandidateSearch:  # fmt: skip
     """What some offers come to.
 
     Args:
@@ -44,13 +46,14 @@ def ways_of(
         paced_s: the least time of a step, s.
         by: hours of the deadline, and the probability to keep it.
         wanted: what is needed of the ways; they are compared by cost, whatever the workload prefers.
+        beside: machines of each offer that the other pool asks for, None: of none.
     """
     context = side.at_pace(paced_s)
     workload = context.asked.workload
     limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
     wishes = workload.preferences.model_copy(update={"objective": "cost"})
     workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
-    context = context.with_asked(replace(context.asked, workload=workload))
+    context = replace(context.with_asked(replace(context.asked, workload=workload)), beside=beside)
     bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
     engine = Engine(
@@ -69,6 +72,17 @@ def open_ways(search: CandidateSearch) -> IntArray:
 def bought(search: CandidateSearch, at: int) -> Offers:
     """Rows of the offers that a candidate buys, in the order of its turns."""
     return tuple(part.row for part in search.candidates.parts(at))
+
+
+def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:
+    """Machines that a pool asks for of each of its offers that is not spot, shape `(n_offers,)`.
+
+    Spot comes and goes as its records say, and its interruptions already slow the other pool.
+    """
+    out = np.zeros(market.offer_set.offers.n_rows)
+    rows = np.asarray(offers)
+    out[rows[~market.is_spot[rows]]] = machines
+    return out
 
 
 def stretch_of(search: CandidateSearch, at: IntArray) -> FloatArray:
