@@ -23,7 +23,7 @@ import numpy as np
 from planner.candidates.model import IN_TURN
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.price_path import RUN_HOURS
-from planner.pipelines.pools_ways import bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -142,18 +142,50 @@ class Bounds:
         floors = [self._at(number, work, below_usd, exact=True) for number in (0, 1)]
         if not _near(floors, below_usd).any():
             return []
-        slow = [self._stretch(number, work) for number in (0, 1)]
-        pairs = _beside(floors, slow, work, below_usd)
+        slow = [self._stretch(number, work, None) for number in (0, 1)]
+        together = self._asked_by_others(work)
+        # beside each other both change to on-demand earlier, and so lose less to outages
+        joint = [self._stretch(number, work, more) for number, more in enumerate(together)]
+        least = [
+            {offers: min(own, earlier.get(offers, own)) for offers, own in each.items()}
+            for each, earlier in zip(slow, joint or slow, strict=True)
+        ]
+        pairs = _beside(floors, least, work, below_usd)
         if not pairs:
             return []
         # a pool has no more than its half of the room, beside the slowest of the others that are left
         slowest = [max(slow[1 - number][ways[1 - number]] for ways in pairs) for number in (0, 1)]
-        tighter = [
-            self._ask(number, replace(work, deadline_hours=min(work.deadline_hours, hours)), below_usd)
-            for number, hours in enumerate(work.hours * most + work.half_hours for most in slowest)
+        works = [
+            replace(work, deadline_hours=min(work.deadline_hours, work.hours * most + work.half_hours))
+            for most in slowest
         ]
-        left = _beside(tighter, slow, work, below_usd)
-        return sorted((max(usd, pairs[ways]), ways) for ways, usd in left.items() if ways in pairs)
+        left = _beside([self._ask(n, own, below_usd) for n, own in enumerate(works)], least, work, below_usd)
+        left = {ways: max(usd, pairs[ways]) for ways, usd in left.items() if ways in pairs}
+        shared = [ways for ways in left if self._share_offers(ways)]
+        if shared:
+            asked = [self._ask(n, own, below_usd, together[n]) for n, own in enumerate(works)]
+            both = _beside(asked, joint, work, below_usd)
+            late = {ways for ways in shared if ways not in both}
+            left = {
+                ways: max(usd, both.get(ways, usd) if ways in set(shared) else usd)
+                for ways, usd in left.items()
+                if ways not in late
+            }
+        return sorted((usd, ways) for ways, usd in left.items())
+
+    def _asked_by_others(self, work: Work) -> list[FloatArray]:
+        """Machines of each offer but spot that the other pool may ask for, by pool; none where they differ in type."""
+        if work.sizes[0][0] != work.sizes[1][0]:
+            return []
+        return [
+            asked_beside(side.found.context.market, tuple(offers_of(side, size).tolist()), other[1])
+            for side, size, other in zip(self.sides, work.sizes, work.sizes[::-1], strict=True)
+        ]
+
+    def _share_offers(self, ways: tuple[Offers, Offers]) -> bool:
+        """Whether both pools buy an offer that is not spot."""
+        is_spot = self.sides[0].found.context.market.is_spot
+        return any(not is_spot[row] for row in set(ways[0]) & set(ways[1]))
 
     def _at(self, number: int, work: Work, up_to: float, *, exact: bool) -> Floors:
         """The floors of a pool at the pair's pace; else at the nearest pace below it that is known, or the least."""
@@ -167,10 +199,10 @@ class Bounds:
         known[paced_s] = self._ask(number, replace(work, step_s=paced_s, hours=hours), up_to)
         return known[paced_s]
 
-    def _ask(self, number: int, work: Work, up_to: float) -> Floors:
+    def _ask(self, number: int, work: Work, up_to: float, beside: FloatArray | None = None) -> Floors:
         """Every way of a pool that costs up to `up_to` with the whole deadline, and the cheapest of each region."""
         machines, share = work.sizes[number][1], self._price_share(number, work)
-        search = self._ways(number, work, work.deadline_hours, up_to / share)
+        search = self._ways(number, work, work.deadline_hours, up_to / share, beside)
         candidates, market = search.candidates, search.context.market
         offer_set, at = market.offer_set, open_ways(search)
         offers = tuple(bought(search, one) for one in at.tolist())
@@ -187,18 +219,20 @@ class Bounds:
             ),
         )  # fmt: skip
 
-    def _stretch(self, number: int, work: Work) -> dict[Offers, float]:
+    def _stretch(self, number: int, work: Work, beside: FloatArray | None) -> dict[Offers, float]:
         """Elapsed over work hours of all ways that are in time at their own pace, as they slow the other pool."""
-        search = self._ways(number, work, work.hours + work.half_hours, np.inf)
+        search = self._ways(number, work, work.hours + work.half_hours, np.inf, beside)
         at = open_ways(search)
         slow = stretch_of(search, at).tolist()
         return {bought(search, one): own for one, own in zip(at.tolist(), slow, strict=True)}
 
-    def _ways(self, number: int, work: Work, deadline_hours: float, up_to: float) -> CandidateSearch:
+    def _ways(
+        self, number: int, work: Work, deadline_hours: float, up_to: float, beside: FloatArray | None
+    ) -> CandidateSearch:
         side, size = self.sides[number], work.sizes[number]
         return ways_of(
             side, offers_of(side, size), size[1], paced_s=work.step_s, by=(deadline_hours, self.level),
-            wanted=Wanted(Scope.PLACES, one_region=True, up_to=up_to),
+            wanted=Wanted(Scope.PLACES, one_region=True, up_to=up_to), beside=beside,
         )  # fmt: skip
 
     def _price_share(self, number: int, work: Work) -> float:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = (400, 4_000)  # cheapest pairs by the first lower bound; more where the first do not suffice
 _BOUNDED = 600  # sizes of pairs that the engine bounds at most
 _PRICED = 48  # of these that it prices at most
+_COMPARED = 12  # the same of pools of one type of accelerator, which are only compared with
 _TRIED = 4  # pairs of ways of one size that are tried first
 _WAYS = 16  # pairs of ways that are tried in the end, of all sizes
 _LEAST_SHARE = 0.999  # of the least cost, for rounding
@@ -107,7 +108,7 @@ class ByDeadline:
             one_chip: both pools have the same type of accelerator.
         """
         best: Timed | None = None
-        limit, beyond = known_usd, np.inf
+        limit, beyond, most = known_usd, np.inf, _COMPARED if one_chip else _PRICED
         looked: set[Rows] = set()
         likely: list[Rows] = []
         for count in _LOOKED_AT:
@@ -116,7 +117,7 @@ class ByDeadline:
             for least, rows in sizes:
                 if rows in looked:
                     continue
-                if least >= limit or len(looked) == _BOUNDED or len(likely) == _PRICED:
+                if least >= limit or len(looked) == _BOUNDED or len(likely) == most:
                     beyond = min(beyond, least)
                     break
                 looked.add(rows)
@@ -125,7 +126,7 @@ class ByDeadline:
                     pair = self._first(rows)
                     if pair is not None and pair.cost_usd < limit:
                         best, limit = pair, pair.cost_usd
-            if beyond >= limit or len(looked) == _BOUNDED or len(likely) == _PRICED:
+            if beyond >= limit or len(looked) == _BOUNDED or len(likely) == most:
                 break
         pairs = [
             (usd, rows, ways) for rows in likely for usd, ways in self.bounds.of_ways(self.work(rows), limit)
