@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
@@ -22,7 +22,7 @@ from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
 from planner.judge.prices import Z80
 from planner.judge.purchases import fault_of
-from planner.judge.starts import Wait, Waits, allotted, start_of
+from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
 from planner.judge.turns import CHANCE_SLACK, InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
@@ -110,15 +110,11 @@ class Bench:
 
     def __init__(
         self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None,
-        beside: Mapping[str, int] | None = None,
+        beside: dict[str, int] | None = None,
     ) -> None:  # fmt: skip
-        """Take them; the checkpoint is sized by the performance model where the workload does not size it.
-
-        `beside`: machines of offers, by their id, that another job asks for at the same time.
-        """
+        """Take them; `beside`: machines that others ask for, by offer id. The model sizes a checkpoint of no size."""
         self.workload, self.work, self.goods = workload, work, goods
-        self.start, self.deadline = start, deadline
-        self._beside = beside or {}
+        self.start, self.deadline, self.beside = start, deadline, beside or {}
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads: dict[int, Any] = {}
@@ -173,11 +169,10 @@ class Bench:
         rate = "object_store_read_gb_per_s"
         read = min(figures[f"{rate}_per_node"] * nodes, figures[f"{rate}_total"])
         fixed = work.hours("image_pull") + work.hours("compile_warmup") + write + work.hours("export")
+        spread = log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80)
         return Steps(
             work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
-            sigma=hypot(
-                log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80), work.stop_log_sd
-            ),
+            sigma=hypot(spread, work.stop_log_sd),
             write=write,
             fixed=fixed,
             read=saved_gb / read / 3600.0,
@@ -276,7 +271,7 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        each = tuple(self._wait(buy.offer, nodes) for buy in buys if not buy.offer.is_spot)
+        each = waits_of([b.offer for b in buys], nodes, self.workload.constraints, self.start, self.beside)
         law, aside = Waits(each, self.staging(buys[0].offer)), self.work.hours("provision") + acquire
         waiting, free = aside + law.mean, self.deadline_hours - aside - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
@@ -314,10 +309,6 @@ class Bench:
             store=store, waits=law,
         )  # fmt: skip
 
-    def _wait(self, offer: Offer, nodes: int) -> Wait:
-        more = self._beside.get(offer.offer_id, 0)
-        return start_of(offer, nodes + more, self.workload.constraints, self.start)
-
     def _bought(
         self, buy: Buy, used: float, *, expected: bool, place: float | None, steps: Steps | None = None
     ) -> Bought:
@@ -349,7 +340,7 @@ class Bench:
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
         acquire = self.work.hours("on_demand_acquire")
-        late = self._wait(last, nodes)
+        late = start_of(last, nodes, self.workload.constraints, self.start, self.beside)
         left, had = allotted(late, self.workload.constraints) if fallback else (0.0, 1.0)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,

@@ -165,9 +165,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     rollouts = bench.work.training.tuning.rollouts
     if rollouts is None or len(nodes) != len(_NAMES):
         raise ImpossibleError("pools: no workload of reinforcement learning, or not two pools")
-    pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
-    for pool, other in zip(pools, pools[::-1], strict=True):
-        pool.stand_beside(other)
+    pools = _both(bench, nodes)
     refit, moved_gb, moved = _handover(bench, pools)
     both = [pool.step_s for pool in pools]
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
@@ -217,6 +215,14 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "deadline_hours": None if deadline == inf else Near(deadline),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
+
+
+def _both(bench: Bench, nodes: list[Node]) -> list[_Pool]:
+    """Both pools, each beside the other."""
+    pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    for pool, other in zip(pools, pools[::-1], strict=True):
+        pool.stand_beside(other)
+    return pools
 
 
 def _by_deadline(
