@@ -32,16 +32,25 @@ if TYPE_CHECKING:
 
 @record(frozen=True, eq=False)
 class Context:
-    """One planning run. Instances are built by `planner.candidates.prepare`; nothing here reads a file."""
+    """One planning run. Instances are built by `planner.candidates.prepare`; nothing here reads a file.
+
+    `beside`: machines of each offer that another run asks for at the same time, shape `(n_offers,)`; None: none.
+    """
 
     asked: Asked
     dates: Dates
     market: Market
     spot: SpotRisk
+    beside: npt.NDArray[np.float64] | None = None
 
     @cached_property
     def starts(self) -> Starts:
         """How long each offer's capacity takes to come from the run's start on."""
+        return self._alone if self.beside is None else replace(self._alone, beside=self.beside)
+
+    @property
+    def _alone(self) -> Starts:
+        """The same where nobody else asks."""
         limits, offers, start = self.asked.workload.constraints, self.market.offer_set, self.dates.start
         if not (limits.obtainable or limits.waiting or limits.waited):  # as the table says
             usual = most_obtainable(offers, ())

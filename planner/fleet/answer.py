@@ -20,7 +20,7 @@ from planner.fleet.asking import check_asked, limit_hours_of, question_of
 from planner.fleet.bill import bill_of
 from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback
 from planner.fleet.fallback_plan import fallback_plan
-from planner.fleet.fallback_search import cheapest_with_fallback
+from planner.fleet.fallback_search import MOST_JUDGED, cheapest_with_fallback
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.moving_price import at_least, at_most, at_their_dearest
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.fleet.alone import Alone
+    from planner.fleet.fallback_search import Cheapest
     from planner.fleet.mix import Mix
     from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 _NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
+_NONE_JUDGED = (
+    "no fleet was found that is likely enough to meet its deadline; of fleets with a fall-back, the probability was "
+    f"worked out for the {MOST_JUDGED} cheapest only: this is not proven impossible"
+)
 _NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
 
 
@@ -97,26 +102,36 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     workers = at_least(_with_time(in_whole_runs(whole, units)), market, work)
     rounds = Round(found, workers, limit, work, options, begin)
     if not len(workers.at):
-        plan = _with_fallback(rounds, None, None, fleets_of_one_offer(found, limit, work))
-        return plan or infeasible_fleet(found, (), time.perf_counter() - begin)
+        fallen = cheapest_with_fallback(rounds, np.inf)
+        if fallen.fleet is not None:
+            return fallback_plan(rounds, fallen, fleets_of_one_offer(found, limit, work), None, None)
+        return infeasible_fleet(found, (), time.perf_counter() - begin, unproven=_unjudged(fallen))
     first = cheapest(rounds)
     punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
     rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
     sure = sure_enough(rounds, first)
     alone, one = _of_one_offer(rounds)
     mix = _answer(rounds, sure, first, one)
-    plan = _with_fallback(rounds, first, mix, alone)
-    if plan is not None:
-        return plan
+    fallen = cheapest_with_fallback(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
+    if fallen.fleet is not None:
+        return fallback_plan(rounds, fallen, alone, one, first)
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
     if mix is not None:
-        return fleet_plan(found, mix, alone, one, rounds.ask)
-    return _none(rounds, workers, sure, first)
+        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
+    return _none(rounds, workers, sure, first, _unjudged(fallen))
 
 
-def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan:
-    """The answer where no fleet is likely enough, or none is possible; `workers`: all, whatever the luck."""
+def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudged: str) -> Plan:
+    """The answer where no fleet is likely enough, or none is possible.
+
+    Args:
+        asked: the question.
+        workers: all, whatever the luck.
+        sure: the surest mix.
+        first: the cheapest mix at spot's mean.
+        unjudged: what is said of fleets with a fall-back whose chance was not worked out; empty without any.
+    """
     found, options, begin = asked.found, asked.options, asked.begin
     if sure.mix is not None:
         if asked.left_s <= 0:
@@ -125,7 +140,7 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan
             )
             raise TimeLimitError(f"{message}; raise --time-limit")
         spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
-        return infeasible_fleet(found, enough, spent, unproven=_NONE_SURE)
+        return infeasible_fleet(found, enough, spent, unproven=unjudged or _NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
     context = found.context
@@ -137,7 +152,12 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome) -> Plan
         broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
     reasons = relaxations_of(beyond, context.asked) + relaxations_of(broken, context.asked)
     unproven = _NONE_WHOLE if run_units(context.asked) and first.result.has_plan and not reasons else ""
-    return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unproven)
+    return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unjudged or unproven)
+
+
+def _unjudged(fallen: Cheapest) -> str:
+    """What is said where the chance of some fleets with a fall-back was not worked out; empty without any."""
+    return "" if np.isinf(fallen.unjudged_usd) else _NONE_JUDGED
 
 
 def _beyond_budget(asked: Round) -> list[Excess]:
@@ -148,13 +168,6 @@ def _beyond_budget(asked: Round) -> list[Excess]:
         return []
     due = float(bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1])
     return [Excess("budget_usd", "", due, float(budget))]
-
-
-def _with_fallback(asked: Round, mean: Outcome | None, mix: Mix | None, alone: Alone) -> Plan | None:
-    """The cheapest fleet whose workers fall back on on-demand, where it costs less than `mix`; else None."""
-    below = np.inf if mix is None else float(bill_of(asked.found, mix)[0])
-    found = cheapest_with_fallback(asked, below)
-    return None if found.fleet is None else fallback_plan(asked, found, alone, mean)
 
 
 def _with_time(workers: Workers) -> Workers:

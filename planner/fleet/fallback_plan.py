@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.filters import count_filters
-from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
-from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.carbon import carbon_of
-from planner.fleet.fallback import FALLBACKS_COMPARED
+from planner.fleet.fallback import FALLBACKS_COMPARED, NOT_JUDGED
 from planner.fleet.fallback_launch import launch_of_fallback
 from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback
 from planner.fleet.fallback_search import chances_of_fleet
-from planner.fleet.plan import performance_of, savings_of, timeline_of
+from planner.fleet.fallback_why import reasons
+from planner.fleet.plan import one_offer_choice, plan_of, savings_of
 from planner.fleet.stored_plan import storage_of
 from planner.fleet.workers import Workers
 from planner.market.pricing import total_usd
-from planner.plan.brief import Choice
-from planner.plan.model import Plan, Proof, Risk
+from planner.plan.model import Proof, Risk
 
 if TYPE_CHECKING:
     from planner.fleet.alone import Alone
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
     from planner.fleet.rounds import Outcome, Round
     from planner.plan.carbon import Carbon
     from planner.plan.launch import Launch
+    from planner.plan.model import Plan
 
 BASIS = (
     "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
@@ -41,54 +38,33 @@ METHOD = (
 )
 
 
-def fallback_plan(asked: Round, cheapest_fleet: Cheapest, alone: Alone, mean: Outcome | None) -> Plan:
+def fallback_plan(
+    asked: Round, cheapest_fleet: Cheapest, alone: Alone, single: Alone | None, mean: Outcome | None
+) -> Plan:
     """Build the plan.
 
     Args:
         asked: the question.
         cheapest_fleet: of those with a fall-back.
         alone: fleets of each offer alone, of which the baseline is one.
+        single: the cheapest sure one of these, a choice beside the plan.
         mean: the cheapest mix without fall-backs at spot's mean, whose bound holds for all of these; None: no worker
             without one has time for any work.
     """
     one = cheapest_fleet.fleet
     assert one is not None
     search, mix = asked.found, mix_of_fallback(asked, one)
-    context = search.candidates.context
     lines = lines_of_fallback(search, mix)
     total = total_usd([cost for line in lines for cost in line.costs])
-    finish = context.dates.start + timedelta(hours=mix.period)
     launch = launch_of_fallback(asked, mix, chances_of_fleet(asked, one), total)
-    risk = _risk(mix, launch)
-    report = count_filters(search.candidates.all_bits())
     savings, on_demand = savings_of(search, alone, total, mix.period, asked.ask)
-    itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
-    return Plan(
-        **plan_frame(context),
-        status="planned",
-        finish_expected=moment_text(finish),
-        lines=tuple(lines),
-        total_usd=total,
-        hours=mix.period,
-        timeline=timeline_of(mix),
-        performance=performance_of(search, mix),
-        risk=risk,
-        savings=savings,
-        cash=cash_of(context.dates, context.market, lines, finish),
-        alternatives=(),
-        filters=report.counts,
-        filter_pairs=report.pairs,
-        relaxations=(),
-        unknown_options=unknown_options(context.market, lines),
-        proof=_proof(asked, total, mean, cheapest_fleet.unjudged_usd),
-        warnings=plan_warnings(context, lines, risk),
-        n_results=1,
-        n_feasible=report.passed,
-        launch=launch,
-        choices=(itself, *on_demand),
-        carbon=_carbon(asked, mix),
+    launch = replace(launch, why=reasons(asked, one, launch, alone, next(iter(on_demand), None)))
+    return plan_of(
+        search, mix, lines, total=total, risk=_risk(mix, launch), savings=savings,
+        proof=_proof(asked, total, mean, cheapest_fleet.unjudged_usd), launch=launch,
+        others=(*one_offer_choice(search, mix, single, total), *on_demand), carbon=_carbon(asked, mix),
         storage=storage_of(search.candidates, mix, lines[:1]),
-    )
+    )  # fmt: skip
 
 
 def _risk(mix: FallbackMix, launch: Launch) -> Risk:
@@ -121,7 +97,7 @@ def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: flo
         offers=context.market.offer_set.offers.n_rows,
         shapes=candidates.shapes.n_rows,
         seconds=time.perf_counter() - asked.begin,
-        note=FALLBACKS_COMPARED,
+        note=FALLBACKS_COMPARED if np.isinf(unjudged_usd) else f"{FALLBACKS_COMPARED}; {NOT_JUDGED}",
         gap_exact_ratio=None,
         gap_asked_ratio=asked.options.gap,
     )

@@ -25,6 +25,8 @@ from planner.market.quota import draws_on
 from planner.records import record
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     import numpy.typing as npt
 
     from planner.fleet.fallback import Ways
@@ -38,9 +40,7 @@ _BLOCK = 32  # offers looked at together
 _EACH, _STEP = 32, 1.1  # numbers of workers that are all compared; factor between those beyond
 _MOST = 10_000  # workers
 _CENT = 0.01
-_MOST_ASKED = (
-    200  # fleets that on-demand alone does not make sure enough, and whose chance on spot is worked out
-)
+MOST_JUDGED = 200  # fleets that on-demand alone does not make sure enough, whose chance on spot is worked out
 _SLIP = 1.0 + 1e-9  # relative, of amounts
 
 
@@ -61,33 +61,47 @@ class Cheapest:
     unjudged_usd: float = np.inf
 
 
-def cheapest_with_fallback(asked: Round, below_usd: float, *, within_budget: bool = True) -> Cheapest:
+def cheapest_with_fallback(
+    asked: Round, below_usd: float, *, within_budget: bool = True, outside: int | None = None
+) -> Cheapest:
     """The cheapest fleet that meets every limit and the deadline with the confidence asked.
 
     Args:
         asked: the question, its workers without a reserve.
         below_usd: a cost that it must be below; infinite where no other fleet is known.
         within_budget: the budget is one of the limits.
+        outside: a region, none of whose offers is used.
     """
-    from planner.fleet.rounds import confidence_of
-
     search = asked.found
     if not may_fall_back(search):
         return Cheapest(None)
     ways = ways_of(search, asked.limit)
+    if outside is not None:
+        place = search.context.market.region_of_offer[ways.workers.rows]
+        ways = ways.take(np.flatnonzero(place != outside))
     runs = asked.work / search.context.asked.job.total_units
     if not len(ways.on_demand):
         return Cheapest(None)
-    floor, most = least_usd(search, ways, runs), most_workers(asked, ways)
+    most = most_workers(asked, ways)
     if runs > 1:
         most = np.minimum(most, round(runs))
+    budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
+    return _least_of(asked, ways, most, runs, below_usd, budget)
+
+
+def _least_of(
+    asked: Round, ways: Ways, most: FloatArray, runs: float, below_usd: float, budget: Decimal | None
+) -> Cheapest:
+    """The cheapest fleet of any of the ways; `most`: workers of each; `runs`: of all together; `budget`: USD."""
+    from planner.fleet.rounds import confidence_of
+
+    search, floor = asked.found, least_usd(asked.found, ways, runs)
     order = np.argsort(floor, kind="stable")
     order = order[(most >= 1)[order]]
     confidence = confidence_of(search.context.asked, search.context.dates)
-    budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
     # what falls due of spot and on-demand is what they cost
     best, least = None, below_usd if budget is None else min(below_usd, float(budget) + _CENT)
-    left, unjudged = _MOST_ASKED, np.inf
+    left, unjudged = MOST_JUDGED, np.inf
     for first in range(0, len(order), _BLOCK):
         block = order[first : first + _BLOCK]
         block = block[floor[block] < least]

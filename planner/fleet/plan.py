@@ -17,7 +17,7 @@ from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summar
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
-from planner.fleet.fallback import FALLBACKS_COMPARED, may_fall_back
+from planner.fleet.fallback import FALLBACKS_COMPARED, NOT_JUDGED, may_fall_back
 from planner.fleet.spread import Spread, spread_of
 from planner.fleet.stored_plan import storage_of
 from planner.market.pricing import total_usd
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
     from planner.fleet.workers import Workers
-    from planner.plan.model import Relaxation
+    from planner.plan.carbon import Carbon
+    from planner.plan.model import PlanLine, Relaxation
+    from planner.plan.storage import StorageChoice
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -57,8 +59,9 @@ _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
 def fleet_plan(
-    search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | None, ask: Callable[[Workers], FleetInput]
-) -> Plan:
+    search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | None, ask: Callable[[Workers], FleetInput],
+    *, unjudged_usd: float = np.inf,
+) -> Plan:  # fmt: skip
     """Build the plan of a mix: one line per offer, what a place costs once on its first line.
 
     Args:
@@ -67,16 +70,32 @@ def fleet_plan(
         alone: fleets of each offer alone, of which the baseline is one.
         one: the cheapest sure one of these, a choice beside a mix of several offers.
         ask: makes the question about workers, whose limits the baseline may break.
+        unjudged_usd: what fleets with a fall-back cost at least whose chance was not worked out.
     """
-    context = search.candidates.context
     lines = lines_of(search.candidates, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
-    finish = context.dates.start + timedelta(hours=mix.period)
     spread = spread_of(search, mix, total)
     risk, launch = _risk(search, mix, total, spread), _launch_of(search, mix, total, spread)
-    report = count_filters(search.candidates.all_bits())
     savings, on_demand = savings_of(search, alone, total, mix.period, ask)
+    single = one if len(mix.count) > 1 else None
+    proof = _proof(search, mix, total, unjudged_usd)
+    plan = plan_of(
+        search, mix, lines, total=total, risk=risk, savings=savings, proof=proof, launch=launch,
+        others=(*one_offer_choice(search, mix, single, total), *on_demand),
+        carbon=carbon_of(search.candidates, mix), storage=storage_of(search.candidates, mix, lines),
+    )  # fmt: skip
+    return replace(plan, warnings=(*plan.warnings, *_unrecorded(plan.filters)))
+
+
+def plan_of(
+    search: CandidateSearch, mix: Mix, lines: list[PlanLine], *, total: Decimal, risk: Risk, savings: Savings,
+    proof: Proof, launch: Launch | None, others: Sequence[Choice], carbon: Carbon, storage: tuple[StorageChoice, ...],
+) -> Plan:  # fmt: skip
+    """The plan of a fleet; `others`: choices beside it, of which those of the same machines become one."""
+    context = search.candidates.context
+    finish = context.dates.start + timedelta(hours=mix.period)
+    report = count_filters(search.candidates.all_bits())
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
@@ -95,14 +114,14 @@ def fleet_plan(
         filter_pairs=report.pairs,
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
-        proof=_proof(search, mix, total),
-        warnings=(*plan_warnings(context, lines, risk), *_unrecorded(report.counts)),
+        proof=proof,
+        warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
-        choices=_merged((itself, *_one_offer(search, mix, one, total), *on_demand)),
-        carbon=carbon_of(search.candidates, mix),
-        storage=storage_of(search.candidates, mix, lines),
+        choices=_merged((itself, *others)),
+        carbon=carbon,
+        storage=storage,
     )
 
 
@@ -115,9 +134,11 @@ def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
     return (f"{words} (offers: {kept_out:,}); spot.fallback: none admits it",)
 
 
-def _one_offer(search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
-    """The cheapest fleet of one offer beside a mix of several."""
-    if one is None or len(mix.count) == 1:
+def one_offer_choice(
+    search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal
+) -> tuple[Choice, ...]:
+    """The cheapest fleet of one offer, beside another that costs `total`."""
+    if one is None:
         return ()
     cost = Decimal(repr(round(float(one.cost_usd(search)[0]), 6)))
     return (choice_of(search, one, summary_of(search, one, cost, total, mix.period), "one_offer"),)
@@ -210,18 +231,22 @@ def savings_of(
     return savings, (choice_of(search, one, baseline, "on_demand", *aside),)
 
 
-def _proof(search: CandidateSearch, mix: Mix, total: Decimal) -> Proof:
+def _proof(search: CandidateSearch, mix: Mix, total: Decimal, unjudged_usd: float) -> Proof:
     context = search.candidates.context
     result = mix.proof
     assert result is not None
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
     bound = min(bound, total)
+    if np.isfinite(unjudged_usd):
+        bound = min(bound, Decimal(repr(unjudged_usd)))
     gap = float((total - bound) / total) if total else 0.0
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
         note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
     if may_fall_back(search):
         note += f"; {FALLBACKS_COMPARED}"
+    if np.isfinite(unjudged_usd):
+        note += f"; {NOT_JUDGED}"
     if mix.note:
         note += f"; {mix.note}"
     return Proof(

@@ -109,11 +109,12 @@ class Bench:
     """The job, the market and the dates that a candidate is recomputed with."""
 
     def __init__(
-        self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None
-    ) -> None:
-        """Take them; the checkpoint is sized by the performance model where the workload does not size it."""
+        self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None,
+        beside: dict[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        """Take them; `beside`: machines that others ask for, by offer id. The model sizes a checkpoint of no size."""
         self.workload, self.work, self.goods = workload, work, goods
-        self.start, self.deadline = start, deadline
+        self.start, self.deadline, self.beside = start, deadline, beside or {}
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
@@ -168,11 +169,10 @@ class Bench:
         rate = "object_store_read_gb_per_s"
         read = min(figures[f"{rate}_per_node"] * nodes, figures[f"{rate}_total"])
         fixed = work.hours("image_pull") + work.hours("compile_warmup") + write + work.hours("export")
+        spread = log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80)
         return Steps(
             work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
-            sigma=hypot(
-                log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80), work.stop_log_sd
-            ),
+            sigma=hypot(spread, work.stop_log_sd),
             write=write,
             fixed=fixed,
             read=saved_gb / read / 3600.0,
@@ -271,7 +271,7 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        each = waits_of([buy.offer for buy in buys], nodes, self.workload.constraints, self.start)
+        each = waits_of([b.offer for b in buys], nodes, self.workload.constraints, self.start, self.beside)
         law, aside = Waits(each, self.staging(buys[0].offer)), self.work.hours("provision") + acquire
         waiting, free = aside + law.mean, self.deadline_hours - aside - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
@@ -340,7 +340,7 @@ class Bench:
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
         acquire = self.work.hours("on_demand_acquire")
-        late = start_of(last, nodes, self.workload.constraints, self.start)
+        late = start_of(last, nodes, self.workload.constraints, self.start, self.beside)
         left, had = allotted(late, self.workload.constraints) if fallback else (0.0, 1.0)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,

@@ -103,7 +103,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         bench,
         plan,
         chance,
-        {"one_offer": _one_offer(findings, bench, plan, work), "on_demand": firm},
+        {"one_offer": one_offer(findings, bench, plan, work), "on_demand": firm},
     )
     single.filters(findings, plan)
 
@@ -236,7 +236,7 @@ def _alone(bench: Bench, plan: Node, node: Node, work: float) -> tuple[Worker, N
     return worker, chance_of(bench, course_of(bench, [worker], lines), work), expected
 
 
-def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
+def one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
     """The fleet of one offer that a row is named: recomputed, in time, sure enough and within the shares."""
     choice = choices.named(plan, "one_offer")
     if choice is None:

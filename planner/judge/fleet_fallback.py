@@ -143,7 +143,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     }  # fmt: skip
     findings.expect(plan, expected)
     firm = fleet.savings_of(findings, bench, plan, now.work)
-    choices.check_fleet(findings, bench, plan, chance, {"on_demand": firm})
+    others = {"one_offer": fleet.one_offer(findings, bench, plan, now.work), "on_demand": firm}
+    choices.check_fleet(findings, bench, plan, chance, others)
     single.filters(findings, plan)
 
 
@@ -384,7 +385,7 @@ def _launch(
         "on_demand_acquire_s": Near(3600.0 * situation.acquire, 1e-9, 1e-6),
         "checkpoints": checkpoints(bench, now.most),
         "places": [place(bench, now.spot, now.each, spot) | {"records": None, "hazards": IfStated(None)}],
-        "why": [], "notes": [UNKNOWN, NOTE], "replay": None,
+        "why": STATED, "notes": [UNKNOWN, NOTE], "replay": None,
         "first_wait_hours": Near(first_wait_hours(replace(pool, first_wait=situation.pool.first_wait)), near, 1e-7),
         "p_on_demand_had_ratio": Near(situation.had),
     }  # fmt: skip

@@ -21,6 +21,7 @@ from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
+from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class _Pool:
         if not self.by_deadline and (len(self.buys) > 1 or not options <= {"spot", "on_demand"}):
             raise ImpossibleError(f"{name}: without a deadline pools are bought on demand or on spot")
         self.places = {buy.offer.place for buy in self.buys}
+        self.beside: dict[str, int] = {}  # machines that the other pool asks for
         self.own = self._at(0.0, None)
         self.step_s = float(self.own.shape["step_time_s"])
         self.stretch = _stretch(self.own)
@@ -78,8 +80,14 @@ class _Pool:
             deadline = base.start + timedelta(hours=by[0])
             limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
             workload = workload.model_copy(update={"constraints": limits})
-        bench = Bench(workload, _work_of(base.work, self.name, paced_s), base.goods, base.start, deadline)
+        work = _work_of(base.work, self.name, paced_s)
+        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside)
         return bench.candidate(self.buys, in_turn=self.in_turn)
+
+    def stand_beside(self, other: _Pool) -> None:
+        """What is not spot is waited for as if both pools asked for it together."""
+        self.beside = {buy.offer.offer_id: buy.nodes for buy in other.buys if not buy.offer.is_spot}
+        self.own = self._at(0.0, None)
 
     def stretched(self, step_s: float, by: tuple[float, float]) -> float:
         """Elapsed over work hours at a step, by a deadline."""
@@ -157,7 +165,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     rollouts = bench.work.training.tuning.rollouts
     if rollouts is None or len(nodes) != len(_NAMES):
         raise ImpossibleError("pools: no workload of reinforcement learning, or not two pools")
-    pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    pools = _both(bench, nodes)
     refit, moved_gb, moved = _handover(bench, pools)
     both = [pool.step_s for pool in pools]
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
@@ -187,6 +195,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         ):
             findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
+    _at_once(findings, workload, pools)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -206,6 +215,14 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "deadline_hours": None if deadline == inf else Near(deadline),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
+
+
+def _both(bench: Bench, nodes: list[Node]) -> list[_Pool]:
+    """Both pools, each beside the other."""
+    pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    for pool, other in zip(pools, pools[::-1], strict=True):
+        pool.stand_beside(other)
+    return pools
 
 
 def _by_deadline(
@@ -257,6 +274,24 @@ def _quotas(findings: Findings, workload: Workload, pools: list[Node], types: Ta
             if units > limit.limit * (1 + 1e-9):
                 place = f"{limit.provider}/{region} {limit.quota}"
                 findings.fault("pools", f"draw {units:g} together on {place}, limit {limit.limit:g}")
+
+
+def _at_once(findings: Findings, workload: Workload, pools: list[_Pool]) -> None:
+    """Pools that buy the same offer find machines for both."""
+    nodes = sum(pool.nodes for pool in pools)
+    shared = set.intersection(*({buy.offer.offer_id for buy in pool.buys} for pool in pools))
+    for offer in (buy.offer for buy in pools[0].buys if buy.offer.offer_id in shared):
+        provider, region, option = (offer.text(name) for name in ("provider", "region", "purchase_option"))
+        kind = str(offer.kind["accelerator"])
+        most = most_by_asking(provider, region, kind, option, workload.constraints)
+        count = nodes * offer.accelerators
+        if most is not None and count > most:
+            text = (
+                f"{count:g} x {kind} {option} at once in {provider}/{region}: the assumed limit is {most:g}"
+            )
+            findings.fault("pools", text)
+        if nodes > offer.capacity:
+            findings.fault("pools", f"{nodes} x {offer.offer_id}: {offer.capacity:g} are available")
 
 
 def _work_of(work: Work, name: str, paced_s: float) -> Work:

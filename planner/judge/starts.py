@@ -14,10 +14,13 @@ from catalogs.offers.naming import fits_name
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.inputs.schema import Constraints
     from planner.judge.goods import Offer
+
+
+_NONE: Mapping[str, int] = {}
 
 
 @record(frozen=True)
@@ -97,13 +100,22 @@ def waits(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datet
     return max((wait.mean for wait in each), default=0.0), min((wait.had for wait in each), default=1.0)
 
 
-def waits_of(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[Wait, ...]:
+def waits_of(
+    offers: Sequence[Offer],
+    nodes: int,
+    limits: Constraints,
+    start: datetime,
+    beside: Mapping[str, int] = _NONE,
+) -> tuple[Wait, ...]:
     """The wait of every purchase that is not spot."""
-    return tuple(start_of(offer, nodes, limits, start) for offer in offers if not offer.is_spot)
+    return tuple(start_of(offer, nodes, limits, start, beside) for offer in offers if not offer.is_spot)
 
 
-def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> Wait:
-    """The wait from asking for `nodes` instances to having them."""
+def start_of(
+    offer: Offer, nodes: int, limits: Constraints, start: datetime, beside: Mapping[str, int] = _NONE
+) -> Wait:
+    """The wait from asking for `nodes` instances to having them; `beside`: more that others ask for, by offer id."""
+    nodes += beside.get(offer.offer_id, 0)
     provider, option = offer.text("provider"), offer.text("purchase_option")
     region, accelerator = offer.text("region"), str(offer.kind["accelerator"])
     waits = [

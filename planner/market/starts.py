@@ -90,7 +90,10 @@ def load_starts() -> tuple[StartRule, ...]:
 
 @record(frozen=True, eq=False)
 class Starts:
-    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread."""
+    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread.
+
+    `beside`: machines of each offer that are asked for at the same time by another; None: of none.
+    """
 
     lead: Floats
     each: Floats
@@ -99,6 +102,7 @@ class Starts:
     never_flat: Floats
     has_calendar: BoolArray
     shape: Floats
+    beside: Floats | None = None
 
     def has_spread(self, rows: IntArray) -> BoolArray:
         """Whether a wait may be longer or shorter than its mean."""
@@ -116,18 +120,22 @@ class Starts:
         return np.asarray(self.lead[rows] + self._scale(rows, nodes) * times, dtype=np.float64)
 
     def _scale(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
-        mean = self.each[rows] * self.accelerators[rows] * nodes
+        mean = self.each[rows] * self._asked(rows, nodes)
         return np.asarray(mean * (self.shape[rows] - 1.0), dtype=np.float64)
 
     def hours(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
         """Hours from asking for `nodes` instances of offers to having them."""
-        asked = self.accelerators[rows] * nodes
-        return np.asarray(self.lead[rows] + self.each[rows] * asked, dtype=np.float64)
+        return np.asarray(self.lead[rows] + self.each[rows] * self._asked(rows, nodes), dtype=np.float64)
 
     def had(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
         """Probability that they come at all."""
-        never = self.never_flat[rows] + self.never_each[rows] * self.accelerators[rows] * nodes
+        never = self.never_flat[rows] + self.never_each[rows] * self._asked(rows, nodes)
         return np.asarray(1.0 - np.minimum(never, MOST_NEVER), dtype=np.float64)
+
+    def _asked(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+        """Accelerators that are asked for at once."""
+        more = 0.0 if self.beside is None else self.beside[rows]
+        return np.asarray(self.accelerators[rows] * (nodes + more), dtype=np.float64)
 
 
 def usually_had(provider: str, purchase_option: str, accelerator: str, accelerators: float) -> float:

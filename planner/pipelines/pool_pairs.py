@@ -38,6 +38,7 @@ class Points:
         nodes, accelerators: of the pool; `place`: number of its region; `rate`: of a node's network, bytes/s.
         copies: replicas on a node; `chip`: number of its accelerator's type.
         uses: of each declared quota, shape `(n, k)`.
+        offer: row of what is bought; `most_nodes`: machines of it that can be had at once.
     """
 
     at: Ints
@@ -55,6 +56,8 @@ class Points:
     copies: Floats
     chip: Ints
     uses: Floats
+    offer: Ints
+    most_nodes: Floats
 
     def take(self, index: Ints) -> Points:
         """Rows `index`."""
@@ -176,6 +179,7 @@ def _costs(trainers: Points, rollouts: Points, terms: Terms) -> Floats:
     sure = (np.maximum(t.before_hours, r.before_hours) + hours) * t.sure * r.sure
     fits = (t.nodes + r.nodes <= terms.most_nodes) & (sure <= terms.deadline_hours)
     fits &= t.accelerators + r.accelerators <= terms.most_accelerators
+    fits &= (t.offer != r.offer) | (t.nodes + r.nodes <= t.most_nodes)
     fits &= (t.place != r.place) | within(terms.quotas, t.uses + r.uses)
     if terms.one_chip:
         fits &= t.chip == r.chip

@@ -32,6 +32,7 @@ from planner.pipelines.pools_by_deadline import ByDeadline
 from planner.pipelines.pools_figures import colocated, logprob_s, pool_of
 from planner.pipelines.pools_model import POOL_NAMES, OneChip, Pool, Pools
 from planner.pipelines.pools_side import Side, of_pool
+from planner.pipelines.pools_ways import asked_beside
 from planner.plan.model import sources_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 _PRICED = 12  # pairs that the engine prices, cheapest by linear costs first
 _NO_LIMIT = 1e9
+_NO_PAIR = "no pair of pools meets the limits"
+_NONE_FOUND = "no pair of pools was found that meets the limits; this is not proven impossible"
 
 
 def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Pools:
@@ -94,6 +97,7 @@ class PoolsQuestion:
         self.deadline = base.dates.deadline_hours
         # both pools keep their hours with the confidence asked where each misses them half as often
         level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
+        self.level = None if self.deadline is None else level
         limit = None if self.deadline is None else (self.deadline, level)
         places: dict[str, int] = {}
         chips: dict[str, int] = {}
@@ -127,7 +131,7 @@ class PoolsQuestion:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
         found = build(self.base.with_asked(by_turns(self.base.asked)))
         best, bound, compared = self._cheapest()
-        reason = "" if best else "no pair of pools meets the limits"
+        reason = "" if best else _NO_PAIR if np.isinf(bound) else _NONE_FOUND
         limit = self.loaded.workload.constraints.budget_usd
         if best and limit is not None and best["cost_usd"] > limit:
             reason = f"the cheapest pair of pools costs {best['cost_usd']:,.2f} USD, over the budget"
@@ -192,16 +196,22 @@ class PoolsQuestion:
         refit = handover_s(self.weights, r.copies, np.minimum(t.rate, r.rate), gbps)
         step = float(step_of(self.terms, t.step_s, r.step_s, refit)[0])
         paces = (step * float(r.stretch[0]), step * float(t.stretch[0]))
+        market = self.trainer.found.context.market
+        beside = [asked_beside(market, (int(one.offer[0]),), int(one.nodes[0])) for one in (r, t)]
+        sure = [
+            1.0 if self.level is None else side.sure_beside(row, self.level, more)
+            for side, row, more in zip(self.sides, (a, b), beside, strict=True)
+        ]
         pools = [
-            pool_of(side.name, side.priced(row, pace), 0, own_step_s=float(side.points.step_s[row]), paced_s=pace,
-                    stretch=float(side.points.stretch[row]), sure_ratio=float(side.points.sure[row]))
-            for side, row, pace in zip(self.sides, (a, b), paces, strict=True)
+            pool_of(side.name, side.priced(row, pace, more), 0, own_step_s=float(side.points.step_s[row]), paced_s=pace,
+                    stretch=float(side.points.stretch[row]), sure_ratio=own)
+            for side, row, pace, more, own in zip(self.sides, (a, b), paces, beside, sure, strict=True)
         ]  # fmt: skip
         figures = self._figures(pools, int(t.at[0]), step, float(refit[0]))
         moved = self._moved(int(t.place[0]), int(r.place[0]))
         return figures | {
             "moved_gb": self.moved_gb if t.place[0] != r.place[0] else 0.0, "moved_usd": moved,
-            "sure_hours": figures["hours"] * float(t.sure[0]) * float(r.sure[0]),
+            "sure_hours": figures["hours"] * sure[0] * sure[1],
             "cost_usd": figures["cost_usd"] + moved,
         }  # fmt: skip
 

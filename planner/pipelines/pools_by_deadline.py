@@ -6,8 +6,9 @@ have to do with each other. A pool works at the pace of the pair, slowed by what
 
     deadline of a pool = min(D, W s + (D - W) / 2)        s: elapsed over work hours of the other pool
 
-Sizes of pairs are priced in the order of a lower bound, the work at the least price of each type in the region, until
-that exceeds the cheapest pair found. Each size has the ways that are cheapest at the pace of uninterrupted pools.
+Sizes of pairs are looked at in the order of a lower bound, the work at the least price of each type in the region.
+Those that may be cheaper by the bounds of `pools_bound` are priced in the ways that are cheapest at the pace of
+uninterrupted pools, and then in every pair of ways that may still be cheaper.
 """
 
 from __future__ import annotations
@@ -17,31 +18,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.engine import Engine
-from planner.candidates.model import IN_TURN, SINGLE
-from planner.candidates.sizes import estimate_for, hardware_of_offer
+from planner.candidates.model import SINGLE
 from planner.candidates.wanted import Scope, Wanted
 from planner.performance.inference.pool import handover_s
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
+from planner.pipelines.pools_bound import Bounds, Work
+from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_side import Side
+    from planner.pipelines.pools_ways import Offers, Size
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
+    Rows = tuple[int, int]  # of both pools' points
 
-_LOOKED_AT = 400  # cheapest pairs by the lower bound; of many regions each
-_PRICED = 24  # sizes of pairs that the engine prices at most
-_TRIED = 4  # pairs of ways of one size that are tried
+_LOOKED_AT = (400, 4_000)  # cheapest pairs by the first lower bound; more where the first do not suffice
+_BOUNDED = 600  # sizes of pairs that the engine bounds at most
+_PRICED = 48  # of these that it prices at most
+_COMPARED = 12  # the same of pools of one type of accelerator, which are only compared with
+_TRIED = 4  # pairs of ways of one size that are tried first
+_WAYS = 16  # pairs of ways that are tried in the end, of all sizes
 _LEAST_SHARE = 0.999  # of the least cost, for rounding
-_ELSEWHERE = -1  # bits of offers that are left out
-
-
-Size = tuple[int, int]  # of a pool: row of its hardware, and number of machines
 
 
 @record(frozen=True)
@@ -75,7 +73,7 @@ class Timed:
 
 @record(frozen=True)
 class Found:
-    """The cheapest pair, None without any, and what no pair of sizes that were not priced costs less than, USD."""
+    """The cheapest pair, None without any, and what no pair in one region costs less than, USD."""
 
     pair: Timed | None
     bound_usd: float
@@ -93,12 +91,14 @@ class ByDeadline:
             level: probability with which each pool keeps its own deadline.
         """
         self.sides, self.level = sides, level
+        self.bounds = Bounds(sides, level)
         places: dict[str, int] = {}
         bounds = [_least(side, places) for side in sides]
         self._points, self._sizes = [points for points, _ in bounds], [sizes for _, sizes in bounds]
         apart = np.full((len(places), len(places)), np.inf)
         np.fill_diagonal(apart, 0.0)
         self.terms = replace(terms, moved_usd=apart, gbps=np.full_like(apart, np.inf))
+        self._known: dict[tuple[Rows, tuple[Offers, Offers]], Timed | None] = {}
 
     def cheapest(self, known_usd: float, *, one_chip: bool = False) -> Found:
         """The cheapest pair that costs less than one that is known.
@@ -108,53 +108,100 @@ class ByDeadline:
             one_chip: both pools have the same type of accelerator.
         """
         best: Timed | None = None
-        limit = known_usd
-        sizes, beyond = self._by_bound(one_chip=one_chip)
-        for priced, (least, rows) in enumerate(sizes):
-            if least >= limit or priced == _PRICED:
-                return Found(best, min(least, limit))
-            pair = self._priced(rows)
+        limit, beyond, most = known_usd, np.inf, _COMPARED if one_chip else _PRICED
+        looked: set[Rows] = set()
+        likely: list[Rows] = []
+        for count in _LOOKED_AT:
+            sizes, beyond = self._by_bound(count, one_chip=one_chip)
+            self.bounds.expect(self.work(rows) for _, rows in sizes)
+            for least, rows in sizes:
+                if rows in looked:
+                    continue
+                if least >= limit or len(looked) == _BOUNDED or len(likely) == most:
+                    beyond = min(beyond, least)
+                    break
+                looked.add(rows)
+                if self._may_be_cheaper(rows, limit):
+                    likely.append(rows)
+                    pair = self._first(rows)
+                    if pair is not None and pair.cost_usd < limit:
+                        best, limit = pair, pair.cost_usd
+            if beyond >= limit or len(looked) == _BOUNDED or len(likely) == most:
+                break
+        pairs = [
+            (usd, rows, ways) for rows in likely for usd, ways in self.bounds.of_ways(self.work(rows), limit)
+        ]
+        for tried, (usd, rows, ways) in enumerate(sorted(pairs)):
+            if usd >= limit or tried == _WAYS:
+                beyond = min(beyond, usd)
+                break
+            pair = self.pair(rows, ways)
             if pair is not None and pair.cost_usd < limit:
                 best, limit = pair, pair.cost_usd
         return Found(best, min(beyond, limit))
 
-    def _by_bound(self, *, one_chip: bool) -> tuple[list[tuple[float, tuple[int, int]]], float]:
-        """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others."""
+    def _by_bound(self, count: int, *, one_chip: bool) -> tuple[list[tuple[float, Rows]], float]:
+        """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others.
+
+        `count`: pairs looked at, of many regions each.
+        """
         # a size may be bought in another way than the cheapest, which draws on another quota
         terms = replace(self.terms, one_chip=one_chip, quotas=np.full_like(self.terms.quotas, np.inf))
-        pairs = find_pairs(self._points[0], self._points[1], terms, _LOOKED_AT)
-        first: dict[tuple[Size, Size], tuple[float, tuple[int, int]]] = {}
+        pairs = find_pairs(self._points[0], self._points[1], terms, count)
+        first: dict[tuple[Size, Size], tuple[float, Rows]] = {}
         rows = zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), strict=True)
         for row, usd in zip(rows, pairs.usd.tolist(), strict=True):
             first.setdefault((self._sizes[0][row[0]], self._sizes[1][row[1]]), (usd, row))
-        return list(first.values()), np.inf if len(pairs.usd) < _LOOKED_AT else float(pairs.usd[-1])
+        return list(first.values()), np.inf if len(pairs.usd) < count else float(pairs.usd[-1])
 
-    def _priced(self, rows: tuple[int, int]) -> Timed | None:
-        """The cheapest pair of two sizes, None where none is in time."""
+    def _may_be_cheaper(self, rows: Rows, limit_usd: float) -> bool:
+        """Whether some pair of ways of two sizes may cost less, by what is known at once and then way by way."""
+        work = self.work(rows)
+        if not self.bounds.of_sizes(work, limit_usd) < limit_usd:
+            return False
+        return np.isinf(limit_usd) or bool(self.bounds.of_ways(work, limit_usd))
+
+    def work(self, rows: Rows) -> Work:
+        """What two sizes do together."""
         t, r = (points.take(np.asarray([row])) for points, row in zip(self._points, rows, strict=True))
-        sizes = (self._sizes[0][rows[0]], self._sizes[1][rows[1]])
-        refit = float(
-            handover_s(self.terms.weights, r.copies, np.minimum(t.rate, r.rate), np.asarray(np.inf))[0]
-        )
-        step = float(step_of(self.terms, t.step_s, r.step_s, np.asarray([refit]))[0])
-        work = self.terms.hours_per_step_s * step
-        half = (self.terms.deadline_hours - work) / 2.0
-        if half <= 0:
+        step = float(step_of(self.terms, t.step_s, r.step_s, np.asarray([self._refit_s(rows)]))[0])
+        return Work(
+            (self._sizes[0][rows[0]], self._sizes[1][rows[1]]), step, self.terms.hours_per_step_s * step,
+            self.terms.deadline_hours,
+        )  # fmt: skip
+
+    def _refit_s(self, rows: Rows) -> float:
+        t, r = (points.take(np.asarray([row])) for points, row in zip(self._points, rows, strict=True))
+        rate = np.minimum(t.rate, r.rate)
+        return float(handover_s(self.terms.weights, r.copies, rate, np.asarray(np.inf))[0])
+
+    def _first(self, rows: Rows) -> Timed | None:
+        """A pair of two sizes: the first of the cheapest ways that is in time, None without any."""
+        work = self.work(rows)
+        if work.half_hours <= 0:
             return None
         whole = Wanted(Scope.PLACES, one_region=True)
         first = [
-            self._ways(side, self._offers(side, size), size, step, work + half, whole)
-            for side, size in zip(self.sides, sizes, strict=True)
-        ]
-        own = (int(t.at[0]), int(r.at[0]))
-        for chosen in self._together(first):
-            pools = self._at_pace(first, chosen, sizes, step, work, half, own)
-            if pools is not None:
-                usd = sum(float(pool.search.candidates.cost_usd[pool.at]) for pool in pools)
-                return Timed(pools, step, refit, usd)
+            ways_of(
+                side, offers_of(side, size), size[1], paced_s=work.step_s,
+                by=(work.hours + work.half_hours, self.level), wanted=whole,
+            )
+            for side, size in zip(self.sides, work.sizes, strict=True)
+        ]  # fmt: skip
+        for ways in self._together(first):
+            pair = self.pair(rows, ways)
+            if pair is not None:
+                return pair
         return None
 
-    def _together(self, first: list[CandidateSearch]) -> list[tuple[int, int]]:
+    def pair(self, rows: Rows, ways: tuple[Offers, Offers]) -> Timed | None:
+        """Two sizes bought in two ways, at the pace that each has beside the other; None where one is late at it."""
+        key = (rows, ways)
+        if key not in self._known:
+            self._known[key] = self._at_pace(rows, ways)
+        return self._known[key]
+
+    def _together(self, first: list[CandidateSearch]) -> list[tuple[Offers, Offers]]:
         """Ways of trainer and rollouts in one region: those of the least cost beside each other, cheapest first.
 
         A pool is paid while it waits for the other, so the cost of each counts times the stretch of the other.
@@ -162,12 +209,11 @@ class ByDeadline:
         found: list[tuple[float, int, int]] = []
         ways = []
         for side, search in zip(self.sides, first, strict=True):
-            candidates = search.candidates
-            at = np.flatnonzero((candidates.bits == 0) & np.isin(candidates.kind, (SINGLE, IN_TURN)))
+            candidates, at = search.candidates, open_ways(search)
             region = search.context.market.region_of_offer[candidates.offer[at]]
             # what runs in turn is not in use together
             uses = [
-                (side.units[list(_bought(search, one))] * candidates.nodes[one]).max(axis=0)
+                (side.units[list(bought(search, one))] * candidates.nodes[one]).max(axis=0)
                 for one in at.tolist()
             ]
             ways.append((at, region, candidates.cost_usd[at], stretch_of(search, at), np.asarray(uses)))
@@ -180,66 +226,61 @@ class ByDeadline:
                 a, b = divmod(place, len(r))
                 if np.isfinite(usd[a, b]):
                     found.append((float(usd[a, b]), int(at_t[t[a]]), int(at_r[r[b]])))
-        return [(a, b) for _, a, b in sorted(found)[:_TRIED]]
+        return [(bought(first[0], a), bought(first[1], b)) for _, a, b in sorted(found)[:_TRIED]]
 
-    def _at_pace(
-        self, first: list[CandidateSearch], chosen: tuple[int, int], sizes: tuple[Size, Size], step: float,
-        work: float, half: float, own: tuple[int, int],
-    ) -> tuple[Paced, Paced] | None:  # fmt: skip
-        """Two ways at the pace that each has beside the other; None where one is late at it."""
-        stretch = [
-            float(stretch_of(search, np.asarray([at]))[0]) for search, at in zip(first, chosen, strict=True)
+    def _at_pace(self, rows: Rows, ways: tuple[Offers, Offers]) -> Timed | None:
+        work = self.work(rows)
+        if not self._are_to_be_had(ways, work):
+            return None
+        alone = [
+            self._bought(number, work, ways, work.step_s, work.hours + work.half_hours) for number in (0, 1)
         ]
         pools: list[Paced] = []
-        for number, (side, size) in enumerate(zip(self.sides, sizes, strict=True)):
-            slowed = stretch[1 - number]
-            deadline = min(self.terms.deadline_hours, work * slowed + half)
-            offers = _bought(first[number], chosen[number])
-            search = self._ways(
-                side, np.asarray(offers), size, step * slowed, deadline, Wanted(one_region=True)
-            )
-            bits = search.candidates.bits
-            same = [at for at in np.flatnonzero(bits == 0).tolist() if _bought(search, at) == offers]
-            if not same:
+        for number in (0, 1):
+            own, other = alone[number], alone[1 - number]
+            if own is None or other is None:
                 return None
-            pools.append(Paced(search, same[0], own[number], step * slowed, stretch[number], deadline))
-        return pools[0], pools[1]
+            slowed, stretch = (float(stretch_of(search, np.asarray([at]))[0]) for search, at in (other, own))
+            deadline = min(work.deadline_hours, work.hours * slowed + work.half_hours)
+            found = self._bought(number, work, ways, work.step_s * slowed, deadline)
+            if found is None:
+                return None
+            at = int(self._points[number].at[rows[number]])
+            pools.append(Paced(*found, at, work.step_s * slowed, stretch, deadline))
+        usd = sum(float(pool.search.candidates.cost_usd[pool.at]) for pool in pools)
+        return Timed((pools[0], pools[1]), work.step_s, self._refit_s(rows), usd)
 
-    def _offers(self, side: Side, size: Size) -> IntArray:
-        """Offers of a pool's machines."""
-        return np.flatnonzero(hardware_of_offer(side.found.context.market) == size[0])
+    def _are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
+        """Whether both pools keep each quota together, and find machines of the offers that both buy.
 
-    def _ways(
-        self, side: Side, offers: IntArray, size: Size, paced_s: float, deadline_hours: float, wanted: Wanted
-    ) -> CandidateSearch:
-        """What some offers come to at a pace, by a deadline with the level asked."""
-        context = side.at_pace(paced_s)
-        workload = context.asked.workload
-        limits = workload.constraints.model_copy(update={"deadline_confidence": self.level})
-        context = context.with_asked(
-            replace(context.asked, workload=workload.model_copy(update={"constraints": limits}))
-        )
-        bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
-        bits[offers] = side.found.offer_bits[offers]
-        engine = Engine(
-            context, sizes=[size[1]], shapes=estimate_for(context.asked, context.market, offers, [size[1]]),
-            offer_bits=bits, admitted_only=True,
+        What runs in turn is not in use together.
+        """
+        uses = [
+            (side.units[list(offers)] * size[1]).max(axis=0)
+            for side, offers, size in zip(self.sides, ways, work.sizes, strict=True)
+        ]
+        both, nodes = list(set(ways[0]) & set(ways[1])), sum(size[1] for size in work.sizes)
+        held = self.sides[0].most_nodes[both]
+        return bool(within(self.terms.quotas, uses[0] + uses[1]) and (nodes <= held).all())
+
+    def _bought(
+        self, number: int, work: Work, ways: tuple[Offers, Offers], paced_s: float, deadline_hours: float
+    ) -> tuple[CandidateSearch, int] | None:
+        """A pool bought so, at a pace by its own deadline: candidates and the one; None where it is late.
+
+        What is not spot is waited for as if the machines of both were asked for together.
+        """
+        offers, market = ways[number], self.sides[number].found.context.market
+        beside = asked_beside(market, ways[1 - number], work.sizes[1 - number][1])
+        search = ways_of(
+            self.sides[number], np.asarray(offers), work.sizes[number][1], paced_s=paced_s,
+            by=(deadline_hours, self.level), wanted=Wanted(one_region=True),
+            beside=beside,
         )  # fmt: skip
-        return engine.at_hours(deadline_hours, wanted)
-
-
-def stretch_of(search: CandidateSearch, at: IntArray) -> FloatArray:
-    """Elapsed over work hours, for interruptions, shape `(len(at),)`."""
-    found = search.candidates
-    return np.asarray(
-        (found.hours[at] - found.waiting_hours[at] - found.fixed_hours[at]) / found.work_hours[at],
-        dtype=np.float64,
-    )
-
-
-def _bought(search: CandidateSearch, at: int) -> tuple[int, ...]:
-    """Rows of the offers that a candidate buys, in the order of its turns."""
-    return tuple(part.row for part in search.candidates.parts(at))
+        same = [
+            at for at in np.flatnonzero(search.candidates.bits == 0).tolist() if bought(search, at) == offers
+        ]
+        return (search, same[0]) if same else None
 
 
 def _least(side: Side, places: dict[str, int]) -> tuple[Points, list[Size]]:
@@ -262,7 +303,8 @@ def _least(side: Side, places: dict[str, int]) -> tuple[Points, list[Size]]:
     step = np.asarray(candidates.shapes["step_time_s"])[shape[kept]]
     points = Points(
         at=at[kept], step_s=step, stretch=one, held=one, before_hours=none, fixed_usd=none,
-        usd_per_hour=hourly[kept], sure=one, nodes=nodes[kept], place=place[kept],
+        usd_per_hour=hourly[kept], sure=one, nodes=nodes[kept], place=place[kept], offer=rows[kept],
+        most_nodes=np.full(len(kept), np.inf),  # a size may be bought in several ways
         **side.of_machines(at[kept]),
     )  # fmt: skip
     return points, list(zip(hardware[kept].tolist(), nodes[kept].tolist(), strict=True))

@@ -82,7 +82,7 @@ class Pools(Presentable):
         step_s, train_s, generate_s, refit_s: of the pair; `logprob_s` and `update_s` split the trainer's part.
         moved_gb, moved_usd: weights between regions, over all steps.
         hours, sure_hours: expected, and kept with `confidence`.
-        bound_usd: no pair compared costs less; of pairs by a deadline, none of sizes that the engine did not price.
+        bound_usd: no pair compared costs less.
         pairs: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.
         one_chip: best pair whose pools have the same type of accelerator, the pair itself where it has.

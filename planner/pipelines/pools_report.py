@@ -159,13 +159,12 @@ def _beside(pools: Pools) -> str:
 
 def _claim(pools: Pools) -> str:
     """What was compared, and how near the pair is to what no other costs less than."""
-    ways, others = "", "no other costs less than"
+    ways = ""
     if pools.deadline_hours is not None:
         ways = ", and among all ways to buy both in one region by the deadline"
-        others = "no pair of sizes that was not priced costs less than"
     return (
         f"Cheapest pair of pools found among {pools.pairs:,} on demand or on spot, by costs linear in hours{ways}; "
-        f"{others} {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
+        f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
     )
 
 

@@ -12,6 +12,7 @@ from planner.candidates.engine import Engine, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
 from planner.candidates.wanted import Scope, Wanted
+from planner.market.obtainable import instances_at_once
 from planner.market.quota import draws_on
 from planner.performance.inference.pool import node_rates
 from planner.pipelines.pool_pairs import Points
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.pipelines.pools_model import PoolName
 
     Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
 
 _USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear
 
@@ -62,11 +64,14 @@ class Side:
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
-        drawn = draws_on(engine.context.asked.workload.constraints.quota, market.offer_set, market.tariffs)
+        limits = engine.context.asked.workload.constraints
+        drawn = draws_on(limits.quota, market.offer_set, market.tariffs)
         self.quotas = np.asarray([most for most, _ in drawn])
         self.units = (
             np.stack([units for _, units in drawn], axis=1) if drawn else np.zeros((offers.n_rows, 0))
         )
+        held = instances_at_once(market.offer_set, limits.obtainable)
+        self.most_nodes = np.where(np.isnan(held), np.inf, held)
         timed = market.is_spot | offers.equals("purchase_option", "on_demand")
         at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer])
         if limit is not None:  # spot that no record speaks for is no candidate by a deadline
@@ -99,9 +104,7 @@ class Side:
             for at_hours in _USED_HOURS
         )
         hourly = (more - some) / (_USED_HOURS[1] - _USED_HOURS[0])
-        sure = np.ones(len(at))
-        if level is not None:
-            sure = sure_hours(candidates, at, level) / candidates.hours[at]
+        sure = np.ones(len(at)) if level is None else sure_hours(candidates, at, level) / candidates.hours[at]
         points = Points(
             at=at,
             step_s=np.asarray(candidates.shapes["step_time_s"])[shape],
@@ -113,6 +116,8 @@ class Side:
             sure=sure,
             nodes=nodes,
             place=place,
+            offer=rows,
+            most_nodes=self.most_nodes[rows],
             **self.of_machines(at),
         )
         return points.take(_distinct(points, candidates.shapes["hardware_row"].astype(np.int64)[shape]))
@@ -138,16 +143,24 @@ class Side:
         candidates = self.found.candidates
         return float(np.asarray(candidates.shapes["step_time_s"])[int(candidates.shape[at])])
 
+    def sure_beside(self, row: int, level: float, beside: Floats) -> float:
+        """The same as `sure` of point `row`, where the other pool asks for machines of each offer."""
+        own, none = self.priced(row, 0.0, beside), np.zeros(1, dtype=np.int64)
+        return float((sure_hours(own, none, level) / own.hours)[0])
+
     def at_pace(self, paced_s: float) -> Context:
         """The pool's run with steps of at least `paced_s`; the size of a checkpoint is known by now."""
         context = self.found.candidates.context
         paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
         return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
 
-    def priced(self, row: int, paced_s: float) -> Candidates:
-        """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
+    def priced(self, row: int, paced_s: float, beside: Floats) -> Candidates:
+        """The candidate of point `row` with steps of at least `paced_s`, priced by the engine.
+
+        `beside`: machines of each offer that the other pool asks for.
+        """
         candidates = self.found.candidates
-        at, context = int(self.points.at[row]), self.at_pace(paced_s)
+        at, context = int(self.points.at[row]), replace(self.at_pace(paced_s), beside=beside)
         as_pool = replace(self.found, candidates=replace(candidates, context=context))
         return candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
 

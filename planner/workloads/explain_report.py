@@ -81,11 +81,9 @@ def _title(explanation: Explanation) -> str:
     plan = explanation.plan
     if plan.status == "infeasible":
         return f"No plan for {plan.workload}: no candidate meets every limit"
-    return (
-        f"{brief(plan)}; {_binds(explanation)}"
-        if explanation.limits
-        else f"{choice.claim(plan)}: {brief(plan)}"
-    )
+    if explanation.limits:
+        return f"{brief(plan)}; {_binds(explanation)}"
+    return f"{choice.claim(plan)}: {brief(plan)}"
 
 
 def _sections(explanation: Explanation) -> list[Section]:
@@ -119,6 +117,8 @@ def _front(explanation: Explanation) -> tuple[Section, ...]:
         ("plan", "plan", bought(plan), "text", brief(plan)),
         ("why", "why", plan.n_feasible, "count", _why(plan)),
     ]
+    if plan.kind == "fleet" and plan.launch is not None:
+        rows += [(f"why_{at}", "why", text, "text", text) for at, text in enumerate(plan.launch.why, start=1)]
     if explanation.limits:
         rows.append(("binds", "binds", len(binding(explanation)), "count", _binds(explanation)))
     if explanation.stays is not None:

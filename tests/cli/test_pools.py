@@ -118,6 +118,36 @@ def test_pools_of_a_region_share_a_quota(run_cli: Run, tmp_path: Path, deadline:
     assert verdict.code == 5 and "together on aws/" in verdict.stdout
 
 
+OBTAINABLE = "  obtainable: [{provider: aws, accelerator: '*', purchase_option: spot, accelerators: 8}]"
+
+
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d\n"])
+def test_pools_that_buy_the_same_offer_find_machines_for_both(
+    run_cli: Run, tmp_path: Path, deadline: str
+) -> None:
+    _, _, free = asked(run_cli, tmp_path, limits=deadline)
+    assert _same_offer(free) > 8
+    done, path, found = asked(run_cli, tmp_path, limits=deadline + OBTAINABLE)
+    assert done.code == 0, done.stderr
+    assert _same_offer(found) <= 8
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 0, verdict.stdout
+    free |= {"workload_sha256": found["workload_sha256"]}
+    (tmp_path / "pools.json").write_text(json.dumps(free), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and "16 x " in verdict.stdout and "the assumed limit is 8" in verdict.stdout
+
+
+def _same_offer(found: dict[str, Any]) -> float:
+    """Accelerators of the spot offer that both pools buy most of."""
+    drawn: dict[str, list[float]] = {}
+    for pool in found["pools"]:
+        for part in pool["parts"]:
+            if part["purchase_option"] == "spot":
+                drawn.setdefault(part["offer_id"], []).append(pool["accelerators"])
+    return max((sum(each) for each in drawn.values() if len(each) > 1), default=0.0)
+
+
 def _p5_spot(found: dict[str, Any]) -> float:
     """vCPUs of P5 on spot in the region that uses most."""
     drawn: dict[str, int] = {}

@@ -278,7 +278,7 @@ def test_fleets_whose_chance_is_not_worked_out_are_within_the_bound(monkeypatch:
     judged = planned([*PAIR, *dear], job)
     assert falls_back(judged) and judged.lines[0].region == "us-east-1"
     assert judged.proof is not None and judged.proof.status == "optimal"
-    monkeypatch.setattr(fallback_search, "_MOST_ASKED", 0)
+    monkeypatch.setattr(fallback_search, "MOST_JUDGED", 0)
     catalog = make_catalog([*PAIR, *dear])
     plan = plan_on(catalog, job, gap=0.0).plan
     assert falls_back(plan) and plan.lines[0].region == "eu-west-1"
@@ -286,6 +286,72 @@ def test_fleets_whose_chance_is_not_worked_out_are_within_the_bound(monkeypatch:
     assert plan.proof.bound_usd <= judged.total_usd + CENT < plan.total_usd
     answer = json.loads(json.dumps(plan.to_dict()))
     assert judge_saved(answer, loaded(job), memory=Memory(catalog, Path())).faults == ()
+
+
+def _rare(*, never_ratio: float = 0.3, hours: str = "200h") -> dict[str, Any]:
+    """On-demand of us-east-1 that often never comes, so that fleets there are as likely in time as spot alone is."""
+    job = falling_back(2, {"max_nodes": 4, "deadline": hours})
+    rare = {
+        "purchase_option": "on_demand",
+        "region": "us-east-1",
+        "hours": 0,
+        "never_ratio": never_ratio,
+    }
+    job["constraints"]["waiting"] = [*job["constraints"]["waiting"], rare]
+    return job
+
+
+def test_no_fleet_is_not_proven_impossible_where_some_were_not_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = _rare()
+    assert falls_back(planned(PAIR, job))
+    monkeypatch.setattr(fallback_search, "MOST_JUDGED", 0)
+    none = planned(PAIR, job)
+    assert none.status == "infeasible" and none.proof is not None
+    assert "this is not proven impossible" in none.proof.note and "fall-back" in none.proof.note
+
+
+def test_a_mix_is_no_better_than_fleets_that_were_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    firm = Offer(V100, "eu-west-1", "3.00")
+    judged = planned([*PAIR, firm], _rare())
+    assert falls_back(judged)
+    monkeypatch.setattr(fallback_search, "MOST_JUDGED", 0)
+    catalog = make_catalog([*PAIR, firm])
+    plan = plan_on(catalog, _rare(), gap=0.0).plan
+    assert [line.purchase_option for line in plan.lines] == ["on_demand"]
+    assert plan.proof is not None and plan.proof.status == "feasible"
+    assert plan.proof.bound_usd <= judged.total_usd + CENT < plan.total_usd
+    assert "judged" in plan.proof.note
+    answer = json.loads(json.dumps(plan.to_dict()))
+    assert judge_saved(answer, loaded(_rare()), memory=Memory(catalog, Path())).faults == ()
+
+
+def test_the_plan_says_why_and_shows_the_best_fleet_of_one_offer_without_a_fallback() -> None:
+    job = falling_back(6, {"max_nodes": 20, "deadline": "60h"})
+    elsewhere = [
+        replace(SPOT, region="eu-west-1", price_per_hour="0.45"),
+        replace(ON_DEMAND, region="eu-west-1"),
+    ]
+    catalog = make_catalog([*PAIR, *elsewhere])
+    plan = plan_on(catalog, job, gap=0.0).plan
+    assert falls_back(plan) and plan.launch is not None
+    steady, record, other = plan.launch.why
+    alone = planned([ON_DEMAND], job)
+    assert steady.startswith(f"on-demand alone would cost ${alone.total_usd:,.2f}")
+    assert record.startswith("no record shows how spot comes and goes there")
+    there = planned(
+        [*PAIR, *elsewhere], {**job, "constraints": {**job["constraints"], "regions": ["aws/eu-west-1"]}}
+    )
+    assert falls_back(there) and other.startswith(f"in another region it would cost ${there.total_usd:,.2f}")
+    assert other.endswith("aws/eu-west-1")
+    one = next(choice for choice in plan.choices if "one_offer" in choice.kinds)
+    assert one.best is not None and one.best.cost_usd == pytest.approx(alone.total_usd, abs=CENT)
+    answer = json.loads(json.dumps(plan.to_dict()))
+    assert judge_saved(answer, loaded(job), memory=Memory(catalog, Path())).faults == ()
+    at = next(number for number, choice in enumerate(answer["choices"]) if "one_offer" in choice["kinds"])
+    answer["choices"][at]["best"]["cost_usd"] = "1.00"
+    assert judge_saved(answer, loaded(job), memory=Memory(catalog, Path())).faults
 
 
 def test_the_plan_verifies_itself_and_a_broken_one_does_not() -> None:

@@ -23,7 +23,8 @@ def points(rng: np.random.Generator, size: int, places: int) -> Points:
         nodes=rng.integers(1, 9, size), accelerators=rng.integers(1, 65, size).astype(float),
         place=rng.integers(0, places, size), rate=rng.choice([np.nan, 1e10, 5e10], size),
         copies=rng.integers(1, 9, size).astype(float), chip=rng.integers(0, 4, size),
-        uses=rng.integers(0, 5, (size, 2)).astype(float),
+        uses=rng.integers(0, 5, (size, 2)).astype(float), offer=rng.integers(0, 6, size),
+        most_nodes=rng.choice([np.inf, 8.0], size),
     )  # fmt: skip
 
 
@@ -46,6 +47,9 @@ def test_the_cheapest_pairs_are_those_of_a_full_search(
     alike = trainers.place[found.trainer] == rollouts.place[found.rollouts]
     together = trainers.uses[found.trainer] + rollouts.uses[found.rollouts]
     assert (together[alike] <= QUOTAS).all()
+    own = trainers.offer[found.trainer] == rollouts.offer[found.rollouts]
+    nodes = trainers.nodes[found.trainer] + rollouts.nodes[found.rollouts]
+    assert (nodes <= trainers.most_nodes[found.trainer])[own].all()
     assert not one_chip or (trainers.chip[found.trainer] == rollouts.chip[found.rollouts]).all()
 
 

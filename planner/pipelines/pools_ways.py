@@ -1,0 +1,94 @@
+"""What machines of one pool come to at a pace by a deadline: asked of the engine, in every way to buy them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.engine import Engine
+from planner.candidates.model import IN_TURN, SINGLE
+from planner.candidates.sizes import estimate_for, hardware_of_offer
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.engine import CandidateSearch
+    from planner.candidates.wanted import Wanted
+    from planner.market.model import Market
+    from planner.pipelines.pools_side import Side
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+Size = tuple[int, int]  # of a pool: row of its hardware, and number of machines
+Offers = tuple[int, ...]  # rows of what is bought, in the order of its turns
+
+_ELSEWHERE = -1  # bits of offers that are left out
+
+
+def offers_of(side: Side, size: Size) -> IntArray:
+    """Offers of a pool's machines."""
+    return np.flatnonzero(hardware_of_offer(side.found.context.market) == size[0])
+
+
+def ways_of(
+    side: Side, offers: IntArray, machines: int, *, paced_s: float, by: tuple[float, float], wanted: Wanted,
+    beside: FloatArray | None = None,
+) -> CandidateSearch:  # fmt: skip
+    """What some offers come to.
+
+    Args:
+        side: the pool.
+        offers: that may be bought.
+        machines: how many.
+        paced_s: the least time of a step, s.
+        by: hours of the deadline, and the probability to keep it.
+        wanted: what is needed of the ways; they are compared by cost, whatever the workload prefers.
+        beside: machines of each offer that the other pool asks for, None: of none.
+    """
+    context = side.at_pace(paced_s)
+    workload = context.asked.workload
+    limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
+    wishes = workload.preferences.model_copy(update={"objective": "cost"})
+    workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
+    context = replace(context.with_asked(replace(context.asked, workload=workload)), beside=beside)
+    bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
+    bits[offers] = side.found.offer_bits[offers]
+    engine = Engine(
+        context, sizes=[machines], shapes=estimate_for(context.asked, context.market, offers, [machines]),
+        offer_bits=bits, admitted_only=True,
+    )  # fmt: skip
+    return engine.at_hours(by[0], wanted)
+
+
+def open_ways(search: CandidateSearch) -> IntArray:
+    """Candidates that keep every limit: one offer, or offers in turn."""
+    candidates = search.candidates
+    return np.flatnonzero((candidates.bits == 0) & np.isin(candidates.kind, (SINGLE, IN_TURN)))
+
+
+def bought(search: CandidateSearch, at: int) -> Offers:
+    """Rows of the offers that a candidate buys, in the order of its turns."""
+    return tuple(part.row for part in search.candidates.parts(at))
+
+
+def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:
+    """Machines that a pool asks for of each of its offers that is not spot, shape `(n_offers,)`.
+
+    Spot comes and goes as its records say, and its interruptions already slow the other pool.
+    """
+    out = np.zeros(market.offer_set.offers.n_rows)
+    rows = np.asarray(offers)
+    out[rows[~market.is_spot[rows]]] = machines
+    return out
+
+
+def stretch_of(search: CandidateSearch, at: IntArray) -> FloatArray:
+    """Elapsed over work hours, for interruptions, shape `(len(at),)`."""
+    found = search.candidates
+    return np.asarray(
+        (found.hours[at] - found.waiting_hours[at] - found.fixed_hours[at]) / found.work_hours[at],
+        dtype=np.float64,
+    )
