@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.asked.calls import question
 from planner.asked.given import Day, options_on, path_of
+from planner.errors import InputError
 from planner.inputs.kinds import load_any, loaded_as
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def estimate(
         instance_type: one type or several, in the provider's spelling; default: the plan's.
         nodes: instances, one number or several; default: 1, or the plan's.
         layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
-        provider: whose type, where several have one of that name.
+        provider: whose instance_type, where several have one of that name.
         calibrated: correct predictions with your own measurements.
         as_of: as of `optimize`.
         catalog_dir: as of `optimize`.
@@ -191,6 +192,8 @@ def estimate(
     pin = None if layout is None else parse_layout(layout)
     loaded, options = loaded_as(workload, "workload"), replace(options_on(as_of), calibrated=calibrated)
     if instance_type is None:
+        if provider is not None:
+            raise InputError("provider: says whose instance type is meant: give instance_type, too")
         return estimate_planned(loaded, counts, pin, options=options, catalog_dir=path_of(catalog_dir))
     types = (instance_type,) if isinstance(instance_type, str) else tuple(instance_type)
     return estimate_workload(

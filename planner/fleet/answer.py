@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
 _NONE_JUDGED = (
     "no fleet was found that is likely enough to meet its deadline; of fleets with a fall-back, the probability was "
-    f"worked out for the {MOST_JUDGED} cheapest only: this is not proven impossible"
+    f"worked out for {MOST_JUDGED} only: this is not proven impossible"
 )
 _NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
 

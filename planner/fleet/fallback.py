@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
 
 FALLBACKS_COMPARED = "fall-backs are compared in fleets of one spot offer, not in mixes"
-NOT_JUDGED = "of fleets with a fall-back, those beyond the first that were judged may be likely enough"
+NOT_JUDGED = "of some fleets with a fall-back the probability was not worked out: they may be likely enough"
 _SLIP_HOURS = 1e-9
 _ALL = 0.999  # of the work on on-demand: spot is of no use then
 

@@ -193,7 +193,7 @@ def most_by_asking(
         stated.accelerators
         for stated in limits.obtainable
         if fits_name(stated.accelerator, accelerator) and fnmatchcase(region, stated.region)
-        if stated.purchase_option == option and stated.provider in (None, provider)
+        if stated.purchase_option == option and fnmatchcase(provider, stated.provider or "*")
     ]
     if limits_of_type:
         return limits_of_type[-1]

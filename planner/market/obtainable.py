@@ -82,14 +82,16 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
     if not obtainable_limits:
         return usual
     offers, most = offer_set.offers, usual.copy()
-    names, places = offer_set.types.coded("accelerator"), offers.coded("region")
+    names, places, whose = (
+        offer_set.types.coded("accelerator"), offers.coded("region"), offers.coded("provider")
+    )  # fmt: skip
     for own in obtainable_limits:
         mask = offers.equals("purchase_option", own.purchase_option)
-        if own.provider is not None:
-            mask &= offers.equals("provider", own.provider)
+        theirs = np.asarray([*(fnmatchcase(name, own.provider or "*") for name in whose.values), False])
         same = np.asarray([*(fits_name(own.accelerator, name) for name in names.values), False])
         near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
-        most[mask & same[names.codes][offer_set.type_of_offer] & near[places.codes]] = own.accelerators
+        mask &= theirs[whose.codes] & near[places.codes]
+        most[mask & same[names.codes][offer_set.type_of_offer]] = own.accelerators
     return most
 
 

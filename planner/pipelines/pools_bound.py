@@ -6,7 +6,7 @@ the whole deadline D for it. With c(V, D) the engine's expected cost of a way to
     cost of a beside b >= f c(V, D) + max(s W - V - g, 0) h        V <= W
 
 h: the least price of an hour on any of its offers; g: what billing rounds up to; f: least over greatest expected price
-of a run of V to D hours. With the same luck and speed, a pool with more work and less room left changes to on-demand
+of runs of V to D hours. With the same luck and speed, a pool with more work and less room left changes to on-demand
 no later; so it pays what the smaller one pays, and each further hour of work on one of its offers.
 
 Sizes are bounded by the cheapest ways of each region, at a pace known already where that suffices; pairs of ways one by
@@ -144,32 +144,34 @@ class Bounds:
             return []
         slow = [self._stretch(number, work, None) for number in (0, 1)]
         together = self._asked_by_others(work)
-        # beside each other both change to on-demand earlier, and so lose less to outages
+        # where both ask for it, they change to on-demand earlier and lose less to outages; more where it never comes
         joint = [self._stretch(number, work, more) for number, more in enumerate(together)]
-        least = [
-            {offers: min(own, earlier.get(offers, own)) for offers, own in each.items()}
-            for each, earlier in zip(slow, joint or slow, strict=True)
-        ]
+        least, greatest = (
+            [
+                {offers: one(own, beside.get(offers, own)) for offers, own in each.items()}
+                for each, beside in zip(slow, joint or slow, strict=True)
+            ]
+            for one in (min, max)
+        )
         pairs = _beside(floors, least, work, below_usd)
         if not pairs:
             return []
         # a pool has no more than its half of the room, beside the slowest of the others that are left
-        slowest = [max(slow[1 - number][ways[1 - number]] for ways in pairs) for number in (0, 1)]
+        slowest = [max(greatest[1 - number][ways[1 - number]] for ways in pairs) for number in (0, 1)]
         works = [
             replace(work, deadline_hours=min(work.deadline_hours, work.hours * most + work.half_hours))
             for most in slowest
         ]
         left = _beside([self._ask(n, own, below_usd) for n, own in enumerate(works)], least, work, below_usd)
         left = {ways: max(usd, pairs[ways]) for ways, usd in left.items() if ways in pairs}
-        shared = [ways for ways in left if self._share_offers(ways)]
+        shared = {ways for ways in left if self._share_offers(ways)}
         if shared:
             asked = [self._ask(n, own, below_usd, together[n]) for n, own in enumerate(works)]
-            both = _beside(asked, joint, work, below_usd)
-            late = {ways for ways in shared if ways not in both}
+            both = _beside(asked, joint, work, below_usd)  # others are late or dearer
             left = {
-                ways: max(usd, both.get(ways, usd) if ways in set(shared) else usd)
+                ways: max(usd, both[ways]) if ways in shared else usd
                 for ways, usd in left.items()
-                if ways not in late
+                if ways in both or ways not in shared
             }
         return sorted((usd, ways) for ways, usd in left.items())
 
@@ -208,14 +210,16 @@ class Bounds:
         offers = tuple(bought(search, one) for one in at.tolist())
         timed = np.isin(offer_set.offers["purchase_option"], _TIMED)
         hourly = np.where(timed, offer_set.least_usd_per_hour, 0.0) * (machines * _ROUNDING)
-        granules = np.asarray([(rule.billing_granularity_s or 1.0) / 3600.0 for rule in offer_set.rules])
+        granules = np.asarray(
+            [max(rule.billing_granularity_s or 1, rule.minimum_charge_s) for rule in offer_set.rules]
+        )
         return Floors(
             hours=work.hours, up_to=up_to, offers=offers, region=market.region_of_offer[candidates.offer[at]],
             usd=candidates.cost_usd[at] * share,
             hourly_usd=np.asarray([hourly[list(rows)].min() for rows in offers]),
             # hours in turn are means, and not rounded up
             spare_hours=np.where(
-                candidates.kind[at] == IN_TURN, 0.0, granules[offer_set.rule_of_offer[candidates.offer[at]]]
+                candidates.kind[at] == IN_TURN, 0.0, granules[offer_set.rule_of_offer[candidates.offer[at]]] / 3600.0
             ),
         )  # fmt: skip
 

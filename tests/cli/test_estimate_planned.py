@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import planner
+from planner.errors import InputError
 from tests.cli.test_optimize import example
 from tests.conftest import CliResult
 
@@ -52,3 +53,10 @@ def test_other_node_counts_are_compared_on_the_type_of_the_plan(run_cli: Run) ->
     assert [one.throughput_per_s.value for one in in_python.estimates] == [
         one["throughput_per_s"] for one in found["estimates"]
     ]
+
+
+def test_a_provider_without_a_type_is_refused(run_cli: Run) -> None:
+    done = run_cli("estimate", example("llama-3-8b"), "--provider", "aws", *DAY)
+    assert done.code == 2 and "give --instance-type, too" in done.stderr
+    with pytest.raises(InputError, match="give instance_type, too"):
+        planner.estimate(example("llama-3-8b"), provider="aws", as_of=DAY[1])

@@ -71,7 +71,8 @@ def test_a_family_limits_as_its_pattern_does_and_is_verified(
     optimize: Callable[..., CliResult], run_cli: Run, tmp_path: Path, name: str
 ) -> None:
     only = "accelerators: {allow: [h100-80gb-sxm]}, providers: [aws], purchase_options: [on_demand], deadline: 30d"
-    limits = f"{only}, obtainable: [{{accelerator: '{name}', purchase_option: on_demand, accelerators: 1}}]"
+    capacity = f"{{provider: 'a*', accelerator: '{name}', purchase_option: on_demand, accelerators: 1}}"
+    limits = f"{only}, obtainable: [{capacity}]"
     waits = f"waiting: [{{accelerator: '{name}', purchase_option: on_demand, hours: 5}}]"
     saved = tmp_path / "plan.json"
     done = optimize(f"{limits}, {waits}", "-o", "json", "--out", str(saved))
