@@ -61,6 +61,6 @@ def estimate_planned(
 
 def _nodes(plan: Plan) -> int:
     """Instances that run at once: those of the first line where lines follow each other, else of all together."""
-    if plan.launch is not None:
+    if plan.launch is not None and plan.launch.in_turn:
         return plan.lines[0].nodes
     return sum(line.nodes for line in plan.lines)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import planner
 from planner.errors import InputError
+from planner.workloads.planned_cluster import _nodes
 from tests.cli.test_optimize import example
 from tests.conftest import CliResult
+from tests.planned_examples import plan_of
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
@@ -60,3 +63,11 @@ def test_a_provider_without_a_type_is_refused(run_cli: Run) -> None:
     assert done.code == 2 and "give --instance-type, too" in done.stderr
     with pytest.raises(InputError, match="give instance_type, too"):
         planner.estimate(example("llama-3-8b"), provider="aws", as_of=DAY[1])
+
+
+def test_spot_beside_machines_bought_otherwise_counts_with_them() -> None:
+    topped_up, in_turn = plan_of("owned-top-up"), plan_of("llama-3-8b").launch
+    assert in_turn is not None and len(topped_up.lines) > 1
+    beside = replace(topped_up, launch=replace(in_turn, strategy="spot_with_steady"))
+    assert _nodes(beside) == _nodes(topped_up) == sum(line.nodes for line in topped_up.lines)
+    assert _nodes(replace(beside, launch=in_turn)) == topped_up.lines[0].nodes
