@@ -163,14 +163,15 @@ def _reserved(term: Mapping[str, Any], listing: Listing) -> Price | None:
 
 def _amounts(term: Mapping[str, Any], region: str) -> tuple[str, Decimal, Decimal]:
     """Currency, price per hour and fee at the start of a term."""
-    currency, hourly, upfront = "USD", Decimal(0), Decimal(0)
+    currency, hourly, upfront = "", Decimal(0), Decimal(0)
     for dimension in field(term, "priceDimensions", f"{API} terms", region).values():
         prices = field(dimension, "pricePerUnit", f"{API} terms.priceDimensions", region)
         if not prices:
             raise changed(API, "terms.priceDimensions.pricePerUnit", region)
-        stated = [pair for pair in prices.items() if str(pair[1] or "").strip("0.")]
-        currency, text = next(iter(stated or prices.items()))
+        charged = [pair for pair in prices.items() if str(pair[1] or "").strip("0.")]
+        own, text = next(iter(charged or prices.items()))
         value = amount(text, "terms.priceDimensions.pricePerUnit", API, region)
+        currency = own if value or not currency else currency  # an amount of 0 may be in another
         unit = field(dimension, "unit", f"{API} terms.priceDimensions", region)
         if is_hourly(unit):
             hourly = value
@@ -178,4 +179,4 @@ def _amounts(term: Mapping[str, Any], region: str) -> tuple[str, Decimal, Decima
             upfront = value
         else:
             raise changed(API, f"terms.priceDimensions.unit {unit!r}", region)
-    return currency, hourly, upfront
+    return currency or "USD", hourly, upfront

@@ -45,7 +45,7 @@ _LEFT_ASIDE = (
     ("expired", ("skuName", "meterName", "productName"), ("expired",)),
     ("promotional", ("skuName", "meterName", "productName"), ("promo", "promotion", "promotional")),
 )
-_SERVICE = "Virtual Machines"
+_SERVICE = "Virtual Machines"  # others charge for the same sizes under the same names
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,7 @@ def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
     for reason, fields, words in _LEFT_ASIDE:
         if _says(item, fields, words):
             return reason, False
-    if item.get("serviceName") not in (
-        None,
-        "",
-        _SERVICE,
-    ):  # others charge for the same sizes under the same names
+    if (item.get("serviceName") or _SERVICE) != _SERVICE:
         return "another service", False
     if not str(item["armSkuName"]).strip() or not item["armRegionName"]:
         return "not bound to a size and region", False

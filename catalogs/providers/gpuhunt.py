@@ -185,12 +185,9 @@ def parse_types(name: str, items: Iterable[Any], as_of: str, log: FetchLog) -> l
     shapes: dict[str, set[tuple[float, float]]] = {}
 
     def sized(item: Any) -> tuple[str, tuple[float, float], Any]:
-        float(_field(item, "gpu_memory") or 0)
-        return (
-            type_name(name, item),
-            (float(_field(item, "cpu") or 0), float(_field(item, "memory") or 0)),
-            item,
-        )
+        _cards(item)  # an odd number is refused with its item, not later
+        size = float(_field(item, "cpu") or 0), float(_field(item, "memory") or 0)
+        return type_name(name, item), size, item
 
     reader = RowReader("instance_type", log)
     for key, size, item in reader.read(items, sized, lambda item: f"{name} {item.instance_name}"):
@@ -200,16 +197,20 @@ def parse_types(name: str, items: Iterable[Any], as_of: str, log: FetchLog) -> l
         shapes.setdefault(key, set()).add(size)
         if key not in smallest or size < (float(smallest[key].cpu or 0), float(smallest[key].memory or 0)):
             smallest[key] = item
-    if smallest == {}:
-        reader.require_some()
+    reader.require_some()
     return [
         _type_row(provider, key, item, len(shapes[key]), as_of, log) for key, item in sorted(smallest.items())
     ]
 
 
+def _cards(item: Any) -> tuple[int, float]:
+    """How many cards a machine has, and the memory of one in GiB; 0 where the item states none."""
+    return int(_field(item, "gpu_count") or 0), float(_field(item, "gpu_memory") or 0)
+
+
 def _type_row(provider: str, key: str, item: Any, variants: int, as_of: str, log: FetchLog) -> Row:
     recorded = known_types(provider).get(key, {})
-    count, memory = int(_field(item, "gpu_count") or 0), float(_field(item, "gpu_memory") or 0)
+    count, memory = _cards(item)
     arch = str(getattr(getattr(item, "cpu_arch", None), "value", "x86"))
     row = {
         "provider": provider,
@@ -284,7 +285,9 @@ def parse_offers(
             "as_of": as_of,
         }
 
-    rows = RowReader("price", log).read(items, offer, lambda item: f"{name} {item.instance_name}")
+    reader = RowReader("price", log)
+    rows = reader.read(items, offer, lambda item: f"{name} {item.instance_name}")
+    reader.require_some()
     for row in rows:
         if row is not None:
             place = (row["region"], row["instance_type"], row["purchase_option"])

@@ -67,11 +67,8 @@ class ProviderDays:
     @property
     def clause(self) -> str:
         """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
-        return (
-            f"{self.provider}, which {self.doubt}"
-            if self.doubt
-            else f"{self.provider}, whose bill {self.turn}"
-        )
+        said = f"which {self.doubt}" if self.doubt else f"whose bill {self.turn}"
+        return f"{self.provider}, {said}"
 
     @property
     def words(self) -> str:
@@ -119,12 +116,12 @@ def provider_days(
 
 def lost_providers(bill: Bill) -> tuple[str, ...]:
     """Steady and material providers without use in the bill's newest month, in words: its file may be missing."""
-    used = use_by_provider(bill, bill.months[-2:]) if bill.months else {}
-    if not (days := {day for own in used.values() for day in own}):
+    used = use_by_provider(bill, bill.months[-1:]) if bill.months else {}
+    days = {day for own in used.values() for day in own}
+    if not days:
         return ()
-    month = (max(days) - timedelta(1)).replace(
-        day=1
-    )  # hours on the first alone are of an invoice in another time zone
+    # Hours on the first alone belong to the invoice of the month before, in another time zone.
+    month = (max(days) - timedelta(1)).replace(day=1)
     (own,) = provider_days(used, [month]).values()
     return tuple(one.words for one in own if not one.days and (one.doubt or not one.turn))
 

@@ -32,8 +32,8 @@ _LENGTHS = 24
 FLASH_SINCE = date(2022, 6, 1)
 # Diffusers calls the flash kernel of PyTorch 2.0 (2023-03-15) by default (its documentation, AttnProcessor2_0).
 DIFFUSION_FLASH_SINCE = date(2023, 3, 15)
-# Hugging Face's decoders without a gate (Falcon, Phi, GPT-NeoX, GPT-2) got the same kernel one by one, from December
-# 2023 to the middle of 2024.
+# Hugging Face's decoders without a gate got the same kernel one by one: Falcon in Transformers 4.36 (December 2023),
+# GPT-NeoX and GPT-2 in 4.42 (2024-06-27; pull requests 31031 and 31172).
 PLAIN_FLASH_SINCE = date(2024, 7, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.

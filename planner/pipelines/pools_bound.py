@@ -235,7 +235,7 @@ class Bounds:
     ) -> CandidateSearch:
         side, size = self.sides[number], work.sizes[number]
         return ways_of(
-            side, offers_of(side, size), size[1], paced_s=work.step_s, by=(deadline_hours, self.level),
+            side, offers_of(side, size), size, paced_s=work.step_s, by=(deadline_hours, self.level),
             wanted=Wanted(Scope.PLACES, one_region=True, up_to=up_to), beside=beside,
         )  # fmt: skip
 

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     Rows = tuple[int, int]  # of both pools' points
 
 _LOOKED_AT = (400, 4_000)  # cheapest pairs by the first lower bound; more where the first do not suffice
-_BOUNDED = 600  # sizes of pairs that the engine bounds at most
-_PRICED = 48  # of these that it prices at most
-_COMPARED = 12  # the same of pools of one type of accelerator, which are only compared with
+_MOST = (600, 48)  # sizes of pairs that the engine bounds at most, and of these prices
+_COMPARED = (96, 12)  # the same of pools of one type of accelerator, which are only compared with
 _TRIED = 4  # pairs of ways of one size that are tried first
 _WAYS = 16  # pairs of ways that are tried in the end, of all sizes
 _LEAST_SHARE = 0.999  # of the least cost, for rounding
@@ -108,7 +107,8 @@ class ByDeadline:
             one_chip: both pools have the same type of accelerator.
         """
         best: Timed | None = None
-        limit, beyond, most = known_usd, np.inf, _COMPARED if one_chip else _PRICED
+        limit, beyond = known_usd, np.inf
+        most_bounded, most_priced = _COMPARED if one_chip else _MOST
         looked: set[Rows] = set()
         likely: list[Rows] = []
         for count in _LOOKED_AT:
@@ -117,7 +117,7 @@ class ByDeadline:
             for least, rows in sizes:
                 if rows in looked:
                     continue
-                if least >= limit or len(looked) == _BOUNDED or len(likely) == most:
+                if least >= limit or len(looked) == most_bounded or len(likely) == most_priced:
                     beyond = min(beyond, least)
                     break
                 looked.add(rows)
@@ -126,7 +126,7 @@ class ByDeadline:
                     pair = self._first(rows)
                     if pair is not None and pair.cost_usd < limit:
                         best, limit = pair, pair.cost_usd
-            if beyond >= limit or len(looked) == _BOUNDED or len(likely) == most:
+            if beyond >= limit or len(looked) == most_bounded or len(likely) == most_priced:
                 break
         pairs = [
             (usd, rows, ways) for rows in likely for usd, ways in self.bounds.of_ways(self.work(rows), limit)
@@ -183,7 +183,7 @@ class ByDeadline:
         whole = Wanted(Scope.PLACES, one_region=True)
         first = [
             ways_of(
-                side, offers_of(side, size), size[1], paced_s=work.step_s,
+                side, offers_of(side, size), size, paced_s=work.step_s,
                 by=(work.hours + work.half_hours, self.level), wanted=whole,
             )
             for side, size in zip(self.sides, work.sizes, strict=True)
@@ -273,7 +273,7 @@ class ByDeadline:
         offers, market = ways[number], self.sides[number].found.context.market
         beside = asked_beside(market, ways[1 - number], work.sizes[1 - number][1])
         search = ways_of(
-            self.sides[number], np.asarray(offers), work.sizes[number][1], paced_s=paced_s,
+            self.sides[number], np.asarray(offers), work.sizes[number], paced_s=paced_s,
             by=(deadline_hours, self.level), wanted=Wanted(one_region=True),
             beside=beside,
         )  # fmt: skip

@@ -11,6 +11,7 @@ from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
+from planner.candidates.sizes import estimate_hardware
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.obtainable import instances_at_once
 from planner.market.quota import draws_on
@@ -20,6 +21,7 @@ from planner.pipelines.pool_pairs import Points
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
@@ -61,6 +63,7 @@ class Side:
             chips: the same of types of accelerators.
         """
         self._chips = chips
+        self._shapes: dict[tuple[int, int, float], Table] = {}
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
@@ -153,6 +156,15 @@ class Side:
         context = self.found.candidates.context
         paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
         return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
+
+    def shapes_at(self, size: tuple[int, int], paced_s: float) -> Table:
+        """Shapes of one hardware row at one number of machines, with steps of at least `paced_s`."""
+        key = (*size, paced_s)
+        if key not in self._shapes:
+            context = self.at_pace(paced_s)
+            asked = replace(context.asked, keeps_shapes=False)  # copies of so many would push out all others
+            self._shapes[key] = estimate_hardware(asked, context.market, np.asarray([size[0]]), [size[1]])
+        return self._shapes[key]
 
     def priced(self, row: int, paced_s: float, beside: Floats) -> Candidates:
         """The candidate of point `row` with steps of at least `paced_s`, priced by the engine.

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.candidates.engine import Engine
 from planner.candidates.model import IN_TURN, SINGLE
-from planner.candidates.sizes import estimate_for, hardware_of_offer
+from planner.candidates.sizes import hardware_of_offer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,15 +34,15 @@ def offers_of(side: Side, size: Size) -> IntArray:
 
 
 def ways_of(
-    side: Side, offers: IntArray, machines: int, *, paced_s: float, by: tuple[float, float], wanted: Wanted,
+    side: Side, offers: IntArray, size: Size, *, paced_s: float, by: tuple[float, float], wanted: Wanted,
     beside: FloatArray | None = None,
 ) -> CandidateSearch:  # fmt: skip
     """What some offers come to.
 
     Args:
         side: the pool.
-        offers: that may be bought.
-        machines: how many.
+        offers: that may be bought, of the machines of `size`.
+        size: the machines, and how many.
         paced_s: the least time of a step, s.
         by: hours of the deadline, and the probability to keep it.
         wanted: what is needed of the ways; they are compared by cost, whatever the workload prefers.
@@ -57,8 +57,7 @@ def ways_of(
     bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
     engine = Engine(
-        context, sizes=[machines], shapes=estimate_for(context.asked, context.market, offers, [machines]),
-        offer_bits=bits, admitted_only=True,
+        context, sizes=[size[1]], shapes=side.shapes_at(size, paced_s), offer_bits=bits, admitted_only=True,
     )  # fmt: skip
     return engine.at_hours(by[0], wanted)
 

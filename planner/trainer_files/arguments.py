@@ -32,13 +32,14 @@ _SUM = re.compile(r"\$\(\s*expr\s+([^()]*)\)|`\s*expr\s+([^`]*)`")
 _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 # assignments before a command, that hold for it alone: `A=1 B=2 program --name value`
 _FOR_COMMAND = re.compile(
-    r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"()`$]|\$\w+|\$\{[^{}]*\})*\s+)+(?=[A-Za-z_./$][^=\s]*(?:\s|$))"
+    r"(?:[A-Za-z_]\w*+=(?:'[^']*'|\"[^\"]*\"|[^\s'\"()`$]|\$\w++|\$\{[^{}]*\})*+\s+)+(?=[A-Za-z_./$][^=\s]*(?:\s|$))"
 )
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^{}]*)\}")
 _ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
 # variables that tell launchers which processes to start, as the arguments of others
 VISIBLE = "visible_devices"
 LAUNCHED = ("nproc_per_node", "nnodes", VISIBLE)
+_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 _LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
 # an override of Hydra: `model.hidden_size=4096`
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
@@ -137,15 +138,16 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
 
 def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
     """The variables that tell launchers which processes to start, as arguments."""
-    listed = _assigned(environment.get("CUDA_VISIBLE_DEVICES", ""))
-    seen = [(VISIBLE, str(listed.count(",") + 1))] if re.fullmatch(r"\d+(,\d+)*", listed) else []
-    known = [(argument, _expand(_assigned(environment[key]), variables)) for key, argument in _LAUNCHERS.items()
-             if key in environment]  # fmt: skip
+    values = {key: _expand(_assigned(value), variables) for key, value in environment.items()
+              if key in (_VISIBLE_DEVICES, *_LAUNCHERS)}  # fmt: skip
+    counts = {argument: values.get(key, "") for key, argument in _LAUNCHERS.items()}
+    if re.fullmatch(r"\d+(,\d+)*", listed := values.get(_VISIBLE_DEVICES, "")):
+        counts[VISIBLE] = str(listed.count(",") + 1)
     return [
         word
-        for argument, value in (*seen, *known)
-        if value.isdecimal()
-        for word in (f"--{argument}", value, _END)
+        for argument, count in counts.items()
+        if count.isdecimal()
+        for word in (f"--{argument}", count, _END)
     ]
 
 

@@ -19,7 +19,7 @@ MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
 # an override of Hydra at a line's begin (`    data.train_batch_size=1024 \\`), or behind the program
 _OVERRIDES = re.compile(r"(?m)^(?:[ \t]*|[^#\n]*\bpython[0-9.]* [^#\n]*[ \t])\+*[a-z]\w*(?:\.\w+)+=\S")
-_CONFIGURATION = re.compile(r"[\w./-]+\.(?:ya?ml|toml|json)\b")
+_CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 

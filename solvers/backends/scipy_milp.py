@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -64,10 +65,13 @@ class ScipyBackend(ScalingBackend):
             bounds=Bounds(problem.lb, problem.ub),
             constraints=rows,
         )
+        began = time.perf_counter()
         result = solve(options=options)
         termination = _termination(int(result.status), str(result.message))
         if termination is Termination.SOLVER_ERROR:
             # Presolve may fail where the search itself does not.
+            if math.isfinite(time_limit_s):
+                options["time_limit"] = max(time_limit_s - (time.perf_counter() - began), 1e-3)
             result = solve(options={**options, "presolve": False})
             termination = _termination(int(result.status), str(result.message))
         if termination is Termination.INFEASIBLE_OR_UNBOUNDED:

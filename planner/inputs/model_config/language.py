@@ -134,10 +134,8 @@ def _gated(keys: Keys, kind: ModelType) -> bool:
 def _ffn(keys: Keys, hidden: int) -> int:
     nested = Keys(keys.section("ffn_config"), keys.place)
     width = keys.size(*FFN) or nested.size("ffn_hidden_size")
-    if (
-        width is not None and keys.text("model_type") == "qwen"
-    ):  # the first Qwen states both halves of the gate
-        width //= 2
+    if width is not None and keys.text("model_type") == "qwen":
+        width //= 2  # the first Qwen states the gate and the projection beside it as one
     if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
         width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))
         multiple = keys.size("block_multiple_of") or 1

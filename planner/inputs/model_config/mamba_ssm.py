@@ -31,7 +31,7 @@ def of_mamba_ssm(data: Mapping[str, Any], place: str) -> dict[str, Any]:
             )
     second = cell.text("layer") == "Mamba2"
     hidden, vocab = keys.need("d_model"), keys.need("vocab_size")
-    multiple = keys.size("pad_vocab_size_multiple") or 1
+    multiple = keys.size("pad_vocab_size_multiple") or 8
     expand = cell.size("expand") or 2
     sizes: dict[str, Any] = {
         "model_type": "mamba2" if second else "mamba", "hidden_size": hidden, "expand": expand,

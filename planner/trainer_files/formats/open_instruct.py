@@ -36,18 +36,24 @@ def read(document: Document) -> Reading:
     else:
         _of_the_step(reading, keys)
     add_whole(reading, keys, "training.samples", "total_episodes")
-    prompt, response = (
-        keys.whole(name) or _LONGEST for name in ("max_prompt_token_length", "response_length")
-    )
-    reading.add("rollouts.prompt_max", prompt, "max_prompt_token_length")
-    reading.add("rollouts.response_max", response, "response_length")
-    reading.add("training.sequence_length", prompt + response, "max_prompt_token_length + response_length")
+    _lengths(reading, keys)
     reading.add("training.precision", "bf16", "its DeepSpeed configuration computes in bf16", assumed=True)
     if learners:
         reading.add(ACCELERATORS, learners, key)
     _layout(reading, keys)
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
+
+
+def _lengths(reading: Reading, keys: Lookup) -> None:
+    names = {"rollouts.prompt_max": "max_prompt_token_length", "rollouts.response_max": "response_length"}
+    total, assumed = 0, False
+    for key, name in names.items():
+        stated = keys.whole(name)
+        source = name if stated else f"the default of {name}"
+        reading.add(key, stated or _LONGEST, source, assumed=not stated)
+        total, assumed = total + (stated or _LONGEST), assumed or not stated
+    reading.add("training.sequence_length", total, " + ".join(names.values()), assumed=assumed)
 
 
 def _accelerators(document: Document) -> tuple[int, str]:
@@ -61,11 +67,14 @@ def _accelerators(document: Document) -> tuple[int, str]:
 
 
 def _of_the_step(reading: Reading, keys: Lookup) -> None:
-    prompts = keys.whole("num_unique_prompts_rollout") or _PROMPTS
-    samples = keys.whole("num_samples_per_prompt_rollout") or _SAMPLES
+    stated = [keys.whole(name) for name in ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout")]
+    prompts, samples = stated[0] or _PROMPTS, stated[1] or _SAMPLES
     batch = prompts * samples
-    reading.add("training.global_batch", batch, f"num_unique_prompts_rollout {prompts} x {samples} samples")
-    reading.add("rollouts.samples_per_prompt", samples, "num_samples_per_prompt_rollout")
+    reading.add("training.global_batch", batch, f"num_unique_prompts_rollout {prompts} x {samples} samples",
+                assumed=None in stated)  # fmt: skip
+    reading.add(
+        "rollouts.samples_per_prompt", samples, "num_samples_per_prompt_rollout", assumed=stated[1] is None
+    )
     parts = keys.whole("num_mini_batches") or 1
     if parts > 1 and batch % parts == 0:
         reading.add("rollouts.update_batch", batch // parts, f"1 of num_mini_batches {parts}")

@@ -110,7 +110,7 @@ def read(document: Document) -> Reading:
 
 
 def _model(reading: Reading, keys: Lookup, section: str) -> None:
-    """The model by the name of its builder; where that has no preset, by the folder of its weights."""
+    """The model by the name of its builder."""
     reading.hub_key = f"{section}.{_BUILDER}"
     reading.hub_name = hub_name(keys.text(reading.hub_key))
 

@@ -131,9 +131,8 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         source = "packing" if packed is not None else "the default of packing"
         reading.add("training.packing", bool(packed), source, assumed=packed is None)
     checkpointing = keys.flag("gradient_checkpointing")
-    if keys.has(
-        "use_gradient_checkpointing"
-    ):  # Unsloth's: true or its own kind, which keeps inputs in host memory
+    # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.
+    if keys.has("use_gradient_checkpointing"):
         checkpointing = keys.flag("use_gradient_checkpointing") is not False
     stated = (
         "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"

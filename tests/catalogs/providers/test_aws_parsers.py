@@ -539,6 +539,21 @@ def test_the_currency_that_has_a_price_counts() -> None:
     assert [(row["price_per_hour"], row["currency"]) for row in rows] == [("398.1", "CNY")]
 
 
+def test_an_hourly_amount_of_0_does_not_say_the_currency_of_the_fee() -> None:
+    def change(item: dict[str, Any]) -> None:
+        for term in item["terms"]["Reserved"].values():
+            for dimension in term["priceDimensions"].values():
+                (amount,) = dimension["pricePerUnit"].values()
+                zero = not amount.strip("0.")
+                dimension["pricePerUnit"] = {"USD": "0", "CNY": "0"} if zero else {"CNY": amount}
+            # the fee first, the hourly amount behind it
+            term["priceDimensions"] = dict(sorted(
+                term["priceDimensions"].items(), key=lambda pair: pair[1]["unit"] != "Quantity"))  # fmt: skip
+
+    rows = [row for row in listed(change) if row["purchase_option"].startswith("reserved")]
+    assert rows and {row["currency"] for row in rows} == {"CNY"}
+
+
 def test_moments_of_saved_answers_are_texts() -> None:
     told = quote("9", 1)
     saved = {**told, "Timestamp": told["Timestamp"].isoformat().replace("+00:00", "Z")}

@@ -170,5 +170,9 @@ def test_an_odd_item_costs_itself() -> None:
         "1x-NVIDIA-A40"
     ]
     assert len(log.not_understood) == 2
+    (row,) = parse_types("verda", [*odd, good], "2026-11-28", FetchLog())
+    assert row["instance_type"] == "NVIDIA-A40"
+    with pytest.raises(SchemaChanged, match="not one of 1 rows"):
+        parse_offers("runpod", [odd[0]], "2026-11-28", {"EU-RO-1"}, {"on_demand"}, FetchLog())
     rows = parse_offers("runpod", [odd[0], good], "2026-11-28", {"EU-RO-1"}, {"on_demand"}, FetchLog())
     assert [row["price_per_hour"] for row in rows] == ["0.4"]

@@ -440,6 +440,13 @@ def test_networks_of_other_parts_are_refused_and_not_read_as_plain_decoders(name
         model_of_config({**LLAMA_8B, "model_type": name}, "config.json")
 
 
+def test_vocabularies_of_mamba_ssm_are_padded_as_the_package_does_by_default() -> None:
+    config = {"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "ssm_cfg": {}}
+    assert model_of_config(config, "config.json").values["vocab"] == 50280
+    padded = {**config, "pad_vocab_size_multiple": 16}
+    assert model_of_config(padded, "config.json").values["vocab"] == 50288
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [

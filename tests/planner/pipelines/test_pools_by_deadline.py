@@ -42,7 +42,7 @@ def some_pairs(pairs: ByDeadline, rows: tuple[int, int], most: int) -> dict[Any,
     ways = []
     for side, size in zip(pairs.sides, work.sizes, strict=True):
         by = (work.hours + work.half_hours, pairs.level)
-        found = ways_of(side, offers_of(side, size), size[1], paced_s=work.step_s, by=by, wanted=EVERY)
+        found = ways_of(side, offers_of(side, size), size, paced_s=work.step_s, by=by, wanted=EVERY)
         region = found.context.market.region_of_offer
         ways.append(
             [(bought(found, at), region[found.candidates.offer[at]]) for at in open_ways(found).tolist()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -180,6 +181,16 @@ def test_open_instruct_counts_responses(tmp_path: Path) -> None:
         assert part in example
 
 
+def test_what_open_instruct_takes_where_a_script_states_nothing_is_assumed(tmp_path: Path) -> None:
+    text = OPEN_INSTRUCT.replace("    --response_length 2048 \\\n", "")
+    text = text.replace("    --num_samples_per_prompt_rollout 16 \\\n", "")
+    facts = read(tmp_path, text, "run.sh").facts
+    for key, value in (("training.sequence_length", 1024 + 256), ("training.global_batch", 48 * 4)):
+        assert (facts[key].value, facts[key].assumed) == (value, True)
+    stated = read(tmp_path, OPEN_INSTRUCT, "run.sh").facts
+    assert not any(stated[key].assumed for key in ("training.sequence_length", "training.global_batch"))
+
+
 def test_older_programs_of_open_instruct_state_prompts_of_each_accelerator(tmp_path: Path) -> None:
     text = r"""
 python open_instruct/ppo_vllm_thread_ray_gtrl.py --model_name_or_path /data/Meta-Llama-3.1-70B-Instruct \
@@ -227,6 +238,15 @@ A=1 B="two words" torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $N_LA
 """
     found = draft(tmp_path, text, "run.sh")
     assert (found["model.layers"], found["model.hidden"], found["training.global_batch"]) == (32, 4096, 64)
+
+
+def test_a_name_put_together_from_many_variables_is_read_at_once(tmp_path: Path) -> None:
+    """Each variable took several times as long as all before it: names of experiments have ten."""
+    parts = "-".join(f"$EXPERIMENT_{letter}" for letter in "ABCDEFGHIJ")
+    start = process_time()
+    found = draft(tmp_path, f"OUT={parts}\n{LAUNCHED.format(before='')}", "run.sh")
+    assert found["training.global_batch"] == 4 * 8
+    assert process_time() - start < 5
 
 
 def test_overrides_may_begin_their_lines(tmp_path: Path) -> None:
@@ -317,6 +337,7 @@ LAUNCHED = r"""
     [
         ("", 1), ("CUDA_VISIBLE_DEVICES=2,3 ", 2), ("NNODES=2 NPROC_PER_NODE=8 ", 16),
         ("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=2 ", 2), ("export CUDA_VISIBLE_DEVICES=0,1,2\n", 3),
+        ("CARDS=0,1,2,3\nCUDA_VISIBLE_DEVICES=$CARDS ", 4),
     ],
 )  # fmt: skip
 def test_launchers_of_llama_factory(before: str, accelerators: int, tmp_path: Path) -> None:

@@ -223,14 +223,10 @@ def _commitment_name(row: dict[str, Any]) -> str:
 
 
 _OTHER_RATE = "the discount is that of commitments you have, not a quote"
-_USE_CASES = (
-    "compute_effective",
-    "commitment_opportunities",
-)  # the second has only charges that say they are eligible
 
 
-def _stating(inputs: Inputs) -> set[str]:
-    """Providers whose charges say what commitments can cover (FOCUS 1.4)."""
+def _stating_eligibility(inputs: Inputs) -> set[str]:
+    """Providers whose charges say what commitments can cover (FOCUS 1.4): `commitment_opportunities` has no others."""
     own = inputs.of_this_month("commitment_coverage")
     return {text(provider) for provider in own.loc[own["eligible_rows"] > 0, "provider"]}
 
@@ -244,7 +240,7 @@ def _commit(inputs: Inputs) -> list[Action]:
     room = unused_room(inputs, known)
     least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
-    stating = _stating(inputs)
+    stating = _stating_eligibility(inputs)
     until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
     frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
     for row in frame.to_dict("records"):
@@ -264,9 +260,10 @@ def _commit(inputs: Inputs) -> list[Action]:
         unknown = own.untold(monthly, gpu_monthly)
         if said := own.words(monthly, gpu_monthly, provider, inputs.bill.currency):
             why += f"; {said}"
+        use_case = "commitment_opportunities" if provider in stating else "compute_effective"
         out.append(commit_plan(inputs, Action(
             "commit_more", f"Commit more: {service} of {provider}", why, saves,
-            _owner(inputs, provider, service), _command(inputs, _USE_CASES[provider in stating]), (provider, service),
+            _owner(inputs, provider, service), _command(inputs, use_case), (provider, service),
             "at least" if saves is not None and unknown else "estimate",
             confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(), unknown=unknown,
         )))  # fmt: skip
@@ -343,7 +340,8 @@ def _renew(inputs: Inputs) -> list[Action]:
         if key in used.index:
             one = used.loc[key]
             provider = text(one["provider"])
-            saves = None if math.isnan(saving := net_saving(one)) else saving
+            saving = net_saving(one)
+            saves = None if math.isnan(saving) else saving
         if saves is not None and saves <= 0:
             continue
         out.append(Action(
