@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.performance.constants import Constants
-from planner.performance.device import Devices
 from planner.performance.inference.rates import Efficiency
-from planner.performance.post_training.spec import Engine
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.performance.constants import Constants
+    from planner.performance.device import Devices
+    from planner.performance.post_training.spec import Engine
 
 _DATA = Path(__file__).parents[2] / "data" / "engines.csv"
 
@@ -28,6 +31,7 @@ class EngineRow:
         most_running: requests at once.
         spread: half width in log of the 80 % interval of its rate.
         rows: measured rows behind it.
+        sequence_s: time of the host for each sequence of a step, 0 of engines that hide it or were not measured so.
     """
 
     name: str
@@ -38,6 +42,7 @@ class EngineRow:
     most_running: float
     spread: float
     rows: int
+    sequence_s: float
 
 
 @cache
@@ -48,6 +53,7 @@ def load_engines() -> tuple[EngineRow, ...]:
             EngineRow(
                 row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
                 float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
+                float(row["sequence_s"]),
             )
             for row in csv.DictReader(file)
         )  # fmt: skip
@@ -81,4 +87,5 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         np.full(devices.count.shape, most),
         c["decode.layers_power"],
         c["decode.link_ratio"],
+        row.sequence_s,
     )
