@@ -186,8 +186,9 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     }  # fmt: skip
     engine, year = engine_of(row)
     return values, Measured(
-        row["id"], row["class"], row["group"], row["source"].split("@")[0], engine, year, chip_of(row["accelerator"], year),
-        row["scenario"], rate / replicas, number(row, "ttft_s") or math.nan, number(row, "tpot_s") or math.nan,
+        row["id"], row["class"], row["group"], row["source"].split("@")[0], engine, year,
+        chip_of(row["accelerator"], year), row["scenario"], rate / replicas,
+        number(row, "ttft_s") or math.nan, number(row, "tpot_s") or math.nan,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Score published rows of inference that no constant was fitted to, each from a workload file as a user writes it.
 
-`python -m benchmarks.other_inference [--rows]`. The rows are in `data/other_inference.csv`: output tokens/s of the whole
-system, where they were published, and the workload's model and section `inference` as JSON. They are for judging.
+`python -m benchmarks.other_inference [--rows]`. The rows are in `data/other_inference.csv`: output tokens/s of the
+whole system, where they were published, and the workload's model and section `inference` as JSON. They are for judging.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def report(found: Sequence[Rate]) -> list[str]:
             )
             inside = float(np.mean([one.inside for one in offered]))
             line += (
-                f"  median {made['median']:5.1f} MAPE {made['mape']:5.1f} p90 {made['p90']:5.1f} ratio {made['bias']:.2f};"
-                f" in the 80 % interval {inside:4.0%}"
+                f"  median {made['median']:5.1f} MAPE {made['mape']:5.1f} p90 {made['p90']:5.1f}"
+                f" ratio {made['bias']:.2f}; in the 80 % interval {inside:4.0%}"
             )
         if len(offered) < len(part):
             line += f"; {len(part) - len(offered)} not offered"

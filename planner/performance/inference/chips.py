@@ -71,7 +71,8 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
         peak = np.where(np.isnan(peak), hardware.number(column) * 1e12, peak)
     year = engine.year or find_engine(engine.name, None).year
     classes = [
-        chip_class(str(v), str(g), year) for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
+        chip_class(str(v), str(g), year)
+        for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
     ]
     factors = {
         f"serve_{name}": np.asarray([c.get(f"chip.{word}.{name}", 1.0) for word in classes])

@@ -5,17 +5,8 @@ from __future__ import annotations
 import csv
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from planner.performance.inference.rates import Efficiency
 from planner.records import record
-
-if TYPE_CHECKING:
-    from planner.performance.constants import Constants
-    from planner.performance.device import Devices
-    from planner.performance.post_training.spec import Engine
 
 _DATA = Path(__file__).parents[2] / "data" / "engines.csv"
 
@@ -71,21 +62,3 @@ def find_engine(name: str, year: int | None) -> EngineRow:
     if year is None:
         return max(rows, key=lambda row: row.year)
     return min(rows, key=lambda row: (abs(row.year - year), -row.year))
-
-
-def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
-    """What the engine reaches on each device row."""
-    row = find_engine(engine.name, engine.year)
-    most = float(engine.most_running or row.most_running)
-    return Efficiency(
-        np.minimum(row.compute * devices.serve_compute, 0.95),
-        np.minimum(row.bandwidth * devices.serve_bandwidth, 0.98),
-        row.step_s * devices.serve_step,
-        c["decode.layer_s"],
-        c["decode.expert_layer_s"],
-        c["decode.tensor_loss"],
-        np.full(devices.count.shape, most),
-        c["decode.layers_power"],
-        c["decode.link_ratio"],
-        row.sequence_s,
-    )

@@ -174,7 +174,9 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
-    result: Floats = np.hypot(weights + keys, work) + fixed + number * (sums_s(case, engine) + engine.sequence_s)
+    result: Floats = (
+        np.hypot(weights + keys, work) + fixed + number * (sums_s(case, engine) + engine.sequence_s)
+    )
     return result
 
 
