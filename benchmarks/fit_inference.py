@@ -35,6 +35,8 @@ COMMON = ("decode.layer_s", "decode.expert_layer_s", "decode.tensor_loss", "deco
 PLAIN = ("decode.tensor_loss", "decode.layers_power")  # fitted as they are, others by their logarithm
 COMMON_START = (np.log(2e-5), np.log(4e-5), 0.15, 0.0, 0.0, np.log(0.9), np.log(0.6))
 COMMON_PULL = (1.0, 1.0, 5.0, 3.0, 1.0, 5.0, 2.0)
+# Time of the host per sequence, s, of the engines whose table has it.
+HOST, HOST_PULL = 2e-5, 0.5
 SCATTER = 0.25
 # The engine whose figures those without rows of their own take.
 STAND_IN = "tensorrt_llm"
@@ -56,35 +58,46 @@ class Question:
         )
         self.rate = np.log([row.rate for row in rows])
         self.possible = possible(cases, rows)
+        self.hosted = [at for at, key in enumerate(self.engines) if find_engine(*key).sequence_s > 0.0]
+        hosted = len(self.hosted)
         self.start = np.concatenate(
-            [np.repeat(np.log(ENGINE), len(self.engines)), np.zeros(3 * (len(self.chips) - 1)), COMMON_START]
+            [
+                np.repeat(np.log(ENGINE), len(self.engines)),
+                np.zeros(3 * (len(self.chips) - 1)),
+                COMMON_START,
+                np.full(hosted, np.log(HOST)),
+            ]
         )
         self.pull = np.concatenate(
             [
                 np.repeat(ENGINE_PULL, len(self.engines)),
                 np.full(3 * (len(self.chips) - 1), CHIP_PULL),
                 COMMON_PULL,
+                np.full(hosted, HOST_PULL),
             ]
         )
 
-    def split(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Values by engine, by chip (NVIDIA 0) and common ones."""
-        size, others = len(self.engines), len(self.chips) - 1
+    def split(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Values by engine, by chip (NVIDIA 0), common ones, and the host's time per sequence by engine, s."""
+        size, others, common = len(self.engines), len(self.chips) - 1, len(COMMON)
+        host = np.zeros(size)
+        host[self.hosted] = np.exp(values[3 * (size + others) + common :])
         chips = values[3 * size : 3 * (size + others)].reshape(3, others)
         return (
             values[: 3 * size].reshape(3, size),
             np.hstack([np.zeros((3, 1)), chips]),
-            values[3 * (size + others) :],
+            values[3 * (size + others) : 3 * (size + others) + common],
+            host,
         )
 
     def predict(self, values: Floats, at: npt.NDArray[np.int64]) -> Floats:
         """Log of the rate of rows `at`."""
-        engine, chip, common = self.split(values)
+        engine, chip, common, host = self.split(values)
         both = engine[:, self.engine[at]] + chip[:, self.chip[at]]
         made = Efficiency(
             np.minimum(np.exp(both[0]), 0.95), np.minimum(np.exp(both[1]), 0.98), np.exp(both[2]),
             float(np.exp(common[0])), float(np.exp(common[1])), float(common[2]), self.most[at],
-            float(common[3]), float(np.exp(common[4])),
+            float(common[3]), float(np.exp(common[4])), host[self.engine[at]],
         )  # fmt: skip
         result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[5:] @ self.scenario[:, at]
         return result
@@ -116,7 +129,7 @@ def left_out(question: Question, start: Floats) -> Floats:
 
 def write(question: Question, values: Floats, data: Path) -> None:
     """Rewrite the two tables; engines without rows that tell take another's figures."""
-    engine, chip, common = question.split(values)
+    engine, chip, common, host = question.split(values)
     gap = np.abs(question.predict(values, np.arange(len(question.rows))) - question.rate)
     kept = {(row.name, row.year): row for row in load_engines()}
     lines = []
@@ -132,9 +145,9 @@ def write(question: Question, values: Floats, data: Path) -> None:
         spread = max(float(np.quantile(gap[mine], 0.8)), 0.1) if measured else old.spread
         figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
         lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
-                      *figures[4:]])  # fmt: skip
+                      *figures[4:5], f"{host[at] if measured else 0.0:.3g}", figures[5]])  # fmt: skip
     head = ["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
-            "source"]  # fmt: skip
+            "sequence_s", "source"]  # fmt: skip
     write_csv(data / "engines.csv", [head, *lines])
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):

@@ -36,7 +36,7 @@ def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] |
         np.minimum(engine("bandwidth") * chip("bandwidth"), 0.98),
         engine("step_s") * chip("step"),
         c["decode.layer_s"], c["decode.expert_layer_s"], c["decode.tensor_loss"], engine("most_running"),
-        c["decode.layers_power"], c["decode.link_ratio"],
+        c["decode.layers_power"], c["decode.link_ratio"], engine("sequence_s"),
     )  # fmt: skip
 
 

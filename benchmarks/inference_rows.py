@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rows import number, read_csv
+from planner.performance.inference.chips import chip_class
 from planner.performance.inference.rates import Cases, read_bytes, room
 from planner.records import record
 
@@ -82,9 +83,10 @@ def engine_of(row: dict[str, str]) -> tuple[str, int]:
     return _ENGINES.get(name.lower(), "other"), year
 
 
-def chip_of(accelerator: str) -> str:
-    """Class of chip, as constants name it; empty for NVIDIA."""
-    return next((word for starts, word in _CHIPS if accelerator.startswith(starts)), "")
+def chip_of(accelerator: str, year: int) -> str:
+    """Class of chip in engines of that year, as constants name it; empty for NVIDIA."""
+    word = next((word for starts, word in _CHIPS if accelerator.startswith(starts)), "")
+    return chip_class(word, "", year)
 
 
 def precision_of(row: dict[str, str]) -> list[str]:
@@ -184,8 +186,9 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     }  # fmt: skip
     engine, year = engine_of(row)
     return values, Measured(
-        row["id"], row["class"], row["group"], row["source"].split("@")[0], engine, year, chip_of(row["accelerator"]),
-        row["scenario"], rate / replicas, number(row, "ttft_s") or math.nan, number(row, "tpot_s") or math.nan,
+        row["id"], row["class"], row["group"], row["source"].split("@")[0], engine, year,
+        chip_of(row["accelerator"], year), row["scenario"], rate / replicas,
+        number(row, "ttft_s") or math.nan, number(row, "tpot_s") or math.nan,
     )  # fmt: skip
 
 

@@ -108,7 +108,8 @@ class Rollouts(Section):
         "vllm", description="Generation engine; `planner schema engines` lists those measured."
     )
     engine_year: SmallInt | None = Field(
-        None, description="Year of the engine's release; default: newest measured."
+        None,
+        description="Year of the engine's release (vLLM since 0.6, September 2024: 2025); default: newest measured.",
     )
     precision: ServingPrecision = Field("bf16", description="Weights of generation.")
     tensor_parallel: SmallInt | None = Field(
@@ -134,7 +135,8 @@ class EngineChoice(Section):
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
     engine_year: SmallInt | None = Field(
-        None, description="Year of the engine's release; default: newest measured."
+        None,
+        description="Year of the engine's release (vLLM since 0.6, September 2024: 2025); default: newest measured.",
     )
     precision: ServingPrecision = Field(
         "bf16",

@@ -1,4 +1,4 @@
-"""From a model and devices to the cases of `planner.performance.inference.rates`."""
+"""From a model, an engine and devices to the cases of `planner.performance.inference.rates`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy.typing as npt
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import bytes_each, routed_params
-from planner.performance.inference.rates import Cases
+from planner.performance.inference.engines import find_engine
+from planner.performance.inference.rates import Cases, Efficiency
 from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Engine
@@ -81,3 +82,21 @@ def _windowed_share(model: ModelSpec) -> float:
     if model.attention_window is None or not model.layers:
         return 0.0
     return 1.0 if model.windowed_layers is None else model.windowed_layers / model.layers
+
+
+def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
+    """What the engine reaches on each device row."""
+    row = find_engine(engine.name, engine.year)
+    most = float(engine.most_running or row.most_running)
+    return Efficiency(
+        np.minimum(row.compute * devices.serve_compute, 0.95),
+        np.minimum(row.bandwidth * devices.serve_bandwidth, 0.98),
+        row.step_s * devices.serve_step,
+        c["decode.layer_s"],
+        c["decode.expert_layer_s"],
+        c["decode.tensor_loss"],
+        np.full(devices.count.shape, most),
+        c["decode.layers_power"],
+        c["decode.link_ratio"],
+        row.sequence_s,
+    )

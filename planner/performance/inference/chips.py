@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.inference.engines import find_engine
+
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.performance.constants import Constants
@@ -27,6 +29,8 @@ _PEAKS = {
     "mxfp4": ("bf16_tflops",),
 }  # fmt: skip
 _HALF = ("bf16_tflops", "fp16_tflops")
+# Software for AMD's chips reached far less before: their class in engines released before this year is another.
+CHANGED_BY = 2025
 _FACTORS = ("compute", "bandwidth", "step")
 
 
@@ -50,9 +54,10 @@ def stored_bytes(model: ModelSpec, precision: str) -> float:
     return routed * of_experts + (model.params - routed) * of_others
 
 
-def chip_class(vendor: str, generation: str) -> str:
-    """The class by which constants `chip.<class>.*` are named."""
-    return {"cdna2": "amd.cdna2", "gaudi2": "habana", "gaudi3": "habana"}.get(generation, vendor)
+def chip_class(vendor: str, generation: str, year: int) -> str:
+    """The class by which constants `chip.<class>.*` are named, in engines released in that year."""
+    word = {"cdna2": "amd.cdna2", "gaudi2": "habana", "gaudi3": "habana"}.get(generation, vendor)
+    return f"{word}.before_{CHANGED_BY}" if word == "amd" and year < CHANGED_BY else word
 
 
 def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, Floats]:
@@ -64,8 +69,10 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
     peak = np.full(size, np.nan)
     for column in _PEAKS.get(engine.precision, _HALF):
         peak = np.where(np.isnan(peak), hardware.number(column) * 1e12, peak)
+    year = engine.year or find_engine(engine.name, None).year
     classes = [
-        chip_class(str(v), str(g)) for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
+        chip_class(str(v), str(g), year)
+        for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
     ]
     factors = {
         f"serve_{name}": np.asarray([c.get(f"chip.{word}.{name}", 1.0) for word in classes])

@@ -6,12 +6,6 @@ import csv
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from planner.performance.constants import Constants
-from planner.performance.device import Devices
-from planner.performance.inference.rates import Efficiency
-from planner.performance.post_training.spec import Engine
 from planner.records import record
 
 _DATA = Path(__file__).parents[2] / "data" / "engines.csv"
@@ -28,6 +22,7 @@ class EngineRow:
         most_running: requests at once.
         spread: half width in log of the 80 % interval of its rate.
         rows: measured rows behind it.
+        sequence_s: time of the host for each sequence of a step, 0 of engines that hide it or were not measured so.
     """
 
     name: str
@@ -38,6 +33,7 @@ class EngineRow:
     most_running: float
     spread: float
     rows: int
+    sequence_s: float
 
 
 @cache
@@ -48,6 +44,7 @@ def load_engines() -> tuple[EngineRow, ...]:
             EngineRow(
                 row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
                 float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
+                float(row["sequence_s"]),
             )
             for row in csv.DictReader(file)
         )  # fmt: skip
@@ -65,20 +62,3 @@ def find_engine(name: str, year: int | None) -> EngineRow:
     if year is None:
         return max(rows, key=lambda row: row.year)
     return min(rows, key=lambda row: (abs(row.year - year), -row.year))
-
-
-def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
-    """What the engine reaches on each device row."""
-    row = find_engine(engine.name, engine.year)
-    most = float(engine.most_running or row.most_running)
-    return Efficiency(
-        np.minimum(row.compute * devices.serve_compute, 0.95),
-        np.minimum(row.bandwidth * devices.serve_bandwidth, 0.98),
-        row.step_s * devices.serve_step,
-        c["decode.layer_s"],
-        c["decode.expert_layer_s"],
-        c["decode.tensor_loss"],
-        np.full(devices.count.shape, most),
-        c["decode.layers_power"],
-        c["decode.link_ratio"],
-    )

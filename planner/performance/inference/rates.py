@@ -85,6 +85,7 @@ class Efficiency:
         most_running: requests at once that the engine allows.
         layers_power: launches grow with layers, the work of the host does not: between 1 and 0.
         link: share of the link's rate that sums over tensor-parallel groups reach.
+        sequence_s: time of the host for each sequence of a step (scheduling, sampling, text), where nothing hides it.
     """
 
     compute: Floats
@@ -96,6 +97,7 @@ class Efficiency:
     most_running: Floats
     layers_power: float
     link: float
+    sequence_s: Floats | float = 0.0
 
 
 def cached_bytes(case: Cases, tokens: Floats) -> Floats:
@@ -172,7 +174,9 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
-    result: Floats = np.hypot(weights + keys, work) + fixed + number * sums_s(case, engine)
+    result: Floats = (
+        np.hypot(weights + keys, work) + fixed + number * (sums_s(case, engine) + engine.sequence_s)
+    )
     return result
 
 

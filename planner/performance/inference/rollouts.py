@@ -14,8 +14,7 @@ import numpy.typing as npt
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.inference.cases import build_cases
-from planner.performance.inference.engines import efficiency
+from planner.performance.inference.cases import build_cases, efficiency
 from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
 from planner.performance.post_training.lengths import log_width, quantiles
 from planner.performance.post_training.spec import Lengths, Rollouts

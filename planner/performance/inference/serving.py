@@ -17,8 +17,8 @@ import numpy.typing as npt
 from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
-from planner.performance.inference.cases import build_cases
-from planner.performance.inference.engines import efficiency, find_engine
+from planner.performance.inference.cases import build_cases, efficiency
+from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import prefill_s, room, step_s
 from planner.performance.inference.shapes import LEAST_SEQUENCES
 from planner.performance.post_training.spec import Engine, Requests, Tuning

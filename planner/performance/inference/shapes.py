@@ -17,9 +17,9 @@ import numpy.typing as npt
 from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
-from planner.performance.inference.cases import GIB, build_cases
+from planner.performance.inference.cases import GIB, build_cases, efficiency
 from planner.performance.inference.chips import stored_bytes
-from planner.performance.inference.engines import efficiency, find_engine
+from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     MEMORY_SHARE,
     all_bytes,

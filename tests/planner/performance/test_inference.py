@@ -20,7 +20,7 @@ from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
 from planner.inputs.model_config import stored_precision
 from planner.inputs.presets import find_preset, load_presets, load_released
-from planner.performance.inference.chips import WEIGHT_BYTES, routed_params, stored_bytes
+from planner.performance.inference.chips import WEIGHT_BYTES, chip_class, routed_params, stored_bytes
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     Cases,
@@ -500,3 +500,37 @@ def test_prompts_in_the_cache_are_no_work_that_the_utilisation_counts() -> None:
         assert found["mfu"] < 0.5
         answers = 2 * 8.03e9 * 300 * found["samples_per_s"]
         assert found["mfu"] == pytest.approx(answers / (8 * 989e12), rel=0.01)
+
+
+def test_time_of_the_host_counts_once_per_sequence_of_a_step() -> None:
+    number, context = np.asarray([64.0]), np.asarray([512.0])
+    plain, hosted = engine(), engine(sequence_s=5e-5)
+    more = step_s(case(), hosted, number, context) - step_s(case(), plain, number, context)
+    assert more[0] == pytest.approx(64 * 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "generation", "year", "expected"),
+    [
+        ("amd", "cdna3", 2024, "amd.before_2025"),
+        ("amd", "cdna3", 2025, "amd"),
+        ("amd", "cdna2", 2024, "amd.cdna2"),
+        ("nvidia", "hopper", 2024, "nvidia"),
+        ("habana", "gaudi3", 2024, "habana"),
+    ],
+)
+def test_software_for_chips_of_amd_changed_with_its_releases(
+    vendor: str, generation: str, year: int, expected: str
+) -> None:
+    assert chip_class(vendor, generation, year) == expected
+
+
+def test_an_engine_without_a_year_is_the_newest_on_chips_of_amd_too() -> None:
+    chip = {**H100, "vendor": "amd", "generation": "cdna3", "accelerator": "mi300x-192gb-oam"}
+    rates = []
+    for extra in ({}, {"engine_year": 2025}, {"engine_year": 2024}):
+        text = workload(inference={**REQUESTS, **extra})
+        job = resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 28))
+        table = estimate_shapes(job.model, job.training, Table({name: [chip[name]] for name in chip}), [1])
+        rates.append(float(table.row(0)["samples_per_s"]))
+    assert rates[0] == rates[1] > 2.0 * rates[2]

@@ -1,0 +1,131 @@
+"""Score published rows of inference that no constant was fitted to, each from a workload file as a user writes it.
+
+`python -m benchmarks.other_inference [--rows]`. The rows are in `data/other_inference.csv`: output tokens/s of the
+whole system, where they were published, and the workload's model and section `inference` as JSON. They are for judging.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accelerators import find_device, load_devices
+from benchmarks.error_figures import errors
+from benchmarks.post_training import ON, hardware_of
+from benchmarks.post_training_rows import Row
+from benchmarks.rows import read_csv
+from planner.asked.job import resolve_job
+from planner.estimation.predict import predict_shapes
+from planner.inputs.load import parse_workload
+from planner.performance.constants import Constants, load_constants
+from planner.records import record
+
+FILE = Path(__file__).resolve().parent / "data" / "other_inference.csv"
+_REQUESTS = 100_000
+
+
+@record(frozen=True)
+class Rate:
+    """A row and its prediction, output tokens/s of the system; `predicted` and `high` are NaN where it is not offered.
+
+    Attributes:
+        key, kind: its name and the group that the report shows.
+        measured: as published; `predicted`: by the planner; `high`: upper end of the 80 % interval.
+    """
+
+    key: str
+    kind: str
+    measured: float
+    predicted: float
+    high: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured rate lies in the interval, which is symmetric in log."""
+        return abs(math.log(self.predicted / self.measured)) <= math.log(self.high / self.predicted)
+
+
+def score(path: Path = FILE, constants: Constants | None = None) -> list[Rate]:
+    """Predict every row of the file as `planner estimate` does.
+
+    Args:
+        path: the rows.
+        constants: the model's constants, the bundled ones by default.
+
+    Raises:
+        ValueError: a row names an accelerator that is not known, or a workload that cannot be read.
+    """
+    devices, known = load_devices(), constants or load_constants()
+    return [_score(raw, devices, known) for raw in read_csv(path)]
+
+
+def _score(raw: dict[str, str], devices: Mapping[str, dict[str, Any]], constants: Constants) -> Rate:
+    device = find_device(devices, raw["accelerator"])
+    if device is None:
+        raise ValueError(f"{raw['key']}: unknown accelerator {raw['accelerator']}")
+    section = {"requests": _REQUESTS, **json.loads(raw["inference"])}
+    workload = {
+        "version": 1, "name": "row", "kind": "inference", "model": {"preset": raw["preset"]}, "inference": section,
+    }  # fmt: skip
+    loaded = parse_workload(json.dumps(workload), Path(f"{raw['key']}.yaml"))
+    count = int(raw["accelerators"])
+    row = Row(raw["key"], raw["source"], loaded, device, count, count, None, None, "", {})
+    job = resolve_job(loaded.workload, ON.date())
+    shape = predict_shapes(job.model, job.training, hardware_of(row), [1], constants=constants).row(0)
+    measured, answer = float(raw["output_tokens_per_s"]), float(section["output_tokens"]["mean"])
+    if not shape["fits"]:
+        return Rate(raw["key"], raw["class"], measured, math.nan, math.nan)
+    answers = float(job.training.global_batch) * answer
+    return Rate(
+        raw["key"], raw["class"], measured, answers / shape["step_time_s"], answers / shape["step_time_low_s"]
+    )
+
+
+def report(found: Sequence[Rate]) -> list[str]:
+    """One line for all rows and one for each class."""
+    groups: dict[str, list[Rate]] = defaultdict(list)
+    for one in found:
+        groups["all"].append(one)
+        groups[one.kind].append(one)
+    lines = []
+    for name, part in groups.items():
+        offered = [one for one in part if math.isfinite(one.predicted)]
+        line = f"{name:42} {len(part):4}"
+        if offered:
+            made = errors(
+                np.asarray([one.predicted for one in offered]), np.asarray([one.measured for one in offered])
+            )
+            inside = float(np.mean([one.inside for one in offered]))
+            line += (
+                f"  median {made['median']:5.1f} MAPE {made['mape']:5.1f} p90 {made['p90']:5.1f}"
+                f" ratio {made['bias']:.2f}; in the 80 % interval {inside:4.0%}"
+            )
+        if len(offered) < len(part):
+            line += f"; {len(part) - len(offered)} not offered"
+        lines.append(line)
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures by class."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", action="store_true", help="also print every row")
+    chosen = parser.parse_args(arguments)
+    found = score()
+    print("\n".join(report(found)))
+    if chosen.rows:
+        for one in found:
+            ratio = one.predicted / one.measured
+            print(f"{one.key:52} {one.predicted:10.1f} /{one.measured:10.1f}  {ratio:5.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
