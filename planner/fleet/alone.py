@@ -131,10 +131,13 @@ def cheapest_sure(
         wanted: the least probability.
 
     Returns:
-        One row; None where there is none among the `MOST_ASKED` of least cost.
+        One row; None where there is none among the `MOST_ASKED` of least cost and the cheapest on-demand.
     """
     cost = alone.cost_usd(search)
-    order = np.lexsort((search.context.market.id_rank[alone.workers.rows], cost))[:MOST_ASKED]
+    order = np.lexsort((search.context.market.id_rank[alone.workers.rows], cost))
+    firm = search.context.market.offer_set.offers.equals("purchase_option", "on_demand")[alone.workers.rows]
+    dearer = order[MOST_ASKED:]
+    order = np.append(order[:MOST_ASKED], dearer[firm[dearer]][:1])  # the baseline of savings is asked too
     best: Alone | None = None
     least = np.inf
     if len(order):

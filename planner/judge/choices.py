@@ -94,6 +94,8 @@ def check_fleet(
     ]  # fmt: skip
     if not baseline.is_null:
         findings.require(named(plan, "on_demand") is not None, "choices", "no row names the baseline")
+        enough = named(plan, "one_offer") is not None or not _would_do(bench, plan)
+        findings.require(enough, "choices", "no row names the cheapest fleet of one offer")
     for kind, kind_chance in others.items():
         node = named(plan, kind)
         kinds = [] if node is None else _texts(node["kinds"])
@@ -106,6 +108,15 @@ def check_fleet(
             {"kinds": kinds, "best": best.value, "p_meet_deadline": chance, "finish_expected": ends}
         )
     findings.expect(plan["choices"], expected)
+
+
+def _would_do(bench: Bench, plan: Node) -> bool:
+    """Whether a plan of several offers has a baseline, all on one, that keeps every limit and the deadline."""
+    row = named(plan, "on_demand")
+    if row is None or len(plan["lines"]) < 2 or "limits_aside" in _texts(row["kinds"]):
+        return False
+    sure, wanted = row["p_meet_deadline"], bench.workload.constraints.deadline_confidence
+    return not sure.is_null and sure.number() >= wanted
 
 
 def says_what_it_breaks(findings: Findings, bench: Bench, plan: Node, worker: Worker) -> None:

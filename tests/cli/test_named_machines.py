@@ -45,7 +45,7 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
         ),
         (
             {"providers": ["google"]},
-            "no provider called 'google' in the catalog; there are alibaba, aws, azure, gcp",
+            "no provider called 'google' in the catalog (did you mean 'gcp'?)",
         ),
         ({"accelerators": {"allow": ["h20"]}}, "no offers with prices for h20-96gb-sxm"),
         ({"accelerators": {"allow": ["MI250"]}}, "no offers with prices for mi250-128gb-oam"),

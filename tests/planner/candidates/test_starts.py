@@ -175,7 +175,7 @@ def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any],
     names = ("provider", "region", "purchase_option", "option_variant")
     texts = {name: str(world.offer_set.offers[name][0]) for name in names}
     kind = {"accelerator": str(world.offer_set.types["accelerator"][0])}
-    offer: Any = SimpleNamespace(text=texts.__getitem__, kind=kind, accelerators=8.0)
+    offer: Any = SimpleNamespace(offer_id="one", text=texts.__getitem__, kind=kind, accelerators=8.0)
     for nodes in (1, 5, 40):
         wait, at, count = start_of(offer, nodes, limits, START), np.array([0]), np.array([nodes])
         assert (wait.mean, wait.had) == pytest.approx((known.hours(at, count)[0], known.had(at, count)[0]))
