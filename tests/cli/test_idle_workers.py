@@ -12,11 +12,12 @@ from tests.cli.test_optimize import example
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.mark.parametrize("options", [(), ("--set", "constraints.purchase_options=[on_demand]")])
 def test_a_mix_with_idle_workers_is_verified(run_cli: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
-    limits = ("constraints.min_total_memory_gib=8000", "constraints.budget_usd=100000")
+    limits = ("constraints.min_total_memory_gib=6000", "constraints.budget_usd=100000")
     settings = [*options, *(word for limit in limits for word in ("--set", limit))]
     saved = tmp_path / "plan.json"
     done = run_cli(
