@@ -174,7 +174,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
     rows: list[tuple[Value, ...]] = []
     for kind, parts in kinds.items():
         derived = any(is_derived(cost.basis) for cost in parts)
-        items = join_some(list(dict.fromkeys(_item(cost) for cost in parts)), 2)
+        items = join_some(_items(parts), 2)
         rows.append((kind_words(kind), items, (paid[kind], derived), share(paid[kind], plan.total_usd)))
     rows.append(("total", "", (plan.total_usd, False), ""))
     columns = (
@@ -204,9 +204,16 @@ def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> 
     return table_section("cost", "Cost", columns, rows, _sources(plan.kind, every), total=True, charts=drawn)
 
 
-def _item(cost: CostLine) -> str:
-    quantity = f"{number(cost.quantity, 6)} {cost.unit}".strip()
-    return f"{cost.label}: {quantity} at {price(cost.unit_price, cost.currency)}"
+def _items(parts: list[CostLine]) -> list[str]:
+    """Return each priced thing once: what is bought of it in several zones is summed."""
+    bought: dict[tuple[str, str, str], Decimal] = {}
+    for cost in parts:
+        key = (cost.label, cost.unit, price(cost.unit_price, cost.currency))
+        bought[key] = bought.get(key, Decimal(0)) + cost.quantity
+    return [
+        f"{label}: {f'{number(quantity, 6)} {unit}'.strip()} at {at}"
+        for (label, unit, at), quantity in bought.items()
+    ]
 
 
 def _sources(kind: str, every: list[CostLine]) -> tuple[str, ...]:
