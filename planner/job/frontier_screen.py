@@ -159,8 +159,11 @@ def _limits(frontier: Frontier) -> list[Row]:
 
 
 def kept_limits(point: Point) -> str:
-    """Which of the workload's own limits a point breaks; `kept` where none, nothing where there are none."""
-    broken = [name for name, kept in (("too late", point.within_deadline), ("over budget", point.within_budget))
+    """Which of the workload's own limits a point breaks; `kept` where none, nothing where there are none.
+
+    A point of a later deadline is expected to end before it, so it may well end in time: it is not "too late".
+    """
+    broken = [name for name, kept in (("later", point.within_deadline), ("over budget", point.within_budget))
               if kept is False]  # fmt: skip
     if broken:
         return ", ".join(broken)
