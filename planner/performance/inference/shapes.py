@@ -129,7 +129,7 @@ def _items(
     """One replica per accelerator that runs forward only."""
     seconds = _item_s(model, _item_flops(model, training, requests), requests, devices, c)
     rate = 1.0 / seconds
-    weights = stored_bytes(model, requests.engine.precision) / GIB
+    weights = stored_bytes(model, requests.engine) / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)
