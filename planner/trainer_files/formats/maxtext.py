@@ -12,6 +12,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
+from planner.trainer_files.arguments import CONFIGURATION
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
@@ -38,7 +39,18 @@ _FAMILIES = (("llama", "llama-"), ("gemma", "gemma-"), ("olmo", "olmo-"))
 _BLOCKS = {
     "default": "llama", "llama2": "llama", "mistral": "mistral", "mixtral": "mixtral", "qwen2": "qwen2",
     "qwen3": "qwen3", "qwen3_moe": "qwen3_moe", "gemma": "gemma", "gemma2": "gemma2", "gemma3": "gemma3",
-    "deepseek": "deepseek_v3", "gpt_oss": "gpt_oss", "gpt3": "gpt2", "olmo3": "olmo3",
+    "deepseek": "deepseek_v3", "gpt_oss": "gpt_oss", "gpt3": "gpt2", "olmo3": "olmo3", "llama4": "llama4_text",
+    "qwen3_next": "qwen3_next", "qwen3_5": "qwen3_5_moe_text",
+}  # fmt: skip
+_SIZES_OF_PRESET = {
+    "num_hidden_layers": "layers", "hidden_size": "hidden", "num_attention_heads": "heads",
+    "num_key_value_heads": "kv_heads", "intermediate_size": "ffn", "head_dim": "head_dim", "vocab_size": "vocab",
+}  # fmt: skip
+# of linear attention: key of config.json -> name in MaxText
+_LINEAR = {
+    "linear_conv_kernel_dim": "gdn_conv_kernel_dim", "linear_key_head_dim": "gdn_key_head_dim",
+    "linear_value_head_dim": "gdn_value_head_dim", "linear_num_key_heads": "gdn_num_key_heads",
+    "linear_num_value_heads": "gdn_num_value_heads", "full_attention_interval": "inhomogeneous_layer_cycle_interval",
 }  # fmt: skip
 _SIZES = {
     "num_hidden_layers": ("base_num_decoder_layers", 16), "hidden_size": ("base_emb_dim", 2048),
@@ -62,6 +74,8 @@ def recognises(document: Document) -> bool:
     data = document.data
     if "base_config" in data and not isinstance(data["base_config"], dict):
         return True
+    if CONFIGURATION in data and any(name in data for name in _OWN):
+        return True
     return (any(name in data for name in _OWN) and sum(mark in data for mark in _MARKS) > 1) or (
         "base_emb_dim" in data and "base_num_decoder_layers" in data
     )
@@ -82,6 +96,9 @@ def read(document: Document) -> Reading:
     if "inference" in keys.text("base_config") or keys.text("sharding_strategy") == "experimental":
         raise InputError(f"{document.path}: base_config {keys.text('base_config')}: it answers, it trains nothing")
     _model(reading, keys)
+    configuration = keys.text(CONFIGURATION)
+    if configuration not in ("", "base.yml"):
+        reading.warn(f"{configuration}: what it sets beside these arguments is read where you add it to --from")
     split = _layout(reading, keys)
     _batch(reading, keys, split)
     _amount(reading, keys)
@@ -102,13 +119,15 @@ def read(document: Document) -> Reading:
 
 def _model(reading: Reading, keys: Lookup) -> None:
     name = keys.text("model_name")
-    named = name or keys.text("config_file").rpartition("/")[2].rpartition(".")[0].replace("_", "-")
+    named = name or keys.text(CONFIGURATION).rpartition("/")[2].rpartition(".")[0].replace("_", "-")
     preset = _preset(named) if named not in ("", "default", "base") else None
-    if preset is not None:
+    if preset is not None and any(keys.has(size) for size, _ in _SIZES.values()):
+        reading.model = _sized(keys, reading, preset)
+    elif preset is not None:
         reading.hub_name, reading.hub_key = preset, "model_name" if name else "the configuration's name"
     elif name not in ("", "default"):
         reading.hub_name, reading.hub_key = name, "model_name"
-    elif keys.has("base_emb_dim"):
+    elif keys.has("base_emb_dim") or keys.has("global_parameter_scale"):
         reading.model = _sized(keys, reading)
     elif named not in ("", "default", "base"):
         reading.hub_name, reading.hub_key = named, "the configuration's name"
@@ -126,31 +145,41 @@ def _preset(name: str) -> str | None:
     return None if found is None else found.name
 
 
-def _sized(keys: Lookup, reading: Reading) -> Any:
-    """The model whose sizes the file states, as a `config.json` would."""
-    block = keys.text("decoder_block") or "llama2"
+def _sized(keys: Lookup, reading: Reading, preset: str = "") -> Any:
+    """The model whose sizes the file states, as a `config.json` would; those of a preset that it replaces in part."""
+    found = find_preset(preset) if preset else None
+    values = {} if found is None else found.values
+    block = keys.text("decoder_block") or ("mixtral" if values.get("experts") else "llama2")
+    if values.get("kv_width") or values.get("shared_experts"):
+        raise InputError(f"{reading.path}: sizes beside model_name {preset} are not read: give --model-config config.json")
     if block not in _BLOCKS:
         raise InputError(
             f"{reading.path}: decoder_block {block}: its layers are not read from here: give --model-config config.json "
             "or --model PRESET"
         )
-    scale = keys.whole("global_parameter_scale")
-    if scale not in (None, 1):
-        raise InputError(f"{reading.path}: global_parameter_scale {scale}: is not read: write the sizes of the model")
-    data: dict[str, Any] = {own: keys.whole(name) or usual for own, (name, usual) in _SIZES.items()}
+    data: dict[str, Any] = {
+        own: keys.whole(name) or values.get(_SIZES_OF_PRESET[own], usual) for own, (name, usual) in _SIZES.items()
+    }
     data["num_hidden_layers"] *= _MERGED.get(block, 1)
+    _scale(keys, data)
     data |= {"model_type": _BLOCKS[block], "tie_word_embeddings": keys.flag("logits_via_embedding") is True}
     if positions := keys.whole("trainable_position_size"):
         data["max_position_embeddings"] = positions
-    experts = keys.whole("num_experts") or 1
+    experts = keys.whole("num_experts") or values.get("experts") or 1
     if experts > 1:
         data |= {
             "num_experts": experts, "num_local_experts": experts, "n_routed_experts": experts,
-            "num_experts_per_tok": keys.whole("num_experts_per_tok") or 1,
-            "moe_intermediate_size": keys.whole("base_moe_mlp_dim") or data["intermediate_size"],
+            "num_experts_per_tok": keys.whole("num_experts_per_tok") or values.get("experts_per_token") or 1,
+            "moe_intermediate_size": keys.whole("base_moe_mlp_dim") or values.get("moe_ffn") or data["intermediate_size"],
             "n_shared_experts": keys.whole("shared_experts") or 0,
             "first_k_dense_replace": keys.whole("first_num_dense_layers") or 0,
         }  # fmt: skip
+    if block == "llama4":  # its experts have the width that others call by another name
+        data |= {"intermediate_size_mlp": data["intermediate_size"], "intermediate_size": data["moe_intermediate_size"],
+                 "interleave_moe_layer_step": keys.whole("interleave_moe_layer_step") or 1}  # fmt: skip
+    if block in ("qwen3_next", "qwen3_5"):
+        data |= {own: keys.whole(name) for own, name in _LINEAR.items()}
+        data["shared_expert_intermediate_size"] = data["moe_intermediate_size"] * data["n_shared_experts"]
     if keys.text("attention_type") == "mla":
         data |= {name: keys.whole(name) for name in _LATENT}
         data.pop("head_dim")
@@ -161,6 +190,23 @@ def _sized(keys: Lookup, reading: Reading) -> Any:
     model = model_of_config(data, str(reading.path))
     sources = {key: _SIZES[source][0] for key, source in model.sources.items() if source in _SIZES}
     return replace(model, model_type="own sizes", sources=sources)
+
+
+def _scale(keys: Lookup, data: dict[str, Any]) -> None:
+    """Double sizes in turn: heads and feed-forward, then the width, then layers (maxtext/configs/types.py).
+
+    Raises:
+        InputError: the scale is no power of two.
+    """
+    scale = keys.whole("global_parameter_scale") or 1
+    doublings = scale.bit_length() - 1
+    if scale != 1 << doublings:
+        raise keys.wrong("global_parameter_scale", "must be a power of two")
+    rounds, rest = divmod(doublings, 3)
+    for name in ("num_attention_heads", "num_key_value_heads", "intermediate_size"):
+        data[name] <<= rounds + (rest > 0)
+    data["hidden_size"] <<= rounds + (rest > 1)
+    data["num_hidden_layers"] <<= rounds
 
 
 def _layout(reading: Reading, keys: Lookup) -> int:

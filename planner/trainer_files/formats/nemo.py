@@ -15,6 +15,7 @@ from planner.trainer_files.formats.common import (
     add_whole,
 )
 from planner.trainer_files.formats.sizes import stated_model
+from planner.trainer_files.formats.levanter import recognises as is_levanter
 from planner.trainer_files.formats.verl import tunes as is_verl
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -47,7 +48,7 @@ def recognises(document: Document) -> bool:
     """Whether the sections are NeMo's."""
     data = document.data
     model, trainer = data.get("model"), data.get("trainer")
-    first = isinstance(model, Mapping) and isinstance(trainer, Mapping) and not is_verl(document)
+    first = isinstance(model, Mapping) and isinstance(trainer, Mapping) and not is_verl(document) and not is_levanter(document)
     policy = data.get("policy")
     reinforcement = isinstance(policy, Mapping) and ("model_name" in policy or "defaults" in data)
     automodel = isinstance(data.get("step_scheduler"), Mapping) and isinstance(model, Mapping)
