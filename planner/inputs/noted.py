@@ -55,13 +55,19 @@ def noted_choice(training: Training, key: str) -> Assumed:
     """A choice of the training section, given or defaulted."""
     origin: Origin = "workload" if key in training.model_fields_set else "default"
     value = software_class(training) if key == "stack" else str(getattr(training, key))
-    note = "the recipes that train in fp4 are the vendors' own" if value != str(getattr(training, key)) else ""
+    note = (
+        "the recipes that train in fp4 are the vendors' own" if value != str(getattr(training, key)) else ""
+    )
     return Assumed(f"training.{key}", value, "", origin, note)
 
 
 def software_class(training: Training) -> Literal["eager", "fused", "compiled", "tuned", "tinygrad"]:
     """The class of software, where it is left open by the precision: NVFP4 trains in Transformer Engine's recipes."""
-    return "tuned" if training.precision == "fp4" and "stack" not in training.model_fields_set else training.stack
+    return (
+        "tuned"
+        if training.precision == "fp4" and "stack" not in training.model_fields_set
+        else training.stack
+    )
 
 
 def noted_of_method(training: Training) -> list[Assumed]:

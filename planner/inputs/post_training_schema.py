@@ -105,11 +105,18 @@ class Rollouts(Section):
         None, description="Responses per optimizer update; default: global_batch, one update per step."
     )
     epochs: SmallInt = Field(1, description="Passes over the responses of a step.")
+    old_logprobs: Literal["computed", "reused"] = Field(
+        "computed",
+        description="Log-probabilities of the policy that generated: computed by the trainer in a pass of their own, or"
+        " reused from the engine (verl's bypass_mode) or from the one update of a step (NeMo RL's"
+        " force_on_policy_ratio).",
+    )
     engine: Text = Field(
         "vllm", description="Generation engine; `planner schema engines` lists those measured."
     )
     engine_version: Version | None = Field(
-        None, description="Release of the engine, \"0.10.1\" (vLLM, SGLang, TensorRT-LLM); default: newest measured."
+        None,
+        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
     )
     engine_year: SmallInt | None = Field(
         None,
@@ -139,7 +146,8 @@ class EngineChoice(Section):
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
     engine_version: Version | None = Field(
-        None, description="Release of the engine, \"0.10.1\" (vLLM, SGLang, TensorRT-LLM); default: newest measured."
+        None,
+        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
     )
     engine_year: SmallInt | None = Field(
         None,

@@ -20,7 +20,9 @@ _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
 # an override of Hydra at a line's begin (`    data.train_batch_size=1024 \\`), or behind the program
 _OVERRIDES = re.compile(r"(?m)^(?:[ \t]*|[^#\n]*\bpython[0-9.]* [^#\n]*[ \t])\+*[a-z]\w*(?:\.\w+)+=\S")
 # or one without dots behind the file that it overrides (`base.yml steps=10`)
-_BEHIND_FILE = re.compile(r"""(?m)^[^#\n]*\bpython[0-9.]* [^#\n]*\.ya?ml["']?[ \t]*(?:\\\n[ \t]*)?[ \t]*[a-z]\w*=""")
+_BEHIND_FILE = re.compile(
+    r"""(?m)^[^#\n]*\bpython[0-9.]* [^#\n]*\.ya?ml["']?[ \t]*(?:\\\n[ \t]*)?[ \t]*[a-z]\w*="""
+)
 _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")

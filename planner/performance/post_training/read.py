@@ -67,6 +67,7 @@ def _rollouts(post: Any) -> Rollouts:
         samples_per_prompt=section.samples_per_prompt,
         update_batch=section.update_batch,
         epochs=section.epochs,
+        old_logprobs=section.old_logprobs == "computed",
         engine=Engine(
             section.engine.lower(), _year(section), section.precision, "bf16", section.tensor_parallel
         ),

@@ -48,7 +48,11 @@ _FAMILIES = {
 }  # fmt: skip
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
-_SCRIPTS = {"train_network": "stable-diffusion-1.5", "train_db": "stable-diffusion-1.5", "fine_tune": "stable-diffusion-1.5"}
+_SCRIPTS = {
+    "train_network": "stable-diffusion-1.5",
+    "train_db": "stable-diffusion-1.5",
+    "fine_tune": "stable-diffusion-1.5",
+}
 
 
 def recognises(document: Document) -> bool:
@@ -118,7 +122,8 @@ def _opened(document: Document) -> Document:
 
 def _process(process: Mapping[str, Any]) -> dict[str, Any]:
     train, model, network = (
-        part if isinstance(part, Mapping) else {} for part in (process.get(name) for name in ("train", "model", "network"))
+        part if isinstance(part, Mapping) else {}
+        for part in (process.get(name) for name in ("train", "model", "network"))
     )
     found: dict[str, Any] = {
         _MODEL: model.get("name_or_path"), "train_batch_size": train.get("batch_size"),
@@ -128,15 +133,22 @@ def _process(process: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     for name in ("gradient_accumulation_steps", "gradient_checkpointing", "optimizer"):
         found[name] = train.get(name)
-    found["gradient_accumulation_steps"] = found["gradient_accumulation_steps"] or train.get("gradient_accumulation")
+    found["gradient_accumulation_steps"] = found["gradient_accumulation_steps"] or train.get(
+        "gradient_accumulation"
+    )
     if network:
-        found |= {"lora_type": network.get("type") or "lora", "network_dim": network.get("linear") or network.get("rank")}
+        found |= {
+            "lora_type": network.get("type") or "lora",
+            "network_dim": network.get("linear") or network.get("rank"),
+        }
     sets = process.get("datasets")
     first = sets[0] if isinstance(sets, list) and sets and isinstance(sets[0], Mapping) else {}
     sizes = first.get("resolution")
-    found["resolution"] = max(sizes) if isinstance(sizes, list) and sizes and all(
-        isinstance(size, int) for size in sizes
-    ) else sizes
+    found["resolution"] = (
+        max(sizes)
+        if isinstance(sizes, list) and sizes and all(isinstance(size, int) for size in sizes)
+        else sizes
+    )
     return {key: value for key, value in found.items() if value is not None} | {"kind": process.get("type")}
 
 
@@ -152,7 +164,10 @@ def _title(document: Document) -> str:
         return "AI Toolkit"
     if any("model_family" in str(key) for key in document.data):
         return "SimpleTuner"
-    kohya = any(name in document.data for name in ("network_module", "optimizer_type", "dataset_config", "cache_latents"))
+    kohya = any(
+        name in document.data
+        for name in ("network_module", "optimizer_type", "dataset_config", "cache_latents")
+    )
     return "kohya sd-scripts" if kohya or document.syntax == "toml" else "diffusers"
 
 
@@ -177,7 +192,9 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
         scripts = [preset for script, preset in _SCRIPTS.items() if script in document.programs]
         if scripts and (word.endswith((".safetensors", ".ckpt")) or not word):
             found = scripts[0]
-            reading.warn(f"{_MODEL} {name}: taken for Stable Diffusion 1.5, which the program trains by default")
+            reading.warn(
+                f"{_MODEL} {name}: taken for Stable Diffusion 1.5, which the program trains by default"
+            )
     reading.hub_key = _MODEL if name else "model_family"
     reading.hub_name = found or name or f"{family} {flavour}".strip()
 
@@ -199,13 +216,24 @@ def _adapters(reading: Reading, keys: Lookup, document: Document) -> None:
     kind = keys.text("lora_type").lower() if keys.text("model_type").lower() in ("lora", "") else ""
     program = any("lora" in name.lower() for name in document.programs)
     rank_key = keys.first("lora_rank", "network_dim", "rank")
-    lora = keys.text("model_type").lower() == "lora" or bool(kind) or keys.has("network_module") or (program and rank_key)
+    lora = (
+        keys.text("model_type").lower() == "lora"
+        or bool(kind)
+        or keys.has("network_module")
+        or (program and rank_key)
+    )
     if not lora and not program:
         return
     module = keys.text("network_module").rpartition(".")[2]
     named = "lokr" if kind in ("lycoris", "lokr") or "lycoris" in keys.text("network_module") else "lora"
     source = keys.first("lora_type", "network_module", "model_type") or "the program"
-    add_adapter(reading, named, f"{source} {kind or module}".strip(), keys.whole(rank_key) if rank_key else None, rank_key)
+    add_adapter(
+        reading,
+        named,
+        f"{source} {kind or module}".strip(),
+        keys.whole(rank_key) if rank_key else None,
+        rank_key,
+    )
     if named == "lokr":
         reading.warn(f"{source}: LyCORIS's own file says which adapter it is: LoKr is taken")
     stored = keys.text("base_model_precision").lower()

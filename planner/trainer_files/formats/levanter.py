@@ -17,7 +17,14 @@ from planner.trainer_files.model import Document, Reading
 _TYPES: dict[str, dict[str, Any]] = {
     "gpt2": {"model_type": "gpt2", "hidden": 768, "layers": 12, "heads": 12, "length": 512, "tied": True},
     "llama": {"model_type": "llama", "hidden": 4096, "layers": 32, "heads": 32, "length": 2048, "ffn": 11008},
-    "mistral": {"model_type": "llama", "hidden": 4096, "layers": 32, "heads": 32, "length": 8192, "ffn": 14336},
+    "mistral": {
+        "model_type": "llama",
+        "hidden": 4096,
+        "layers": 32,
+        "heads": 32,
+        "length": 8192,
+        "ffn": 14336,
+    },
     "qwen": {"model_type": "qwen2", "hidden": 4096, "layers": 32, "heads": 32, "length": 2048, "ffn": 11008},
     "mpt": {"model_type": "gpt_neox", "hidden": 768, "layers": 12, "heads": 12, "length": 2048, "tied": True},
 }
@@ -31,7 +38,11 @@ def recognises(document: Document) -> bool:
     own = isinstance(trainer, Mapping) and any(
         name in trainer for name in ("mp", "num_train_steps", "per_device_parallelism", "model_axis_size")
     )
-    return document.syntax in ("yaml", "json") and own and (isinstance(model, Mapping) or "initialize_from_hf" in document.data)
+    return (
+        document.syntax in ("yaml", "json")
+        and own
+        and (isinstance(model, Mapping) or "initialize_from_hf" in document.data)
+    )
 
 
 def read(document: Document) -> Reading:
@@ -75,7 +86,10 @@ def _model(reading: Reading, keys: Lookup) -> int:
         reading.hub_name, reading.hub_key = hub.partition("@")[0], "initialize_from_hf"
     elif keys.flag("use_hf_model_config"):
         tokenizer = keys.text("data.tokenizer")
-        reading.hub_name, reading.hub_key = tokenizer or f"the checkpoint of type {kind}", "use_hf_model_config"
+        reading.hub_name, reading.hub_key = (
+            tokenizer or f"the checkpoint of type {kind}",
+            "use_hf_model_config",
+        )
     elif usual is None:
         raise InputError(
             f"{reading.path}: model.type {kind or 'not stated'}: its layers are not read from here: give --model-config "
@@ -115,7 +129,9 @@ def _precision(reading: Reading, policy: str) -> None:
     """`p=f32,c=bfloat16`: weights in 32 bits, arithmetic in 16; one word is both."""
     parts = dict(part.partition("=")[::2] for part in policy.split(",") if "=" in part)
     word = (parts.get("c") or parts.get("compute") or parts.get("p") or policy or "f32").lower()
-    precision = {"bfloat16": "bf16", "bf16": "bf16", "f16": "fp16", "float16": "fp16", "half": "fp16"}.get(word, "fp32")
+    precision = {"bfloat16": "bf16", "bf16": "bf16", "f16": "fp16", "float16": "fp16", "half": "fp16"}.get(
+        word, "fp32"
+    )
     reading.add("training.precision", precision, f"trainer.mp {policy}" if policy else "trainer.mp is f32 by default",
                 assumed=not policy)  # fmt: skip
     if (parts.get("p") or parts.get("params") or "f32") in ("bfloat16", "bf16"):

@@ -94,11 +94,15 @@ def read(document: Document) -> Reading:
             "'objective: distill' and a section teacher"
         )
     if "inference" in keys.text("base_config") or keys.text("sharding_strategy") == "experimental":
-        raise InputError(f"{document.path}: base_config {keys.text('base_config')}: it answers, it trains nothing")
+        raise InputError(
+            f"{document.path}: base_config {keys.text('base_config')}: it answers, it trains nothing"
+        )
     _model(reading, keys)
     configuration = keys.text(CONFIGURATION)
     if configuration not in ("", "base.yml"):
-        reading.warn(f"{configuration}: what it sets beside these arguments is read where you add it to --from")
+        reading.warn(
+            f"{configuration}: what it sets beside these arguments is read where you add it to --from"
+        )
     split = _layout(reading, keys)
     _batch(reading, keys, split)
     _amount(reading, keys)
@@ -151,14 +155,17 @@ def _sized(keys: Lookup, reading: Reading, preset: str = "") -> Any:
     values = {} if found is None else found.values
     block = keys.text("decoder_block") or ("mixtral" if values.get("experts") else "llama2")
     if values.get("kv_width") or values.get("shared_experts"):
-        raise InputError(f"{reading.path}: sizes beside model_name {preset} are not read: give --model-config config.json")
+        raise InputError(
+            f"{reading.path}: sizes beside model_name {preset} are not read: give --model-config config.json"
+        )
     if block not in _BLOCKS:
         raise InputError(
             f"{reading.path}: decoder_block {block}: its layers are not read from here: give --model-config config.json "
             "or --model PRESET"
         )
     data: dict[str, Any] = {
-        own: keys.whole(name) or values.get(_SIZES_OF_PRESET[own], usual) for own, (name, usual) in _SIZES.items()
+        own: keys.whole(name) or values.get(_SIZES_OF_PRESET[own], usual)
+        for own, (name, usual) in _SIZES.items()
     }
     data["num_hidden_layers"] *= _MERGED.get(block, 1)
     _scale(keys, data)
@@ -227,7 +234,9 @@ def _layout(reading: Reading, keys: Lookup) -> int:
     if levels == {"ici", "dcn"} and not open_end:
         count = prod(keys.whole(name) or 1 for name in stated)
         reading.add(ACCELERATORS, count, " x ".join(name for name in stated if (keys.whole(name) or 1) > 1))
-    reading.add("training.layout.zero_stage", 3, "ici_fsdp_parallelism takes the devices that are left", assumed=True)
+    reading.add(
+        "training.layout.zero_stage", 3, "ici_fsdp_parallelism takes the devices that are left", assumed=True
+    )
     return split
 
 
@@ -286,6 +295,8 @@ def _precision(reading: Reading, keys: Lookup) -> None:
         reading.warn(f"quantization {kind}: products in integers are counted in the run's precision")
     word = keys.text("dtype")
     precision = {"float32": "fp32", "float16": "fp16"}.get(word, "bf16")
-    reading.add("training.precision", precision, f"dtype {word}" if word else "base.yml: dtype", assumed=not word)
+    reading.add(
+        "training.precision", precision, f"dtype {word}" if word else "base.yml: dtype", assumed=not word
+    )
     if keys.text("weight_dtype") == "bfloat16":
         reading.add("training.memory.master", "none", "weight_dtype bfloat16")

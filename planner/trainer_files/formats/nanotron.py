@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from planner.inputs.model_config import model_of_config
-from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH, add_optimizer, add_whole
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    ACCUMULATION,
+    MICRO_BATCH,
+    add_optimizer,
+    add_whole,
+)
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 

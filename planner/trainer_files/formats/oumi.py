@@ -30,7 +30,14 @@ _TRAINERS = {
     "TRL_GOLD": "distill", "VERL_GRPO": "grpo", "OUMI": "sft",
 }  # fmt: skip
 # precision of the weights, and of the arithmetic where mixed precision is off, by the name of a type
-_TYPES = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "float32": "fp32", "fp32": "fp32"}
+_TYPES = {
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "float16": "fp16",
+    "fp16": "fp16",
+    "float32": "fp32",
+    "fp32": "fp32",
+}
 # What it takes where a key is left out.
 _MICRO_BATCH, _EPOCHS, _RANK, _BITS = 8, 3.0, 8, 4
 _TEACHERS = ("training.gkd.teacher_model_name_or_path", "training.gold.teacher_model_name_or_path")
@@ -39,8 +46,15 @@ _TEACHERS = ("training.gkd.teacher_model_name_or_path", "training.gold.teacher_m
 def recognises(document: Document) -> bool:
     """Whether the sections are Oumi's: a model by `model_name` beside training or what it is asked."""
     model = document.data.get("model")
-    others = any(isinstance(document.data.get(name), Mapping) for name in ("training", "generation", "tuning"))
-    return document.syntax in ("yaml", "json") and isinstance(model, Mapping) and "model_name" in model and others
+    others = any(
+        isinstance(document.data.get(name), Mapping) for name in ("training", "generation", "tuning")
+    )
+    return (
+        document.syntax in ("yaml", "json")
+        and isinstance(model, Mapping)
+        and "model_name" in model
+        and others
+    )
 
 
 def read(document: Document) -> Reading:
@@ -50,9 +64,13 @@ def read(document: Document) -> Reading:
         InputError: the file trains nothing, or tries several trainings.
     """
     if isinstance(document.data.get("tuning"), Mapping):
-        raise InputError(f"{document.path}: tuning: tries many values of a training: write the workload of one of them")
+        raise InputError(
+            f"{document.path}: tuning: tries many values of a training: write the workload of one of them"
+        )
     if not isinstance(document.data.get("training"), Mapping):
-        raise InputError(f"{document.path}: has no section training: the file answers or evaluates, it trains nothing")
+        raise InputError(
+            f"{document.path}: has no section training: the file answers or evaluates, it trains nothing"
+        )
     keys = Lookup(document)
     trainer = keys.text("training.trainer_type").upper()
     reading = _by_verl(document, keys) if trainer == "VERL_GRPO" else _by_trainer(document, keys, trainer)
@@ -68,11 +86,17 @@ def _by_verl(document: Document, keys: Lookup) -> Reading:
     data["actor_rollout_ref"] = dict(actor) if isinstance(actor, Mapping) else {}
     limits, steps = dict(data.get("data") or {}), dict(data.get("trainer") or {})
     data["algorithm"] = {"adv_estimator": "grpo"} | dict(data.get("algorithm") or {})
-    for key, own in (("max_completion_length", "max_response_length"), ("max_prompt_length", "max_prompt_length")):
+    for key, own in (
+        ("max_completion_length", "max_response_length"),
+        ("max_prompt_length", "max_prompt_length"),
+    ):
         value = keys.whole(f"training.grpo.{key}")
         if value is not None:
             limits.setdefault(own, value)
-    for key, own in (("training.max_steps", "total_training_steps"), ("training.num_train_epochs", "total_epochs")):
+    for key, own in (
+        ("training.max_steps", "total_training_steps"),
+        ("training.num_train_epochs", "total_epochs"),
+    ):
         value = keys.whole(key)
         if value is not None:
             steps.setdefault(own, value)
@@ -99,7 +123,9 @@ def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
     prompt, response = (keys.whole(f"training.grpo.max_{kind}_length") for kind in ("prompt", "completion"))
     add_whole(reading, keys, "rollouts.prompt_max", "training.grpo.max_prompt_length")
     if prompt and response and "training.sequence_length" not in reading.facts:
-        reading.add("training.sequence_length", prompt + response, "max_prompt_length + max_completion_length")
+        reading.add(
+            "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
+        )
     add_generations(reading, keys, "training.grpo.")
     if keys.flag("training.grpo.use_vllm"):
         reading.add("rollouts.engine", "vllm", "training.grpo.use_vllm")
@@ -116,7 +142,10 @@ def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
 
 def _precision(reading: Reading, keys: Lookup) -> None:
     """Weights of 16 bits have no copy in 32 unless the arithmetic is mixed."""
-    mixed, stored = keys.text("training.mixed_precision_dtype").lower(), keys.text("model.torch_dtype_str").lower()
+    mixed, stored = (
+        keys.text("training.mixed_precision_dtype").lower(),
+        keys.text("model.torch_dtype_str").lower(),
+    )
     if mixed in _TYPES and mixed not in ("none", ""):
         reading.add("training.precision", _TYPES[mixed], "training.mixed_precision_dtype")
     elif stored in _TYPES:

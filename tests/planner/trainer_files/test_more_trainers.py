@@ -125,7 +125,10 @@ def test_a_size_beside_maxtext_s_model_replaces_its_own(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (MAXTEXT + "teacher_overrides: {model_name: llama3-70b}\n", "distillation"),
-        ("base_emb_dim: 8\nbase_num_decoder_layers: 2\ndecoder_block: unheard-of\n", "decoder_block unheard-of"),
+        (
+            "base_emb_dim: 8\nbase_num_decoder_layers: 2\ndecoder_block: unheard-of\n",
+            "decoder_block unheard-of",
+        ),
         ("base_config: base.yml\nglobal_parameter_scale: 3\n", "power of two"),
         ("base_config: inference/some.yml\nmodel_name: llama2-70b\n", "trains nothing"),
     ],
