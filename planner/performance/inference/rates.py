@@ -37,7 +37,7 @@ class Cases:
         key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
             all tokens before (windows, hybrids).
         windowed: share of the layers that keep the last `window` tokens alone.
-        weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`, and in tables, of `table_bytes`.
+        weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`, and in tables (`table_bytes`).
         tables: parameters of the input's table and of the output layer of the vocabulary.
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.

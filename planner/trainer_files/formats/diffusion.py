@@ -1,7 +1,7 @@
-"""Trainers of image models: SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the training scripts of
-diffusers (arguments) and AI Toolkit (YAML).
+"""Trainers of image models.
 
-They count batches alike (`train_batch_size` samples per accelerator) under names that differ little.
+SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts of diffusers (arguments) and AI Toolkit
+(YAML). They count batches alike (`train_batch_size` samples per accelerator) under names that differ little.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
 def _precision(reading: Reading, keys: Lookup) -> None:
     word = keys.text("mixed_precision").lower()
     precision = {
-        "bf16": "bf16", "fp16": "fp16", "no": "fp32", "fp8": "fp8", "bfloat16": "bf16", "float16": "fp16", "fp32": "fp32",
-        "float32": "fp32", "float": "fp32",
+        "bf16": "bf16", "fp16": "fp16", "no": "fp32", "fp8": "fp8", "bfloat16": "bf16", "float16": "fp16",
+        "fp32": "fp32",         "float32": "fp32", "float": "fp32",
     }.get(word)  # fmt: skip
     reading.add("training.precision", precision or "fp32", "mixed_precision" if precision else "mixed_precision is no",
                 assumed=precision is None)  # fmt: skip

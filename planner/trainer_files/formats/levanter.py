@@ -92,7 +92,7 @@ def _model(reading: Reading, keys: Lookup) -> int:
         )
     elif usual is None:
         raise InputError(
-            f"{reading.path}: model.type {kind or 'not stated'}: its layers are not read from here: give --model-config "
+            f"{reading.path}: model.type {kind or 'not stated'}: its layers are not known here: give --model-config "
             "config.json or --model PRESET"
         )
     else:

@@ -160,7 +160,7 @@ def _sized(keys: Lookup, reading: Reading, preset: str = "") -> Any:
         )
     if block not in _BLOCKS:
         raise InputError(
-            f"{reading.path}: decoder_block {block}: its layers are not read from here: give --model-config config.json "
+            f"{reading.path}: decoder_block {block}: its layers are not known here: give --model-config config.json "
             "or --model PRESET"
         )
     data: dict[str, Any] = {
@@ -172,12 +172,13 @@ def _sized(keys: Lookup, reading: Reading, preset: str = "") -> Any:
     data |= {"model_type": _BLOCKS[block], "tie_word_embeddings": keys.flag("logits_via_embedding") is True}
     if positions := keys.whole("trainable_position_size"):
         data["max_position_embeddings"] = positions
-    experts = keys.whole("num_experts") or values.get("experts") or 1
+    experts = keys.whole("num_experts") or int(values.get("experts") or 1)
     if experts > 1:
         data |= {
             "num_experts": experts, "num_local_experts": experts, "n_routed_experts": experts,
             "num_experts_per_tok": keys.whole("num_experts_per_tok") or values.get("experts_per_token") or 1,
-            "moe_intermediate_size": keys.whole("base_moe_mlp_dim") or values.get("moe_ffn") or data["intermediate_size"],
+            "moe_intermediate_size": keys.whole("base_moe_mlp_dim") or values.get("moe_ffn")
+            or data["intermediate_size"],
             "n_shared_experts": keys.whole("shared_experts") or 0,
             "first_k_dense_replace": keys.whole("first_num_dense_layers") or 0,
         }  # fmt: skip

@@ -1,7 +1,7 @@
 """Oumi: one YAML file of a run with sections `model`, `data`, `training`, `peft`, `fsdp`, `deepspeed`.
 
-Keys and defaults: oumi/core/configs/params. Batches count as in the Trainer of Hugging Face; GRPO by verl has verl's own
-keys under `training.verl_config_overrides`.
+Keys and defaults: oumi/core/configs/params. Batches count as in the Trainer of Hugging Face; GRPO by verl has its
+own keys under `training.verl_config_overrides`.
 """
 
 from __future__ import annotations

@@ -316,7 +316,8 @@ def test_own_sizes_need_no_context_where_lengths_are_stated() -> None:
 
 
 def test_fp4_without_a_software_class_trains_in_the_vendors_recipes() -> None:
-    text = "version: 1\nname: w\nmodel: {preset: llama-3.1-8b}\ntraining: {tokens: 1e9, global_batch: 64, precision: PRECISION}\n"
+    head = "version: 1\nname: w\nmodel: {preset: llama-3.1-8b}\n"
+    text = head + "training: {tokens: 1e9, global_batch: 64, precision: PRECISION}\n"
     found = {}
     for precision in ("fp4", "fp8", "fp4, stack: eager"):
         loaded = parse_workload(text.replace("PRECISION", precision), Path("w.yaml"))

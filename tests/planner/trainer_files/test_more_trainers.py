@@ -177,7 +177,8 @@ def test_trainers_of_image_models(
     ("name", "preset"),
     [
         ("black-forest-labs/FLUX.1-schnell", "flux.1-schnell"), ("/models/FLUX-dev", "flux.1-dev"),
-        ("black-forest-labs/FLUX.1-Kontext-dev", "flux.1-dev"), ("stabilityai/stable-diffusion-2-1", "stable-diffusion-2"),
+        ("black-forest-labs/FLUX.1-Kontext-dev", "flux.1-dev"),
+        ("stabilityai/stable-diffusion-2-1", "stable-diffusion-2"),
         ("stabilityai/stable-diffusion-3-medium-diffusers", "stable-diffusion-3-medium"),
         ("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", "pixart-alpha"), ("briaai/BRIA-2.3", ""),
         ("ostris/Flex.1-alpha", ""), ("black-forest-labs/FLUX.2-dev", ""), ("Qwen/Qwen-Image", ""),
