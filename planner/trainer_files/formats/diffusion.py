@@ -41,10 +41,16 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"stable-diffusion-2|sd[-_]?2|768-v-ema", "stable-diffusion-2"),
     (r"stable-diffusion-v?1|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
     (r"pixart-(sigma|alpha|xl)", "pixart-alpha"),
+    (r"wan2\.1-t2v-1\.3b", "wan2.1-t2v-1.3b"),
+    (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
+    (r"cogvideox-2b", "cogvideox-2b"),
+    (r"sana[-_]1\.?600?m?b?", "sana-1.6b"),
+    (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image"),
 )
 _FAMILIES = {
     "flux": "flux.1-dev", "sdxl": "stable-diffusion-xl", "sd1x": "stable-diffusion-1.5", "sd2x": "stable-diffusion-2",
-    "sd3": "stable-diffusion-3-medium", "pixart_sigma": "pixart-alpha",
+    "sd3": "stable-diffusion-3-medium", "pixart_sigma": "pixart-alpha", "wan": "wan2.1-t2v-1.3b",
+    "qwen_image": "qwen-image",
 }  # fmt: skip
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))

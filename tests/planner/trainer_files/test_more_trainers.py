@@ -181,7 +181,9 @@ def test_trainers_of_image_models(
         ("stabilityai/stable-diffusion-2-1", "stable-diffusion-2"),
         ("stabilityai/stable-diffusion-3-medium-diffusers", "stable-diffusion-3-medium"),
         ("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", "pixart-alpha"), ("briaai/BRIA-2.3", ""),
-        ("ostris/Flex.1-alpha", ""), ("black-forest-labs/FLUX.2-dev", ""), ("Qwen/Qwen-Image", ""),
+        ("ostris/Flex.1-alpha", ""), ("black-forest-labs/FLUX.2-dev", ""), ("Qwen/Qwen-Image", "qwen-image"),
+        ("Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "wan2.1-t2v-1.3b"), ("Wan-AI/Wan2.2-T2V-A14B-Diffusers", ""),
+        ("THUDM/CogVideoX-5b", "cogvideox-5b"), ("Efficient-Large-Model/Sana_1600M_1024px_diffusers", "sana-1.6b"),
     ],
 )  # fmt: skip
 def test_denoisers_by_name(name: str, preset: str, tmp_path: Path) -> None:
