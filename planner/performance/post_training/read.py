@@ -86,6 +86,7 @@ def _requests(post: Any) -> Requests:
         section.shared_prefix,
         post.passes,
         post.rate_ratio,
+        section.requests,
     )
 
 

@@ -82,6 +82,7 @@ class Requests:
     """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate.
 
     An item of these takes `passes` forward passes (denoising), and runs at `rate_ratio` of their rate (transcripts).
+    `count` requests are answered in all; None: without end.
     """
 
     prompts: Lengths | None
@@ -90,6 +91,7 @@ class Requests:
     shared_prefix: bool = False
     passes: float = 1.0
     rate_ratio: float = 1.0
+    count: int | None = None
 
 
 @record(frozen=True)
