@@ -47,11 +47,16 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"sana[-_]1\.?600?m?b?", "sana-1.6b"),
     (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image"),
 )
-_FAMILIES = {
-    "flux": "flux.1-dev", "sdxl": "stable-diffusion-xl", "sd1x": "stable-diffusion-1.5", "sd2x": "stable-diffusion-2",
-    "sd3": "stable-diffusion-3-medium", "pixart_sigma": "pixart-alpha", "wan": "wan2.1-t2v-1.3b",
-    "qwen_image": "qwen-image",
-}  # fmt: skip
+# SimpleTuner's model_family -> its flavours with that denoiser, an empty one for the default
+_FAMILIES: dict[str, dict[str, str]] = {
+    "flux": dict.fromkeys(("", "dev", "krea", "kontext"), "flux.1-dev") | {"schnell": "flux.1-schnell"},
+    "sdxl": dict.fromkeys(("", "base-1.0"), "stable-diffusion-xl"),
+    "sd1x": dict.fromkeys(("", "dreamshaper"), "stable-diffusion-1.5"),
+    "sd3": {"large": "stable-diffusion-3.5-large"},
+    "pixart_sigma": dict.fromkeys(("600m-512", "600m-1024"), "pixart-alpha"),
+    "wan": dict.fromkeys(("", "t2v-480p-1.3b-2.1"), "wan2.1-t2v-1.3b"),
+    "qwen_image": dict.fromkeys(("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image"),
+}
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
 _SCRIPTS = {
@@ -187,12 +192,8 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
     by_program = next((preset for start, preset in _PROGRAMS if start in programs), "")
     word = name.rpartition("/")[2].lower()
     found = next((preset for pattern, preset in _PRESETS if re.search(pattern, word)), "")
-    if not found and not name and family in _FAMILIES:
-        found = _FAMILIES[family]
-        if family == "flux" and flavour == "schnell":
-            found = "flux.1-schnell"
-        elif family == "sd3" and flavour == "large":
-            found = "stable-diffusion-3.5-large"
+    if not name:
+        found = _FAMILIES.get(family, {}).get(flavour, "")
     found = found or by_program
     if not found:
         scripts = [preset for script, preset in _SCRIPTS.items() if script in document.programs]
@@ -202,7 +203,7 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
                 f"{_MODEL} {name}: taken for Stable Diffusion 1.5, which the program trains by default"
             )
     reading.hub_key = _MODEL if name else "model_family"
-    reading.hub_name = found or name or f"{family} {flavour}".strip()
+    reading.hub_name = found or name or f"{family} ({flavour or 'default flavour'})"
 
 
 def _precision(reading: Reading, keys: Lookup) -> None:

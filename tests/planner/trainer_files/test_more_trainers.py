@@ -198,3 +198,21 @@ def test_denoisers_by_name(name: str, preset: str, tmp_path: Path) -> None:
 def test_a_configuration_of_simpletuner_is_no_engine_s_and_no_model_s() -> None:
     assert detect(parse_document(SIMPLETUNER, Path("config.json"))) == "diffusion"
     assert detect(parse_document(LEVANTER, Path("run.yaml"))) == "levanter"
+
+
+@pytest.mark.parametrize(
+    ("family", "flavour", "preset"),
+    [
+        ("flux", "kontext", "flux.1-dev"), ("sd3", "large", "stable-diffusion-3.5-large"), ("sd3", "", ""),
+        ("wan", "", "wan2.1-t2v-1.3b"), ("wan", "i2v-14b-2.1", ""), ("qwen_image", "edit-v2", "qwen-image"),
+        ("qwen_image", "v2.1", ""), ("unheard_of", "", ""),
+    ],
+)  # fmt: skip
+def test_flavours_of_simpletuner(family: str, flavour: str, preset: str, tmp_path: Path) -> None:
+    data = json.loads(SIMPLETUNER) | {"model_family": family, "model_flavour": flavour}
+    text = json.dumps(data)
+    if not preset:
+        with pytest.raises(InputError, match=rf"model_family '{family}"):
+            read(tmp_path, text, "config.json")
+        return
+    assert draft(tmp_path, text, "config.json")["model.preset"] == preset
