@@ -12,7 +12,6 @@ from planner.inputs.resolved import Assumed, Origin
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date, datetime
-    from typing import Literal
 
     from planner.inputs.post_training import PostTraining
     from planner.inputs.post_training_schema import Inference
@@ -54,20 +53,7 @@ def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Infer
 def noted_choice(training: Training, key: str) -> Assumed:
     """A choice of the training section, given or defaulted."""
     origin: Origin = "workload" if key in training.model_fields_set else "default"
-    value = software_class(training) if key == "stack" else str(getattr(training, key))
-    note = (
-        "the recipes that train in fp4 are the vendors' own" if value != str(getattr(training, key)) else ""
-    )
-    return Assumed(f"training.{key}", value, "", origin, note)
-
-
-def software_class(training: Training) -> Literal["eager", "fused", "compiled", "tuned", "tinygrad"]:
-    """The class of software, where it is left open by the precision: NVFP4 trains in Transformer Engine's recipes."""
-    return (
-        "tuned"
-        if training.precision == "fp4" and "stack" not in training.model_fields_set
-        else training.stack
-    )
+    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
 
 
 def noted_of_method(training: Training) -> list[Assumed]:
@@ -127,7 +113,7 @@ def open_choices(training: Training, model: ResolvedModel) -> tuple[str, ...]:
         moving.append("attention")
         eight_bit = training.precision in ("fp8", "fp4")
         # The date of the software moves nothing else (`planner.performance.kernels`).
-        if model.experts and software_class(training) == "tuned" and eight_bit:
+        if model.experts and training.stack == "tuned" and eight_bit:
             moving.append("software_date")
     return tuple(key for key in moving if not _is_stated(training, key))
 

@@ -15,7 +15,7 @@ from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.noted import as_released, noted_choices, open_choices, software_class, software_day
+from planner.inputs.noted import as_released, noted_choices, open_choices, software_day
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
@@ -200,7 +200,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training) if text else None,
-        stack=software_class(training),
+        stack=training.stack,
         attention=training.attention,
         software_date=software_day(training, workload.start),
         open_choices=open_choices(training, model),

@@ -326,8 +326,7 @@ class Training(Section):
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
-        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled, for fp4 tuned (the only recipes"
-        " that train in it), with a wider interval.",
+        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled, with a wider interval.",
     )
     attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",

@@ -313,15 +313,3 @@ def test_own_sizes_need_no_context_where_lengths_are_stated() -> None:
     }  # fmt: skip
     checked, faults = validate(raw)
     assert checked is not None and not faults and resolve_training(checked).sequence_length == 256
-
-
-def test_fp4_without_a_software_class_trains_in_the_vendors_recipes() -> None:
-    head = "version: 1\nname: w\nmodel: {preset: llama-3.1-8b}\n"
-    text = head + "training: {tokens: 1e9, global_batch: 64, precision: PRECISION}\n"
-    found = {}
-    for precision in ("fp4", "fp8", "fp4, stack: eager"):
-        loaded = parse_workload(text.replace("PRECISION", precision), Path("w.yaml"))
-        found[precision] = resolve_training(loaded.workload)
-    assert found["fp4"].stack == "tuned" and "stack" in found["fp4"].open_choices
-    assert found["fp8"].stack == "compiled"
-    assert found["fp4, stack: eager"].stack == "eager"
