@@ -216,3 +216,26 @@ def test_flavours_of_simpletuner(family: str, flavour: str, preset: str, tmp_pat
             read(tmp_path, text, "config.json")
         return
     assert draft(tmp_path, text, "config.json")["model.preset"] == preset
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "stated"),
+    [
+        ("llama3_8b_mxfp8", "llama-3.1-8b", {"training.precision": "fp8"}),
+        ("qwen3_1_7b", "qwen3-1.7b", {"training.precision": "bf16"}),
+        ("qwen3_8b_first_85_pct_layers_nvfp4", "qwen3-8b", {"training.precision": "fp4"}),
+        ("graph_trainer_deepseek_v3_671b", "deepseek-v3", {}),
+        ("rl_grpo_qwen3_30b_a3b_varlen", "qwen3-30b-a3b", {"training.objective": "grpo"}),
+        ("sft_qwen3_8b_math", "qwen3-8b", {"training.objective": "sft"}),
+    ],
+)
+def test_names_of_torchtitan_s_registry(name: str, preset: str, stated: dict[str, Any]) -> None:
+    found = {key: fact.value for key, fact in gather([Path(name)], Wishes(accelerators=8)).facts.items()}
+    assert found["model.preset"] == preset
+    assert stated.items() <= found.items()
+
+
+@pytest.mark.parametrize("name", ["llama3_debugmodel", "qwen3_moe_debug"])
+def test_models_for_debugging_are_no_preset(name: str) -> None:
+    with pytest.raises(InputError, match="is not a preset"):
+        gather([Path(name)], Wishes())
