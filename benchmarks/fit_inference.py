@@ -145,9 +145,10 @@ def write(question: Question, values: Floats, data: Path) -> None:
         spread = max(float(np.quantile(gap[mine], 0.8)), 0.1) if measured else old.spread
         figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
         lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
-                      *figures[4:5], f"{host[at] if measured else 0.0:.3g}", figures[5]])  # fmt: skip
+                      *figures[4:5], f"{host[at] if measured else 0.0:.3g}", str(old.quantised_tables).lower(),
+                      figures[5]])  # fmt: skip
     head = ["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
-            "sequence_s", "source"]  # fmt: skip
+            "sequence_s", "quantised_tables", "source"]  # fmt: skip
     write_csv(data / "engines.csv", [head, *lines])
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from benchmarks.rows import number, read_csv
 from planner.performance.inference.chips import chip_class
+from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, read_bytes, room
 from planner.records import record
 
@@ -161,6 +162,8 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     params, active = float(model["params"]), float(model["active_params"])
     experts, used = float(model["experts"]), float(model["experts_per_token"])
     routed = (params - active) / (experts - used) * experts if experts else 0.0
+    table = float(model["vocab"]) * float(model["hidden"])
+    tied = model["tied"] == "1"
     weight, total = _weight_bytes(words[0]), number(row, "accelerators") or 1.0
     tp, pp = _parallel(row, total, params * weight, float(chip["memory_gb"]) * 1e9)
     single = row["scenario"] == "single stream"
@@ -172,6 +175,8 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
         model["head_dim"]
     )
     copies = max(1.0, tp / (float(model["kv_heads"]) or tp))
+    engine, year = engine_of(row)
+    in_bits = find_engine(engine, year).quantised_tables
     values = {
         "params": params, "active": active, "routed": routed,
         "layers": float(model["layers"]), "hidden": float(model["hidden"]), "attends": 1.0,
@@ -179,12 +184,12 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
         "experts": experts, "per_token": used,
         "key_value_bytes": copies * cached * (1.0 if words[-1] in ("fp8", "int8") and len(words) > 1 else 2.0),
         "weight_bytes": 2.0 if words[0] == "mxfp4" and routed else weight, "expert_bytes": weight,
-        "prompt": 1024.0 if prompt is None else prompt,
+        "tables": table * (1.0 if tied else 2.0),
+        "table_bytes": weight if in_bits else max(weight, 2.0), "prompt": 1024.0 if prompt is None else prompt,
         "answer": 512.0 if answer is None else answer, "running": running, "tp": tp, "pp": pp,
         "peak": _peak(words[0], chip), "memory_rate": float(chip["memory_gb_s"]) * 1e9,
         "memory": float(chip["memory_gb"]) * 1e9, "link_rate": float(chip["link_gb_s"] or UNSTATED_LINK) * 1e9,
     }  # fmt: skip
-    engine, year = engine_of(row)
     return values, Measured(
         row["id"], row["class"], row["group"], row["source"].split("@")[0], engine, year,
         chip_of(row["accelerator"], year), row["scenario"], rate / replicas,

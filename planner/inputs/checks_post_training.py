@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Training
 
 _ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
+_RELEASES = _ENGINES.with_name("engine_releases.csv")
 _ANY_FAMILY = ("pretrain", "sft", "contrastive")
 
 
@@ -28,6 +29,13 @@ def engine_names() -> tuple[str, ...]:
     """Inference engines that data/engines.csv knows."""
     with _ENGINES.open(encoding="utf-8", newline="") as file:
         return tuple(dict.fromkeys(row["engine"] for row in csv.DictReader(file)))
+
+
+@cache
+def released_engines() -> frozenset[str]:
+    """Engines whose versions data/engine_releases.csv knows."""
+    with _RELEASES.open(encoding="utf-8", newline="") as file:
+        return frozenset(row["engine"] for row in csv.DictReader(file))
 
 
 def method_faults(w: Workload) -> Iterator[Fault]:
@@ -159,6 +167,11 @@ def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> It
             f"'{section.engine}' is not known; `planner schema engines` lists them, `other` means any other"
         )
         yield Fault((*path, "engine"), text, near(section.engine, engine_names()))
+    elif section.engine_version is not None and section.engine.lower() not in released_engines():
+        text = f"releases of '{section.engine}' are not known: give engine_year instead"
+        yield Fault((*path, "engine_version"), text)
+    if section.engine_version is not None and section.engine_year is not None:
+        yield Fault((*path, "engine_year"), "engine_version says it already: remove one", at_key=True)
 
 
 def inference_faults(w: Workload) -> Iterator[Fault]:

@@ -198,6 +198,9 @@ Hours = Annotated[float, Field(strict=True, ge=0, le=MOST_HOURS, allow_inf_nan=F
 AnyFloat = Annotated[float, Field(strict=True, ge=-MAX_FLOAT, le=MAX_FLOAT, allow_inf_nan=False)]
 Bool = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+Version = Annotated[
+    str, Field(pattern=r"^v?[0-9]{1,6}(\.[0-9]{1,6}){0,3}([.+-]?[A-Za-z0-9.+-]*)$", max_length=60)
+]
 Texts = Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)]
 _SOFTWARE_SCHEMA = {"type": "string", "enum": list(SOFTWARE)}
 Software = Annotated[

@@ -17,6 +17,7 @@ from planner.inputs.fields import (
     SmallCount,
     SmallInt,
     Text,
+    Version,
     Width,
 )
 from planner.inputs.section import Section
@@ -104,12 +105,22 @@ class Rollouts(Section):
         None, description="Responses per optimizer update; default: global_batch, one update per step."
     )
     epochs: SmallInt = Field(1, description="Passes over the responses of a step.")
+    old_logprobs: Literal["computed", "reused"] = Field(
+        "computed",
+        description="Log-probabilities of the policy that generated: computed by the trainer in a pass of their own, or"
+        " reused from the engine (verl's bypass_mode) or from the one update of a step (NeMo RL's"
+        " force_on_policy_ratio).",
+    )
     engine: Text = Field(
         "vllm", description="Generation engine; `planner schema engines` lists those measured."
     )
+    engine_version: Version | None = Field(
+        None,
+        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
+    )
     engine_year: SmallInt | None = Field(
         None,
-        description="Year of the engine's release (vLLM since 0.6, September 2024: 2025); default: newest measured.",
+        description="Year of the engine's release, if its version is not given (vLLM since 0.6, September 2024: 2025).",
     )
     precision: ServingPrecision = Field("bf16", description="Weights of generation.")
     tensor_parallel: SmallInt | None = Field(
@@ -134,9 +145,13 @@ class EngineChoice(Section):
     engine: Text = Field(
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
+    engine_version: Version | None = Field(
+        None,
+        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
+    )
     engine_year: SmallInt | None = Field(
         None,
-        description="Year of the engine's release (vLLM since 0.6, September 2024: 2025); default: newest measured.",
+        description="Year of the engine's release, if its version is not given (vLLM since 0.6, September 2024: 2025).",
     )
     precision: ServingPrecision = Field(
         "bf16",

@@ -37,7 +37,8 @@ _ROOT = Path(__file__).parents[2]
 RULES = (
     "catalogs/tables/table.py", "planner/records.py", "planner/normal/*.py",
     "planner/performance/*.py", "planner/performance/*/*.py",
-    "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/measured_layouts.csv",
+    "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/engine_releases.csv",
+    "planner/data/measured_layouts.csv",
     "planner/data/software.csv", "planner/data/vision_operators.csv",
     "planner/data/performance/*.csv",
 )  # fmt: skip

@@ -43,6 +43,9 @@ _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 _LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
 # an override of Hydra: `model.hidden_size=4096`
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+# one without dots counts behind the file that it overrides: `train.py base.yml steps=10`
+_PLAIN_OVERRIDE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+CONFIGURATION = "config_file"
 # a module with the packages that it is in
 _MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*){2,}")
 # arguments that name places, which change neither speed nor memory
@@ -130,10 +133,16 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
     if branches.open:  # what looked like a branch was none: a text, or another language's
         return _words(text, name, branching=False)
     if not any(
-        (word.startswith("--") and word != _END) or _OVERRIDE.fullmatch(word) for word in words
+        (word.startswith("--") and word != _END) or _OVERRIDE.fullmatch(word) or _is_overridden(words, at)
+        for at, word in enumerate(words)
     ):  # the variables are put together elsewhere
         words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
     return [*_launcher(variables, variables), *words], branches.doubtful
+
+
+def _is_overridden(words: list[str], at: int) -> bool:
+    """Whether the word is an override right behind the file that it overrides."""
+    return at > 0 and words[at - 1].endswith((".yml", ".yaml")) and bool(_PLAIN_OVERRIDE.fullmatch(words[at]))
 
 
 def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
@@ -246,9 +255,12 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     """Values by name, and the names of those whose value is not known."""
     arguments: dict[str, Any] = {}
     dropped: set[str] = set()
-    name, values = "", []
+    name, values, overridden = "", [], ""
     for word in [*words, _END]:
-        override = _OVERRIDE.fullmatch(word)
+        override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
+        overridden = "" if word == _END else word if word.endswith((".yml", ".yaml")) else overridden
+        if override is not None and "." not in override[1] and overridden:
+            arguments.setdefault(CONFIGURATION, overridden.rpartition("/")[2])
         if override is not None:
             value = override[2].rpartition("/")[2] if UNSET in override[2] else override[2]
             if UNSET in value:

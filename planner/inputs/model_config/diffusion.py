@@ -7,6 +7,7 @@ from collections.abc import Callable
 from planner.errors import InputError
 from planner.inputs.model_config.blocks import Work, block, linear, scores
 from planner.inputs.model_config.model import ConfigModel, Keys
+from planner.inputs.model_config.video import DENOISERS, read_video
 
 # Pixels along one side of what the latent's grid stands for: the autoencoders shrink by 8.
 _LATENT_SCALE = 8
@@ -19,9 +20,11 @@ def read_diffusion(keys: Keys) -> ConfigModel:
         InputError: the class is not one that is counted; names those that are, and the presets.
     """
     name = keys.text("_class_name")
+    if name in DENOISERS:
+        return read_video(keys, name)
     reader = _READERS.get(name)
     if reader is None:
-        classes = ", ".join(_READERS)
+        classes = ", ".join((*_READERS, *DENOISERS))
         raise InputError(
             f"{keys.place}: _class_name '{name}' is not counted (known: {classes}); for the U-Nets of Stable Diffusion "
             "name the preset stable-diffusion-1.5, stable-diffusion-2 or stable-diffusion-xl, else give params, "

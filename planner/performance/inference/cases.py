@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.inference.chips import bytes_each, routed_params
+from planner.performance.inference.chips import bytes_each, routed_params, table_bytes, table_params
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, Efficiency
 from planner.performance.kernels import score_ratio
@@ -56,7 +56,9 @@ def build_cases(
         "params": params, "active": active, "routed": routed, "layers": model.layers, "hidden": model.hidden,
         "experts": experts, "per_token": used,
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
-        "weight_bytes": of_others, "expert_bytes": of_experts, "prompt": prompt, "answer": answer, "pp": 1.0,
+        "weight_bytes": of_others, "expert_bytes": of_experts, "tables": table_params(model),
+        "table_bytes": table_bytes(engine),
+        "prompt": prompt, "answer": answer, "pp": 1.0,
         "attends": score_ratio(model, prompt),
         "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip

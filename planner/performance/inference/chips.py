@@ -47,11 +47,25 @@ def bytes_each(precision: str, routed: float) -> tuple[float, float]:
     return each, _OTHERS_OF_MXFP4 if precision == "mxfp4" and routed > 0 else each
 
 
-def stored_bytes(model: ModelSpec, precision: str) -> float:
+def table_params(model: ModelSpec) -> float:
+    """Parameters of the input's table and of the output layer of the vocabulary, which is another if not tied."""
+    one = float(model.vocab or 0) * float(model.hidden or 0)
+    return one if model.tied_embeddings else 2.0 * one
+
+
+def table_bytes(engine: Engine) -> float:
+    """Bytes of a parameter of those tables: the methods of most engines leave them in 16 bits."""
+    quantised = find_engine(engine.name, engine.year).quantised_tables
+    own = bytes_each(engine.precision, 1.0)[1]  # as all but the routed experts
+    return own if quantised else max(2.0, own)
+
+
+def stored_bytes(model: ModelSpec, engine: Engine) -> float:
     """Bytes of all weights of a model."""
-    routed = routed_params(model)
-    of_experts, of_others = bytes_each(precision, routed)
-    return routed * of_experts + (model.params - routed) * of_others
+    routed, tables = routed_params(model), table_params(model)
+    of_experts, of_others = bytes_each(engine.precision, routed)
+    others = model.params - routed - tables
+    return routed * of_experts + others * of_others + tables * table_bytes(engine)
 
 
 def chip_class(vendor: str, generation: str, year: int) -> str:

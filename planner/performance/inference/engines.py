@@ -22,6 +22,9 @@ class EngineRow:
         most_running: requests at once.
         spread: half width in log of the 80 % interval of its rate.
         rows: measured rows behind it.
+        quantised_tables: whether its quantised weights include the table of the input and the output layer of the
+            vocabulary: they do in llama.cpp (q4_K and q6_K), MLC (q4f16_1), ExLlamaV2 (6 bit) and gpt-fast (each linear
+            layer); GPTQ, AWQ and the fp8 and int8 recipes of the others leave them in 16 bits.
         sequence_s: time of the host for each sequence of a step, 0 of engines that hide it or were not measured so.
     """
 
@@ -34,6 +37,7 @@ class EngineRow:
     spread: float
     rows: int
     sequence_s: float
+    quantised_tables: bool
 
 
 @cache
@@ -44,7 +48,7 @@ def load_engines() -> tuple[EngineRow, ...]:
             EngineRow(
                 row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
                 float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
-                float(row["sequence_s"]),
+                float(row["sequence_s"]), row["quantised_tables"] == "true",
             )
             for row in csv.DictReader(file)
         )  # fmt: skip

@@ -52,7 +52,7 @@ def estimate_rollouts(
         )
         rate = training.global_batch / (np.maximum(time, rollouts.paced_s) * nodes)
     held = np.minimum(MEMORY_SHARE * each.memory_gib, usable_gib(each.memory_gib, each.memory_rate, c))
-    weights = stored_bytes(model, rollouts.engine.precision) / each.count / GIB
+    weights = stored_bytes(model, rollouts.engine) / each.count / GIB
     replica = Replica(np.nan_to_num(rate), tp, held, weights, np.zeros(len(row)))
     own = np.arange(len(row), dtype=np.int64)
     return replica_table(model, training, each, replica, own, nodes, max_accelerators, c).with_columns(
@@ -68,7 +68,7 @@ def node_rates(model: ModelSpec, training: TrainingSpec, hardware: Table) -> Flo
 
 def weight_bytes(model: ModelSpec, rollouts: Rollouts) -> float:
     """Bytes of the weights that each step hands over."""
-    return stored_bytes(model, rollouts.engine.precision)
+    return stored_bytes(model, rollouts.engine)
 
 
 def handover_s(size: float, copies: Floats, rate: Floats, gbps: Floats) -> Floats:

@@ -37,7 +37,8 @@ class Cases:
         key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
             all tokens before (windows, hybrids).
         windowed: share of the layers that keep the last `window` tokens alone.
-        weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`.
+        weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`, and in tables (`table_bytes`).
+        tables: parameters of the input's table and of the output layer of the vocabulary.
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.
         tp, pp: accelerators that split each layer, and stages.
@@ -58,6 +59,8 @@ class Cases:
     windowed: Floats
     weight_bytes: Floats
     expert_bytes: Floats
+    tables: Floats
+    table_bytes: Floats
     prompt: Floats
     answer: Floats
     running: Floats
@@ -154,15 +157,17 @@ def fixed_s(case: Cases, engine: Efficiency) -> Floats:
 
 def all_bytes(case: Cases) -> Floats:
     """Bytes of all weights."""
-    return (case.params - case.routed) * case.weight_bytes + case.routed * case.expert_bytes
+    others = case.params - case.routed - case.tables
+    return others * case.weight_bytes + case.routed * case.expert_bytes + case.tables * case.table_bytes
 
 
 def read_bytes(case: Cases, number: Floats) -> Floats:
     """Bytes of the weights that `number` sequences touch in one step."""
     experts = np.maximum(case.experts, 1.0)
     share = 1.0 - (1.0 - np.minimum(case.per_token / experts, 1.0)) ** number
-    routed = case.routed * np.where(case.experts > 0, share, 1.0)
-    return (case.params - case.routed) * case.weight_bytes + routed * case.expert_bytes
+    idle = case.routed * np.where(case.experts > 0, 1.0 - share, 0.0)
+    result: Floats = all_bytes(case) - idle * case.expert_bytes
+    return result
 
 
 def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> Floats:

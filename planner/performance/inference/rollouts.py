@@ -85,11 +85,11 @@ def _with_degree(
     read = np.maximum(share / rollouts.samples_per_prompt, 1.0) * prefill_s(case, engine)
     context = np.full(live.shape, prompt + 0.5 * answers.mean)
     steady: Floats = (share - live) * answers.mean / live * step_s(case, engine, live, context)
-    time = read + steady + _tail_s(case, engine, live, prompt, answers, samples)
+    time = read + steady + tail_s(case, engine, live, prompt, answers, samples)
     return np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
 
 
-def _tail_s(
+def tail_s(
     case: Cases, engine: Efficiency, live: Floats, prompt: float, answers: Lengths, samples: int
 ) -> Floats:
     """Time for `live` answers that start together, until the last has ended."""

@@ -9,6 +9,7 @@ move.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ from planner.performance.inference.rates import (
     prefill_s,
     room,
     sequences,
+    step_s,
 )
+from planner.performance.inference.rollouts import tail_s
 from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
@@ -74,14 +77,17 @@ def estimate_requests(
     requests = training.tuning.requests
     assert requests is not None
     devices = build_devices(hardware, training, model.family.value, c)
-    answers = requests.answers is not None
-    table = (
-        _generating(model, requests, devices, c) if answers else _items(model, training, requests, devices, c)
-    )
-    nodes = np.asarray(list(node_counts), dtype=np.int64)
-    device = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
-    return replica_table(
-        model, training, devices, table, device, np.tile(nodes, hardware.n_rows), max_accelerators, c
+    counts = np.asarray(list(node_counts), dtype=np.int64)
+    device = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(counts))
+    nodes = np.tile(counts, hardware.n_rows)
+    if requests.answers is None:
+        items = _items(model, training, requests, devices, c)
+        return replica_table(model, training, devices, items, device, nodes, max_accelerators, c)
+    each = devices.take(device)
+    table = _to_the_last(model, requests, _generating(model, requests, devices, c), each, device, nodes, c)
+    own = np.arange(len(device), dtype=np.int64)
+    return replica_table(model, training, each, table, own, nodes, max_accelerators, c).with_columns(
+        hardware_row=device
     )
 
 
@@ -123,13 +129,62 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
     return best
 
 
+def _to_the_last(
+    model: ModelSpec,
+    requests: Requests,
+    best: Replica,
+    devices: Devices,
+    row: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    c: Constants,
+) -> Replica:
+    """The replicas of `best` at the rate of a whole run: at its end few requests are left, and the longest alone.
+
+    A long run is as fast as its steady state.
+
+    Args:
+        model: what answers.
+        requests: lengths, engine, how many in all.
+        best: by device.
+        devices: one row per cluster; `row` is its device, and `nodes` its nodes.
+        row: see `devices`.
+        nodes: see `devices`.
+        c: constants.
+    """
+    rows = Replica(
+        best.per_node[row], best.tp[row], best.need_gib[row], best.least_gib[row], best.reading[row]
+    )
+    if requests.count is None:
+        return rows
+    assert requests.prompts is not None and requests.answers is not None
+    prompt, answer = requests.prompts.mean, requests.answers.mean
+    case = build_cases(
+        model, requests.engine, devices, prompt=prompt, answer=answer,
+        running=np.full(len(row), np.inf), tp=rows.tp, c=c,
+    )  # fmt: skip
+    able = efficiency(requests.engine, devices, c)
+    share = np.maximum(requests.count * rows.tp / (nodes * devices.count), 1.0)
+    live = np.minimum(sequences(case, able), share)
+    token_s = step_s(case, able, live, np.full(len(row), prompt + 0.5 * answer))
+    wave = answer * token_s
+    # what the last requests take beyond the time that as many take in the steady state
+    ending = tail_s(case, able, live, prompt, requests.answers, min(requests.count, 1024)) - wave
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steady = requests.count / (rows.per_node * nodes)
+        slow = live / sequences(case, able)  # a run of fewer requests than run at once fills no step
+        read = 0.0 if requests.shared_prefix else share * prefill_s(case, able)
+        steady = np.where(slow < 1.0, read + wave, steady)
+        whole = np.where(rows.per_node > 0, requests.count / ((steady + ending) * nodes), 0.0)
+    return replace(rows, per_node=np.nan_to_num(whole))
+
+
 def _items(
     model: ModelSpec, training: TrainingSpec, requests: Requests, devices: Devices, c: Constants
 ) -> Replica:
     """One replica per accelerator that runs forward only."""
     seconds = _item_s(model, _item_flops(model, training, requests), requests, devices, c)
     rate = 1.0 / seconds
-    weights = stored_bytes(model, requests.engine.precision) / GIB
+    weights = stored_bytes(model, requests.engine) / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)

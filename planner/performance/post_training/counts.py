@@ -112,7 +112,7 @@ def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
     resident = 1.0 if tuning.reference == "resident" else 0.0
     passes = 1.0 if tuning.reference in ("resident", "adapters_off") else 0.0
     # the policy that generated gives the log-probabilities that an update is measured against
-    passes += 1.0 if tuning.rollouts is not None else 0.0
+    passes += 1.0 if tuning.rollouts is not None and tuning.rollouts.old_logprobs else 0.0
     if tuning.teacher_params is not None:
         active = tuning.teacher_active_params or tuning.teacher_params
         resident += tuning.teacher_params / model.params

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planner.performance.inference.releases import year_of_release
 from planner.performance.post_training.spec import Contrastive, Engine, Lengths, Requests, Rollouts, Tuning
 
 
@@ -66,8 +67,9 @@ def _rollouts(post: Any) -> Rollouts:
         samples_per_prompt=section.samples_per_prompt,
         update_batch=section.update_batch,
         epochs=section.epochs,
+        old_logprobs=section.old_logprobs == "computed",
         engine=Engine(
-            section.engine.lower(), section.engine_year, section.precision, "bf16", section.tensor_parallel
+            section.engine.lower(), _year(section), section.precision, "bf16", section.tensor_parallel
         ),
         colocated=section.placement == "colocated",
         generation_share=section.generation_share,
@@ -84,12 +86,21 @@ def _requests(post: Any) -> Requests:
         section.shared_prefix,
         post.passes,
         post.rate_ratio,
+        section.requests,
     )
 
 
 def engine_of_section(section: Any) -> Engine:
     """The engine that a section of batch inference or of a serving file names."""
     return Engine(
-        section.engine.lower(), section.engine_year, section.precision, section.kv_precision,
+        section.engine.lower(), _year(section), section.precision, section.kv_precision,
         section.tensor_parallel, section.max_concurrency,
     )  # fmt: skip
+
+
+def _year(section: Any) -> int | None:
+    """The year by which the engine's release is measured, None for the newest."""
+    if section.engine_version is not None:
+        return year_of_release(section.engine.lower(), section.engine_version)
+    year: int | None = section.engine_year
+    return year

@@ -107,7 +107,7 @@ def refit_s(
     c: Constants,
 ) -> Floats:
     """Time to hand the new weights to the engines: each accelerator takes its part once, over the slowest link, s."""
-    own = stored_bytes(model, rollouts.engine.precision) / tp
+    own = stored_bytes(model, rollouts.engine) / tp
     across = links.inter_node / devices.count
     rate = np.where(nodes > 1, np.fmin(across, links.intra), links.intra)
     result: Floats = own / (rate * c["rollouts.refit_ratio"]) + c["rollouts.refit_s"]

@@ -46,6 +46,7 @@ class Rollouts:
         samples_per_prompt: answers to each prompt.
         update_batch: answers per optimizer update, None for one update per step.
         epochs: passes over the answers of a step.
+        old_logprobs: whether the trainer computes the log-probabilities of the policy that generated.
         engine: what generates.
         colocated: generation takes turns with training on the same accelerators.
         generation_share: share of the accelerators that generate where it does not; None leaves it to the search.
@@ -59,6 +60,7 @@ class Rollouts:
     samples_per_prompt: int = 1
     update_batch: int | None = None
     epochs: int = 1
+    old_logprobs: bool = True
     engine: Engine = Engine()
     colocated: bool = True
     generation_share: float | None = None
@@ -80,6 +82,7 @@ class Requests:
     """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate.
 
     An item of these takes `passes` forward passes (denoising), and runs at `rate_ratio` of their rate (transcripts).
+    `count` requests are answered in all; None: without end.
     """
 
     prompts: Lengths | None
@@ -88,6 +91,7 @@ class Requests:
     shared_prefix: bool = False
     passes: float = 1.0
     rate_ratio: float = 1.0
+    count: int | None = None
 
 
 @record(frozen=True)

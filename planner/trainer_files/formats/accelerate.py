@@ -29,7 +29,11 @@ def recognises(document: Document) -> bool:
     has_marks = any(mark in data for mark in _MARKS) or (
         "num_processes" in data and "mixed_precision" in data
     )
-    return document.syntax in ("yaml", "json") and has_marks and "trainer" not in data
+    return (
+        document.syntax in ("yaml", "json")
+        and has_marks
+        and not any(name in data for name in ("trainer", "model_family"))
+    )
 
 
 def read(document: Document) -> Reading:

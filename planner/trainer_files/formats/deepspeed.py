@@ -37,7 +37,16 @@ def recognises(document: Document) -> bool:
     return (
         document.syntax in ("json", "yaml")
         and (batch or any(mark in data for mark in _MARKS))
-        and not any(key in data for key in ("base_model", "num-layers", "num_layers"))
+        and not any(
+            key in data
+            for key in (
+                "base_model",
+                "num-layers",
+                "num_layers",
+                "model_family",
+                "pretrained_model_name_or_path",
+            )
+        )
     )
 
 

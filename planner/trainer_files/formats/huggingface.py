@@ -8,7 +8,9 @@ from planner.trainer_files.model import Document, Reading
 
 def recognises(document: Document) -> bool:
     """Whether the keys are those of a model, not of an adapter."""
-    return document.syntax == "json" and is_model_config(document.data) and "peft_type" not in document.data
+    data = document.data
+    trains = any(name in data for name in ("model_family", "train_batch_size", "per_device_train_batch_size"))
+    return document.syntax == "json" and is_model_config(data) and "peft_type" not in data and not trains
 
 
 def read(document: Document) -> Reading:

@@ -14,6 +14,7 @@ from planner.trainer_files.formats.common import (
     add_optimizer,
     add_whole,
 )
+from planner.trainer_files.formats.levanter import recognises as is_levanter
 from planner.trainer_files.formats.sizes import stated_model
 from planner.trainer_files.formats.verl import tunes as is_verl
 from planner.trainer_files.keys import Lookup
@@ -47,7 +48,12 @@ def recognises(document: Document) -> bool:
     """Whether the sections are NeMo's."""
     data = document.data
     model, trainer = data.get("model"), data.get("trainer")
-    first = isinstance(model, Mapping) and isinstance(trainer, Mapping) and not is_verl(document)
+    first = (
+        isinstance(model, Mapping)
+        and isinstance(trainer, Mapping)
+        and not is_verl(document)
+        and not is_levanter(document)
+    )
     policy = data.get("policy")
     reinforcement = isinstance(policy, Mapping) and ("model_name" in policy or "defaults" in data)
     automodel = isinstance(data.get("step_scheduler"), Mapping) and isinstance(model, Mapping)
@@ -273,6 +279,8 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     if keys.flag("grpo.async_grpo.enabled"):
         age = "grpo.async_grpo.max_trajectory_age_steps"
         reading.add("rollouts.steps_off_policy", keys.whole(age) or 1, age)
+    if keys.flag("loss_fn.force_on_policy_ratio"):
+        reading.add("rollouts.old_logprobs", "reused", "loss_fn.force_on_policy_ratio")
 
 
 def _automodel(reading: Reading, keys: Lookup) -> None:

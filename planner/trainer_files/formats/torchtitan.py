@@ -21,10 +21,17 @@ from planner.trainer_files.model import Document, Reading
 _PRESETS = {
     "llama2": ("llama-2-{}",), "llama3": ("llama-3.1-{}", "llama-3.2-{}", "llama-3-{}"), "qwen3": ("qwen3-{}",),
     "deepseek_v3": ("deepseek-v3-{}", "deepseek-v2-lite-{}"), "gpt_oss": ("gpt-oss-{}",), "flux": ("{}", "flux.1-{}"),
-    "llama4": ("llama-4-{}",),
+    "llama4": ("llama-4-{}",), "qwen35": ("qwen3.5-{}",),
 }  # fmt: skip
 _FLAVOURS = {"17bx16e": "scout", "17bx128e": "maverick", "flux-dev": "dev", "flux-schnell": "schnell"}
 _NAME = re.compile(r"(llama[234]|qwen3|deepseek_v3|gpt_oss|flux)[_-]([A-Za-z0-9.]+(?:[_-][A-Za-z0-9.]+)*)")
+# names of 0.3: what the configuration is for, the model, its size (`1_7b` is 1.7b) and what is changed
+_SIZED = re.compile(
+    r"(?:(graph_trainer|rl_grpo|rl_dapo|sft)_)?(llama[234]|qwen3|qwen35|deepseek_v3|gpt_oss|flux)_"
+    r"((?:[0-9]+_)?[0-9]+b(?:_a[0-9]+b)?(?=_|$)|dev|schnell)(?:_(\w+))?"
+)
+_PURPOSES = {"rl_grpo": "grpo", "rl_dapo": "grpo", "sft": "sft"}
+_CHANGES = (("nvfp4", "fp4"), ("mxfp8", "fp8"), ("float8", "fp8"))
 _SECTIONS = ("training", "parallelism", "job", "activation_checkpoint", "experimental")
 # names of sizes in torchtitan's own arguments of a model -> those of config.json
 _ARGUMENTS = {
@@ -35,6 +42,11 @@ _ARGUMENTS = {
 
 def document_of_name(document: Document) -> Document | None:
     """The document of a configuration's name, None where the word is not one."""
+    sized = _SIZED.fullmatch(document.path.name)
+    if sized is not None and "/" not in str(document.path):
+        size = re.sub(r"^([0-9]+)_([0-9]+b)", r"\1.\2", sized[3]).replace("_", "-")
+        model = {"name": sized[2], "flavor": size, "purpose": sized[1] or "", "change": sized[4] or ""}
+        return Document(document.path, "name", {"model": model})
     match = _NAME.fullmatch(document.path.name)
     if match is None or "/" in str(document.path):
         return None
@@ -59,6 +71,9 @@ def read(document: Document) -> Reading:
     """Read a run."""
     keys, reading = Lookup(document), Reading(document.path, "torchtitan")
     _model(reading, keys)
+    reading.add(
+        "training.objective", _PURPOSES.get(keys.text("model.purpose")), "by the configuration's name"
+    )
     add_whole(reading, keys, MICRO_BATCH, "training.local_batch_size", "training.batch_size")
     add_whole(reading, keys, "training.global_batch", "training.global_batch_size")
     add_whole(reading, keys, "training.sequence_length", "training.seq_len")
@@ -166,6 +181,10 @@ def _precision(reading: Reading, keys: Lookup) -> None:
             "training.fp8_linear",
         )
         reading.add("training.precision", "fp8", source)
+    elif named := next((bits for mark, bits in _CHANGES if mark in keys.text("model.change")), ""):
+        reading.add("training.precision", named, f"by the configuration's name: {keys.text('model.change')}")
+        if "pct_layers" in keys.text("model.change"):
+            reading.warn(f"{keys.text('model.change')}: all layers are counted in that precision")
     else:
         word = keys.text("training.mixed_precision_param")
         precision = {"float32": "fp32", "bfloat16": "bf16"}.get(word, "bf16")

@@ -93,6 +93,8 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     else:
         reading.add("rollouts.update_batch", update * samples, f"{_ACTOR}ppo_mini_batch_size")
     add_whole(reading, keys, "rollouts.epochs", f"{_ACTOR}ppo_epochs")
+    if keys.flag("algorithm.rollout_correction.bypass_mode"):
+        reading.add("rollouts.old_logprobs", "reused", "algorithm.rollout_correction.bypass_mode")
     reading.add("rollouts.engine", keys.text(f"{_ROLLOUT}name") or None, f"{_ROLLOUT}name")
     add_whole(reading, keys, "rollouts.tensor_parallel", f"{_ROLLOUT}tensor_model_parallel_size")
     if not keys.flag(f"{_ACTOR}use_kl_loss") and not keys.flag("algorithm.use_kl_in_reward"):

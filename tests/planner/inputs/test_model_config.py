@@ -236,6 +236,16 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
     (2.03, {"_class_name": "SD3Transformer2DModel", "num_layers": 24, "num_attention_heads": 24,
             "attention_head_dim": 64, "sample_size": 128, "patch_size": 2, "joint_attention_dim": 4096,
             "pooled_projection_dim": 2048, "in_channels": 16}),
+    (1.42, {"_class_name": "WanTransformer3DModel", "num_attention_heads": 12, "num_layers": 30, "ffn_dim": 8960}),
+    (14.29, {"_class_name": "WanTransformer3DModel", "num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824}),
+    (16.4, {"_class_name": "WanTransformer3DModel", "in_channels": 36, "image_dim": 1280, "added_kv_proj_dim": 5120}),
+    (5.0, {"_class_name": "WanTransformer3DModel", "num_attention_heads": 24, "num_layers": 30, "ffn_dim": 14336,
+           "in_channels": 48, "out_channels": 48}),
+    (1.69, {"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 30, "num_layers": 30}),
+    (5.57, {"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48, "num_layers": 42}),
+    (1.604, {"_class_name": "SanaTransformer2DModel", "num_attention_heads": 70, "num_layers": 20}),
+    (0.592, {"_class_name": "SanaTransformer2DModel", "num_attention_heads": 36, "num_layers": 28,
+             "cross_attention_dim": 1152}),
 ]  # fmt: skip
 
 

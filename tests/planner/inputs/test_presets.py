@@ -27,7 +27,7 @@ LATENT_ATTENTION = {"deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2"}
 COUNTED_BY_LAYER = {
     *(f"mamba2-{size}" for size in ("130m", "370m", "780m", "1.3b", "2.7b")), "nemotron-h-8b",
     "nemotron-3-nano-30b-a3b", "jamba-1.5-mini", "jamba-1.5-large", "qwen3-next-80b-a3b", "qwen3-vl-4b",
-    "qwen2.5-vl-7b",
+    "qwen2.5-vl-7b", "qwen3-vl-2b", "qwen3-vl-30b-a3b",
 }  # fmt: skip
 PRESETS = load_presets()
 

@@ -159,3 +159,13 @@ def test_a_stated_set_of_prompts_is_as_large_as_stated() -> None:
     assert sized.data_gb == pytest.approx(64_000 * 1000 / 1e9)
     # each answer reads its share of the prompt
     assert sized.training.bytes_per_sample == pytest.approx(1000 / 16)
+
+
+def test_log_probabilities_that_are_reused_take_no_pass() -> None:
+    alone: dict[str, Any] = {"reference": "none"}
+    computed, reused = estimate(alone), estimate(alone, old_logprobs="reused")
+    assert computed["other_models_s"] > 0.0 == reused["other_models_s"]
+    assert reused["generation_s"] == computed["generation_s"]
+    # with a reference one of two passes is left
+    both, one = estimate(), estimate(old_logprobs="reused")
+    assert one["other_models_s"] == pytest.approx(both["other_models_s"] / 2.0, rel=0.05)

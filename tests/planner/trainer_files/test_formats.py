@@ -20,6 +20,7 @@ from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.registry import FORMATS, detect
 from tests.conftest import ROOT
 from tests.draws import draws
+from tests.planner.trainer_files.fixtures_of_trainers import LEVANTER, MAXTEXT, NANOTRON, OUMI, SIMPLETUNER
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -295,6 +296,7 @@ FIXTURES: dict[str, str] = {
     "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "verl": VERL, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
+    "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
 }  # fmt: skip
 
 

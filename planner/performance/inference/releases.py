@@ -1,0 +1,50 @@
+"""From an engine's version to the year by which its figures are found in data/engines.csv (data/engine_releases.csv).
+
+A row is the first version that is measured as those of a year: most are as old as they say, but an engine that was
+rewritten late in a year counts to the next.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+_DATA = Path(__file__).parents[2] / "data" / "engine_releases.csv"
+
+
+@cache
+def _releases() -> dict[str, tuple[tuple[tuple[int, ...], int], ...]]:
+    """Versions and years of each engine, the oldest first."""
+    found: dict[str, list[tuple[tuple[int, ...], int]]] = {}
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["engine"], []).append((numbers(row["version"]), int(row["measured_as"])))
+    return {engine: tuple(sorted(rows)) for engine, rows in found.items()}
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """`0.6.3` as (0, 6, 3); what follows the numbers (`rc1`, `.post1`) is left out."""
+    parts: list[int] = []
+    for word in version.removeprefix("v").split("."):
+        digits = word[: len(word) - len(word.lstrip("0123456789"))]
+        if not digits:
+            break
+        parts.append(int(digits))
+        if digits != word:
+            break
+    return tuple(parts)
+
+
+def year_of_release(engine: str, version: str) -> int:
+    """The year by which a version is measured; of versions before the first known, that of the first.
+
+    Raises:
+        ValueError: no releases of that engine are known, or the version begins with no number.
+    """
+    rows, asked = _releases().get(engine, ()), numbers(version)
+    if not rows:
+        raise ValueError(f"releases of inference engine {engine!r} are not known")
+    if not asked:
+        raise ValueError(f"version {version!r} does not begin with a number")
+    return next((year for first, year in reversed(rows) if first <= asked), rows[0][1])

@@ -1,0 +1,258 @@
+"""Trainers of image models.
+
+SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts of diffusers (arguments) and AI Toolkit
+(YAML). They count batches alike (`train_batch_size` samples per accelerator) under names that differ little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.errors import InputError
+from planner.trainer_files.formats.common import (
+    ACCUMULATION,
+    MICRO_BATCH,
+    add_adapter,
+    add_launcher,
+    add_length,
+    add_optimizer,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MODEL = "pretrained_model_name_or_path"
+# what only these trainers ask, beside a model and a batch
+_MARKS = (
+    "resolution", "network_module", "network_dim", "model_family", "data_backend_config", "max_train_steps",
+    "max_train_epochs", "cache_latents", "instance_data_dir", "instance_prompt", "validation_prompt", "dataset_config",
+    "max_bucket_reso", "prior_loss_weight",
+)  # fmt: skip
+# names of models, or parts of them -> preset with the same denoiser; the first that fits counts
+_PRESETS: tuple[tuple[str, str], ...] = (
+    (r"flux\.?1?-?schnell|flux_schnell", "flux.1-schnell"),
+    (r"flux[._-]?(1[-_]?)?(dev|krea|fill|kontext)|flux$|flux1", "flux.1-dev"),
+    (r"sdxl|stable-diffusion-xl|xl-base", "stable-diffusion-xl"),
+    (r"stable-diffusion-3\.5-large|sd3\.?5[-_]large", "stable-diffusion-3.5-large"),
+    (r"stable-diffusion-3-medium|sd3[-_]medium", "stable-diffusion-3-medium"),
+    (r"stable-diffusion-2|sd[-_]?2|768-v-ema", "stable-diffusion-2"),
+    (r"stable-diffusion-v?1|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
+    (r"pixart-(sigma|alpha|xl)", "pixart-alpha"),
+    (r"wan2\.1-t2v-1\.3b", "wan2.1-t2v-1.3b"),
+    (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
+    (r"cogvideox-2b", "cogvideox-2b"),
+    (r"sana[-_]1\.?600?m?b?", "sana-1.6b"),
+    (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image"),
+)
+# SimpleTuner's model_family -> its flavours with that denoiser, an empty one for the default
+_FAMILIES: dict[str, dict[str, str]] = {
+    "flux": dict.fromkeys(("", "dev", "krea", "kontext"), "flux.1-dev") | {"schnell": "flux.1-schnell"},
+    "sdxl": dict.fromkeys(("", "base-1.0"), "stable-diffusion-xl"),
+    "sd1x": dict.fromkeys(("", "dreamshaper"), "stable-diffusion-1.5"),
+    "sd3": {"large": "stable-diffusion-3.5-large"},
+    "pixart_sigma": dict.fromkeys(("600m-512", "600m-1024"), "pixart-alpha"),
+    "wan": dict.fromkeys(("", "t2v-480p-1.3b-2.1"), "wan2.1-t2v-1.3b"),
+    "qwen_image": dict.fromkeys(("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image"),
+}
+# kohya's programs say what the path of a checkpoint does not: the first part of the name
+_PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
+_SCRIPTS = {
+    "train_network": "stable-diffusion-1.5",
+    "train_db": "stable-diffusion-1.5",
+    "fine_tune": "stable-diffusion-1.5",
+}
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are those of a trainer of image models."""
+    data = _opened(document).data
+    if "model_family" in data and ("data_backend_config" in data or "train_batch_size" in data):
+        return True
+    unnamed = document.syntax == "arguments" and "train_batch_size" in data and "resolution" in data
+    trains = _MODEL in data and any(mark in data for mark in _MARKS)
+    return (trains or unnamed) and "per_device_train_batch_size" not in data
+
+
+def read(document: Document) -> Reading:
+    """Read a run.
+
+    Raises:
+        InputError: the file trains nothing.
+    """
+    opened = _opened(document)
+    keys, reading = Lookup(opened), Reading(document.path, _title(document))
+    _model(reading, keys, opened)
+    for target, name in ((MICRO_BATCH, "train_batch_size"), (ACCUMULATION, "gradient_accumulation_steps")):
+        add_whole(reading, keys, target, name)
+        if target not in reading.facts:
+            reading.add(target, 1, f"the default of {name}", assumed=True)
+    if document.syntax == "arguments" or keys.has("num_processes"):
+        add_launcher(reading, keys)
+    epochs = "max_train_epochs" if keys.has("max_train_epochs") else "num_train_epochs"
+    if (keys.number(epochs) or 0) > 0 and not keys.whole("max_train_steps"):
+        reading.add("training.epochs", float(keys.number(epochs) or 1), epochs)
+    else:
+        add_length(reading, keys, steps="max_train_steps", epochs=epochs, default_epochs=None)
+    _precision(reading, keys)
+    optimizer = keys.first("optimizer", "optimizer_type")
+    if keys.flag("use_8bit_adam"):
+        reading.add("training.optimizer", "adamw_8bit", "use_8bit_adam")
+    elif optimizer:
+        add_optimizer(reading, keys, optimizer)
+    _adapters(reading, keys, opened)
+    checkpointing = keys.flag("gradient_checkpointing")
+    reading.add(
+        "training.layout.recompute", "full" if checkpointing else "none",
+        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default",
+        assumed=checkpointing is None,
+    )  # fmt: skip
+    compiled = keys.text("dynamo_backend").lower() not in ("", "no") or bool(keys.flag("torch_compile"))
+    reading.add("training.stack", "compiled" if compiled else "eager",
+                keys.first("dynamo_backend", "torch_compile") if compiled else "the framework without a compiler",
+                assumed=not compiled)  # fmt: skip
+    _remarks(reading, keys)
+    return reading
+
+
+def _opened(document: Document) -> Document:
+    """The keys of AI Toolkit's first process, and of SimpleTuner with dashes, under the names of the others."""
+    data = document.data
+    process = _walk(data, "config", "process")
+    if isinstance(process, list) and process and isinstance(process[0], Mapping) and "model" in process[0]:
+        return replace(document, data=_process(process[0]))
+    if any(str(key).startswith("--") for key in data):
+        return replace(document, data={str(key).removeprefix("--"): value for key, value in data.items()})
+    sections = [value for value in data.values() if isinstance(value, Mapping)]
+    if document.syntax == "toml" and _MODEL not in data and any(_MODEL in section for section in sections):
+        return replace(document, data={key: value for section in sections for key, value in section.items()})
+    return document
+
+
+def _process(process: Mapping[str, Any]) -> dict[str, Any]:
+    train, model, network = (
+        part if isinstance(part, Mapping) else {}
+        for part in (process.get(name) for name in ("train", "model", "network"))
+    )
+    found: dict[str, Any] = {
+        _MODEL: model.get("name_or_path"), "train_batch_size": train.get("batch_size"),
+        "max_train_steps": train.get("steps"), "mixed_precision": train.get("dtype"),
+        "base_model_precision": "int8" if model.get("quantize") else None,
+        "train_text_encoder": train.get("train_text_encoder"),
+    }  # fmt: skip
+    for name in ("gradient_accumulation_steps", "gradient_checkpointing", "optimizer"):
+        found[name] = train.get(name)
+    found["gradient_accumulation_steps"] = found["gradient_accumulation_steps"] or train.get(
+        "gradient_accumulation"
+    )
+    if network:
+        found |= {
+            "lora_type": network.get("type") or "lora",
+            "network_dim": network.get("linear") or network.get("rank"),
+        }
+    sets = process.get("datasets")
+    first = sets[0] if isinstance(sets, list) and sets and isinstance(sets[0], Mapping) else {}
+    sizes = first.get("resolution")
+    found["resolution"] = (
+        max(sizes)
+        if isinstance(sizes, list) and sizes and all(isinstance(size, int) for size in sizes)
+        else sizes
+    )
+    return {key: value for key, value in found.items() if value is not None} | {"kind": process.get("type")}
+
+
+def _walk(data: Mapping[str, Any], *names: str) -> Any:
+    node: Any = data
+    for name in names:
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node
+
+
+def _title(document: Document) -> str:
+    if _walk(document.data, "config", "process"):
+        return "AI Toolkit"
+    if any("model_family" in str(key) for key in document.data):
+        return "SimpleTuner"
+    kohya = any(
+        name in document.data
+        for name in ("network_module", "optimizer_type", "dataset_config", "cache_latents")
+    )
+    return "kohya sd-scripts" if kohya or document.syntax == "toml" else "diffusers"
+
+
+def _model(reading: Reading, keys: Lookup, document: Document) -> None:
+    kind = str(document.data.get("kind") or "")
+    if kind and not kind.endswith("trainer") and "train" not in kind:
+        raise InputError(f"{reading.path}: config.process type {kind}: it trains nothing")
+    name, family = keys.text(_MODEL), keys.text("model_family").lower()
+    flavour = keys.text("model_flavour").lower()
+    programs = " ".join(document.programs).lower()
+    by_program = next((preset for start, preset in _PROGRAMS if start in programs), "")
+    word = name.rpartition("/")[2].lower()
+    found = next((preset for pattern, preset in _PRESETS if re.search(pattern, word)), "")
+    if not name:
+        found = _FAMILIES.get(family, {}).get(flavour, "")
+    found = found or by_program
+    if not found:
+        scripts = [preset for script, preset in _SCRIPTS.items() if script in document.programs]
+        if scripts and (word.endswith((".safetensors", ".ckpt")) or not word):
+            found = scripts[0]
+            reading.warn(
+                f"{_MODEL} {name}: taken for Stable Diffusion 1.5, which the program trains by default"
+            )
+    reading.hub_key = _MODEL if name else "model_family"
+    reading.hub_name = found or name or f"{family} ({flavour or 'default flavour'})"
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    word = keys.text("mixed_precision").lower()
+    precision = {
+        "bf16": "bf16", "fp16": "fp16", "no": "fp32", "fp8": "fp8", "bfloat16": "bf16", "float16": "fp16",
+        "fp32": "fp32",         "float32": "fp32", "float": "fp32",
+    }.get(word)  # fmt: skip
+    reading.add("training.precision", precision or "fp32", "mixed_precision" if precision else "mixed_precision is no",
+                assumed=precision is None)  # fmt: skip
+    if keys.flag("full_bf16") or keys.flag("full_fp16"):
+        reading.add("training.memory.master", "none", keys.first("full_bf16", "full_fp16"))
+
+
+def _adapters(reading: Reading, keys: Lookup, document: Document) -> None:
+    """LoRA and its kin, where the trainer, the program or the rank say so."""
+    kind = keys.text("lora_type").lower() if keys.text("model_type").lower() in ("lora", "") else ""
+    program = any("lora" in name.lower() for name in document.programs)
+    rank_key = keys.first("lora_rank", "network_dim", "rank")
+    lora = (
+        keys.text("model_type").lower() == "lora"
+        or bool(kind)
+        or keys.has("network_module")
+        or (program and rank_key)
+    )
+    if not lora and not program:
+        return
+    module = keys.text("network_module").rpartition(".")[2]
+    named = "lokr" if kind in ("lycoris", "lokr") or "lycoris" in keys.text("network_module") else "lora"
+    source = keys.first("lora_type", "network_module", "model_type") or "the program"
+    add_adapter(
+        reading,
+        named,
+        f"{source} {kind or module}".strip(),
+        keys.whole(rank_key) if rank_key else None,
+        rank_key,
+    )
+    if named == "lokr":
+        reading.warn(f"{source}: LyCORIS's own file says which adapter it is: LoKr is taken")
+    stored = keys.text("base_model_precision").lower()
+    bits = 8 if re.search(r"int8|fp8", stored) else 4 if re.search(r"int4|nf4|int2", stored) else None
+    if bits:
+        reading.add("training.frozen_bits", bits, f"base_model_precision {stored}")
+
+
+def _remarks(reading: Reading, keys: Lookup) -> None:
+    if keys.flag("train_text_encoder") or keys.number("text_encoder_lr"):
+        reading.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
+    if keys.flag("controlnet") or keys.has("controlnet_model_name_or_path"):
+        reading.warn("controlnet: the copy of the denoiser that it trains is not counted")
+    if keys.has("resolution"):
+        reading.warn(f"resolution {keys.get('resolution')}: work is counted at the size of the preset")

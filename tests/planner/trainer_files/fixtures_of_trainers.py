@@ -1,0 +1,113 @@
+"""Runs of Oumi, MaxText, Levanter, nanotron and of trainers of image models, written from documented keys."""
+
+from __future__ import annotations
+
+import json
+
+OUMI = """
+model: {model_name: meta-llama/Llama-3.1-8B-Instruct, model_max_length: 8192, torch_dtype_str: bfloat16}
+data: {train: {datasets: [{dataset_name: some/set}], pack: false}}
+training:
+  trainer_type: TRL_SFT
+  use_peft: true
+  num_train_epochs: 2
+  per_device_train_batch_size: 8
+  gradient_accumulation_steps: 4
+  enable_gradient_checkpointing: true
+  optimizer: adamw_torch_fused
+peft: {q_lora: true, lora_r: 8, lora_alpha: 16, lora_target_modules: [q_proj, v_proj]}
+fsdp: {enable_fsdp: true, sharding_strategy: FULL_SHARD, cpu_offload: false}
+"""
+OUMI_VERL = """
+model: {model_name: Qwen/Qwen3-4B}
+data: {train: {datasets: [{dataset_name: some/prompts}]}}
+training:
+  trainer_type: VERL_GRPO
+  num_train_epochs: 1
+  grpo: {max_completion_length: 1024, use_vllm: true}
+  verl_config_overrides:
+    data: {train_batch_size: 64, max_prompt_length: 256}
+    actor_rollout_ref:
+      actor: {use_kl_loss: true, ppo_mini_batch_size: 16}
+      rollout: {tensor_model_parallel_size: 2, n: 16}
+    trainer: {n_gpus_per_node: 8, nnodes: 1}
+"""
+MAXTEXT = """
+base_config: base.yml
+model_name: llama3-70b
+hardware: gpu
+steps: 30
+per_device_batch_size: 4
+max_target_length: 8192
+attention: cudnn_flash_te
+remat_policy: full
+ici_tensor_parallelism: 2
+"""
+MAXTEXT_SCRIPT = r"""
+export RUN_NAME="run-$(date +%Y)"
+python3 -m maxtext.trainers.pre_train.train "${CONFIGS}"/base.yml model_name=mixtral-8x7b run_name=$RUN_NAME \
+    steps=15 per_device_batch_size=0.5 max_target_length=1024 quantization=fp8 \
+    dcn_data_parallelism=16 ici_fsdp_parallelism=4 ici_tensor_parallelism=2 remat_policy=minimal
+"""
+LEVANTER = """
+data: {train_urls: ["gs://some/place.jsonl.gz"], tokenizer: meta-llama/Llama-2-7b-hf}
+model: {type: llama, seq_len: 4096, hidden_dim: 4096, num_heads: 32, num_layers: 32, gradient_checkpointing: true}
+trainer:
+  mp: p=f32,c=bfloat16
+  train_batch_size: 256
+  num_train_steps: 1000
+  model_axis_size: 2
+  wandb: {project: some}
+optimizer: {learning_rate: 1.2E-5, weight_decay: 0.1}
+"""
+NANOTRON = """
+model:
+  dtype: bfloat16
+  make_vocab_size_divisible_by: 1
+  model_config:
+    {is_llama_config: true, hidden_size: 3072, intermediate_size: 8192, num_attention_heads: 24, num_hidden_layers: 28,
+     num_key_value_heads: 8, max_position_embeddings: 8192, tie_word_embeddings: true, vocab_size: 128256}
+optimizer: {zero_stage: 1, optimizer_factory: {name: adamW, adam_beta1: 0.9}}
+parallelism: {dp: 4, pp: 1, tp: 2, expert_parallel_size: 1}
+tokens: {batch_accumulation_per_replica: 8, micro_batch_size: 2, sequence_length: 4096, train_steps: 200}
+"""
+SIMPLETUNER = json.dumps({
+    "model_family": "flux", "model_type": "lora", "lora_rank": 16, "lora_type": "standard", "train_batch_size": 2,
+    "gradient_accumulation_steps": 4, "max_train_steps": 1000, "num_train_epochs": 0, "mixed_precision": "bf16",
+    "optimizer": "adamw_bf16", "gradient_checkpointing": True, "base_model_precision": "int8-quanto",
+    "data_backend_config": "config/data.json", "resolution": 1024, "num_processes": 8,
+})  # fmt: skip
+KOHYA = """
+[model_arguments]
+pretrained_model_name_or_path = "runwayml/stable-diffusion-v1-5"
+[dataset_arguments]
+resolution = 512
+[training_arguments]
+train_batch_size = 2
+max_train_epochs = 10
+mixed_precision = "bf16"
+gradient_checkpointing = true
+[optimizer_arguments]
+optimizer_type = "AdamW8bit"
+[additional_network_arguments]
+network_module = "networks.lora"
+network_dim = 32
+"""
+DIFFUSERS = r"""
+export MODEL_NAME="stabilityai/stable-diffusion-xl-base-1.0"
+accelerate launch --num_processes=4 --mixed_precision="fp16" train_text_to_image_lora_sdxl.py \
+  --pretrained_model_name_or_path=$MODEL_NAME --resolution=1024 --train_batch_size=2 --rank=8 --use_8bit_adam \
+  --gradient_accumulation_steps=3 --max_train_steps=20000 --validation_prompt="a face"
+"""
+AI_TOOLKIT = """
+job: extension
+config:
+  name: some
+  process:
+    - type: sd_trainer
+      network: {type: lora, linear: 16, linear_alpha: 16}
+      datasets: [{folder_path: some/images, resolution: [512, 768, 1024]}]
+      train: {batch_size: 1, steps: 2000, gradient_accumulation: 2, gradient_checkpointing: true, optimizer: adamw8bit,
+              dtype: bf16}
+      model: {name_or_path: black-forest-labs/FLUX.1-dev, is_flux: true, quantize: true}
+"""
