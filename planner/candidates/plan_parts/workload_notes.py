@@ -75,7 +75,8 @@ def _length_note(workload: Workload) -> str:
     if preset is None or training is None or training.sequence_length is None:
         return ""
     longest, of_text = preset.sequence_length, bool(preset.values.get("vocab"))
-    if preset.values.get("architecture") != "encoder" or not of_text or not longest:
+    relative = float(preset.values.get("attention_ratio") or 1.0) > 1.0  # positions that no length ends
+    if preset.values.get("architecture") != "encoder" or not of_text or not longest or relative:
         return ""
     if training.sequence_length <= longest:
         return ""

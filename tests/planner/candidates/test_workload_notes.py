@@ -96,6 +96,7 @@ def test_a_batch_that_is_meant_in_tokens_is_said(training: dict[str, Any], said:
         ("bert-base", 512, False),
         ("gpt2", 2048, False),
         ("modernbert-base", 1024, False),
+        ("deberta-v3-base", 1024, False),  # relative positions
     ],
 )
 def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int, said: bool) -> None:
