@@ -46,7 +46,7 @@ class Predicted:
     mfu: float
     reason: str
     layout: tuple[Any, ...]
-    given: float
+    given: float = 0.0
 
 
 def predict(calibration: Calibration) -> Predicted:
