@@ -77,15 +77,15 @@ def main() -> None:
         found = plan(job(model, lengths, options))
         if given.faster and found.same_ways is not None:
             found = plan(job(model, lengths, options, found.same_ways.hours / given.faster))
-        if not found.pools or found.same_ways is None:
+        one = found.same_ways or found.colocated  # by a deadline, both are bought in every way
+        if not found.pools or one is None:
             print(f"{found.workload:45} {found.reason or 'no single cluster'}", flush=True)
             continue
-        ratios.append(float(found.same_ways.cost_usd / found.cost_usd))
+        ratios.append(float(one.cost_usd / found.cost_usd))
         assert found.one_chip is not None
         alike.append(float(found.one_chip.cost_usd / found.cost_usd))
         a, b = (f"{p.accelerators:.0f} {p.accelerator} {p.bought.how}" for p in found.pools)
         gap = float(1 - found.bound_usd / found.cost_usd)
-        one = found.same_ways
         print(
             f"{found.workload:45} {ratios[-1]:5.2f} {alike[-1]:5.2f}  two pools ${found.cost_usd:,.0f} (gap {gap:.2%}):"
             f" {a} | {b}; one ${one.cost_usd:,.0f}: {one.nodes} x {one.instance_type}; refit"
@@ -93,6 +93,9 @@ def main() -> None:
             flush=True,
         )
     for name, values in (("one cluster", ratios), ("two pools of one accelerator", alike)):
+        if not values:
+            print(f"no job has a pair to compare with {name}")
+            continue
         low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
         wins = sum(value > 1 + 1e-9 for value in values)
         spread = f"{low:.2f} to {high:.2f} (P10-P90), greatest {max(values):.2f}, above 1 on {wins}"

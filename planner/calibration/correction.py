@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Table
-from planner.calibration.kernel import Points, load_prior, posterior, spread_ratio
+from planner.calibration.kernel import Common, Points, load_prior, posterior, spread_ratio
 from planner.normal import Z80
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
+from planner.performance.search_job import build_job
 from planner.performance.spec import COMPONENTS
 from planner.records import record
 
@@ -37,6 +38,7 @@ class Predicted:
         step_time_s: prediction; `spread` is the half-width of its 80 % interval in the logarithm.
         mfu: model FLOPs utilisation at that prediction.
         reason: why there is none; empty where there is one.
+        given: half-width of the part of that interval which FLOPs given by hand cause; 0 where they are known.
     """
 
     step_time_s: float
@@ -44,6 +46,7 @@ class Predicted:
     mfu: float
     reason: str
     layout: tuple[Any, ...]
+    given: float = 0.0
 
 
 def predict(calibration: Calibration) -> Predicted:
@@ -79,14 +82,17 @@ def _at_sizes(item: Calibration, sizes: Sequence[int]) -> dict[int, Predicted]:
         if left:
             table = hardware_table(item.hardware)
             shapes = estimate_shapes(item.model, training, table, left, constants=constants)
-            out |= {size: _predicted(shapes.row(row)) for row, size in enumerate(left)}
+            given = 0.0
+            if training.tuning.requests is None:  # what answers requests has no FLOPs given by hand
+                given = float(build_job(item.model, training, table, constants).given[0])
+            out |= {size: _predicted(shapes.row(row), given) for row, size in enumerate(left)}
     return out
 
 
-def _predicted(row: dict[str, Any]) -> Predicted:
+def _predicted(row: dict[str, Any], given: float) -> Predicted:
     step = float(row["step_time_s"])
     spread = float("nan") if row["reason"] else float(np.log(row["step_time_high_s"] / step))
-    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]), _layout(row))
+    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]), _layout(row), given)
 
 
 def _layout(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -144,12 +150,13 @@ class _Generation:
     """Measurements on one accelerator generation, arrays of shape `(n,)`.
 
     `sigma` is the model's own standard deviation, or the measurements' where they surprise more: then they, not the
-    model, are believed. `widening` is the one over the other.
+    model, are believed. `widening` is the one over the other. `given` is the part of it that FLOPs given by hand cause.
     """
 
     points: Points
     log_ratio: Floats
     error: Floats
+    given: Floats
     sigma: float
     widening: float
     layouts: frozenset[tuple[Any, ...]]
@@ -184,17 +191,25 @@ class Correction:
             hardware: machines.
         """
         at = shapes["hardware_row"].astype(np.int64)
-        generation = np.asarray(hardware["generation"])[at]
+        generation = np.asarray(hardware["generation"], dtype=object)[at]
         factor, narrow = np.ones(len(at)), np.ones(len(at))
-        for name, known in self.generations.items():
-            rows = np.flatnonzero(generation == name)
-            if len(rows):
-                factor[rows], narrow[rows] = self._factors(known, shapes, hardware, rows, at[rows])
+        told = np.isin(generation.astype(str), [*self.generations]) | (self.given > 0)
+        rows = np.flatnonzero(told & np.isfinite(shapes["step_time_s"]))
+        if len(rows) and self.generations:
+            factor[rows], narrow[rows] = self._factors(shapes, hardware, rows, at[rows], generation[rows])
         return _corrected(shapes, np.maximum(factor, np.nan_to_num(shapes["mfu"], nan=0.0)), narrow)
 
+    @property
+    def given(self) -> float:
+        """Standard deviation of the error of this job's FLOPs, if a measurement of this model tells of it; else 0."""
+        known = [
+            item.given[item.points.model == self.model].max(initial=0.0) for item in self.generations.values()
+        ]
+        return max(known, default=0.0)
+
     def _factors(
-        self, generation: _Generation, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64],
-        machine: npt.NDArray[np.int64],
+        self, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64], machine: npt.NDArray[np.int64],
+        generation: npt.NDArray[np.object_],
     ) -> tuple[Floats, Floats]:  # fmt: skip
         count = np.maximum(np.floor(hardware.number("accelerator_count")[machine] + 1e-9), 1.0)
         accelerators = shapes["nodes"][rows].astype(np.float64) * count
@@ -204,20 +219,24 @@ class Correction:
             accelerators, self.global_units / accelerators, np.full(len(rows), self.sequence), rate, *text
         )
         prior = load_prior()
-        estimate = posterior(
-            generation.points, generation.log_ratio, generation.error, generation.sigma, targets, prior
-        )
+        sigma = np.log(shapes["step_time_high_s"][rows] / shapes["step_time_s"][rows]) / Z80
+        wider = np.ones(len(rows))
+        for name, measured in self.generations.items():
+            sigma[generation == name], wider[generation == name] = measured.sigma, measured.widening
+        known = _joined(self.generations)
+        common = Common(self.given, known.points.model == self.model, known.generation, generation, sigma)
+        estimate = posterior(known.points, known.log_ratio, known.error, known.sigma, targets, prior, common)
         repeated = estimate.trust >= 1.0
         for at in np.flatnonzero(repeated).tolist():
-            repeated[at] = _layout(shapes.row(int(rows[at]))) in generation.layouts
-        narrow = generation.widening * spread_ratio(estimate.left, estimate.trust, repeated, prior)
+            repeated[at] = _layout(shapes.row(int(rows[at]))) in self.generations[generation[at]].layouts
+        narrow = wider * spread_ratio(estimate.left, estimate.trust, repeated, prior)
         return np.exp(estimate.log_ratio), np.minimum(narrow, 1.0)
 
     def describe(self, generation: str) -> str:
         """Say in one sentence which measurements correct this generation; empty without any."""
         corrected = self.generations.get(generation)
         if corrected is None:
-            return ""
+            return self._elsewhere() if self.given > 0 else ""
         same = [
             item
             for item, model in zip(corrected.used, corrected.points.model.tolist(), strict=True)
@@ -230,6 +249,38 @@ class Correction:
             which_models = "of another model, which says little about this one"
         plural = "measurement" if len(corrected.used) == 1 else "measurements"
         return f"{len(corrected.used)} {plural} {which_models} on {generation}: measured / predicted step time {spread}"
+
+    def _elsewhere(self) -> str:
+        """What measurements on other generations say: how far the FLOPs that were given are off."""
+        names = " and ".join(sorted(self.generations))
+        return f"measured on {names} only: that tells how far the FLOPs given are off, not this generation's speed"
+
+
+@record(frozen=True)
+class _Joined:
+    """The measurements on all generations, arrays of shape `(n,)`."""
+
+    points: Points
+    generation: npt.NDArray[np.object_]
+    log_ratio: Floats
+    error: Floats
+    sigma: Floats
+
+
+def _joined(generations: Mapping[str, _Generation]) -> _Joined:
+    found = list(generations.values())
+    counts = [len(item.log_ratio) for item in found]
+    columns = Points.__dataclass_fields__
+    points = Points(
+        **{name: np.concatenate([getattr(item.points, name) for item in found]) for name in columns}
+    )
+    return _Joined(
+        points,
+        np.repeat(np.asarray([*generations], dtype=object), counts),
+        np.concatenate([item.log_ratio for item in found]),
+        np.concatenate([item.error for item in found]),
+        np.repeat([item.sigma for item in found], counts),
+    )
 
 
 def _corrected(shapes: Table, factor: Floats, narrow: Floats) -> Table:
@@ -314,6 +365,7 @@ def _generation(predictions: Sequence[tuple[Calibration, Predicted]]) -> _Genera
     prior = float(np.mean([predicted.spread for _, predicted in predictions])) / Z80
     sigma = max(prior, float(np.sqrt(np.mean(log_ratio**2))))
     return _Generation(
-        points, log_ratio, np.asarray([item.error for item, _ in predictions], dtype=np.float64), sigma, sigma / prior,
+        points, log_ratio, np.asarray([item.error for item, _ in predictions], dtype=np.float64),
+        np.asarray([predicted.given for _, predicted in predictions]) / Z80, sigma, sigma / prior,
         frozenset(predicted.layout for _, predicted in predictions), tuple(item for item, _ in predictions),
     )  # fmt: skip

@@ -11,6 +11,9 @@ another model or precision. Both terms are positive definite (Matern 1/2 and a n
 combine; kriging is best linear unbiased prediction (Krige 1951; Rasmussen and Williams 2006, eq. 2.25, 2.26). No figure
 of the parallel layout enters: a calibration never changes which layout is best. The figures stand in
 `planner/data/calibration.csv`, fitted by `python -m benchmarks.one_measurement --fit`.
+
+Where the FLOPs of a model are given by hand within a factor, the part of the variance that this factor explains is one
+common error: it is the same at every size, precision and accelerator generation (a random effect beside the process).
 """
 
 from __future__ import annotations
@@ -108,13 +111,32 @@ class Posterior:
     trust: Floats
 
 
+@record(frozen=True)
+class Common:
+    """The error that all points of one model share, because its FLOPs are given by hand.
+
+    Attributes:
+        deviation: standard deviation of that error in the logarithm; 0 where the FLOPs are known.
+        measured: `(n,)` whether a measurement is of that model.
+        generation: `(n,)` accelerator generations of the measurements; different ones share this error alone.
+        target_generation, target_sigma: `(m,)` of the targets; the standard deviation is that of the whole residual.
+    """
+
+    deviation: float
+    measured: BoolArray
+    generation: npt.NDArray[np.object_]
+    target_generation: npt.NDArray[np.object_]
+    target_sigma: Floats
+
+
 def posterior(
     measured: Points,
     log_ratio: Floats,
     error: Floats,
-    sigma: float,
+    sigma: Floats,
     targets: Points,
     prior: Mapping[str, float],
+    common: Common,
 ) -> Posterior:
     """Expected residual at `targets` given residuals at `measured`.
 
@@ -122,15 +144,24 @@ def posterior(
         measured: points of the measurements, shape `(n,)`, n >= 1.
         log_ratio: log(measured / predicted) of the step time there.
         error: standard deviation of each measurement in the logarithm, above 0.
-        sigma: standard deviation of the residual without measurements.
+        sigma: standard deviation of the residual at each of them without measurements.
         targets: points to predict, shape `(m,)`.
         prior: figures by name.
+        common: generations, and the error that all points of the model share.
     """
-    alike = correlation(measured, targets, prior)
-    known = correlation(measured, measured, prior) + np.diag((error / sigma) ** 2)
-    weights = np.linalg.solve(known, alike)
-    left = np.clip(1.0 - np.einsum("nm,nm->m", weights, alike), 0.0, 1.0)
-    return Posterior(weights.T @ log_ratio, left, alike.max(axis=0))
+    shared = common.deviation * common.measured
+    own, own_there = (
+        np.sqrt(np.maximum(whole**2 - part**2, 0.0))
+        for whole, part in ((sigma, shared), (common.target_sigma, common.deviation))
+    )
+    together = common.generation[:, None] == common.generation
+    alike = correlation(measured, targets, prior) * (common.generation[:, None] == common.target_generation)
+    known = np.outer(own, own) * correlation(measured, measured, prior) * together
+    known += np.outer(shared, shared) + np.diag(error**2)
+    told = own[:, None] * own_there * alike + shared[:, None] * common.deviation
+    weights = np.linalg.solve(known, told)
+    left = 1.0 - np.einsum("nm,nm->m", weights, told) / (own_there**2 + common.deviation**2)
+    return Posterior(weights.T @ log_ratio, np.clip(left, 0.0, 1.0), alike.max(axis=0))
 
 
 def spread_ratio(left: Floats, trust: Floats, repeated: BoolArray, prior: Mapping[str, float]) -> Floats:

@@ -62,12 +62,13 @@ def _is_reserved(candidates: Candidates) -> BoolArray:
     What is owed for a year is no choice for a job of hours: on-demand costs less and promises the same. Whether a
     year of many jobs pays is a question of its own (`planner commit`).
     """
-    term, commitment, firm = (
-        members_of(candidates, FOR_A_TERM),
-        is_commitment(candidates),
-        best_of(candidates, FIRM),
-    )
-    return term if firm is None or commitment[firm] else term & ~commitment
+    return members_of(candidates, FOR_A_TERM) & _is_no_year_too_much(candidates)
+
+
+def _is_no_year_too_much(candidates: Candidates) -> BoolArray:
+    """All but commitments of a year or more, or all where one of these is the best way that is not taken back."""
+    commitment, firm = is_commitment(candidates), best_of(candidates, FIRM)
+    return np.asarray(~commitment | (firm is None or bool(commitment[firm])), dtype=np.bool_)
 
 
 RESERVED = Kind("reserved", "a block, or a commitment that is the best firm way", _is_reserved)
@@ -133,11 +134,12 @@ def _worth_its_price(candidates: Candidates, winner: int) -> int | None:
 
 def _another_provider(candidates: Candidates, winner: int) -> Kind:
     own = PROVIDER_OF(candidates, np.asarray([winner]))[0]
-    return Kind(
-        "provider",
-        "another provider",
-        lambda all_of: np.asarray(PROVIDER_OF(all_of, np.arange(len(all_of.offer))) != own, dtype=np.bool_),
-    )
+
+    def elsewhere(all_of: Candidates) -> BoolArray:
+        other = PROVIDER_OF(all_of, np.arange(len(all_of.offer))) != own
+        return np.asarray(other & _is_no_year_too_much(all_of), dtype=np.bool_)
+
+    return Kind("provider", "another provider", elsewhere)
 
 
 def _is_near(candidates: Candidates, one: int, other: int) -> bool:

@@ -28,6 +28,12 @@ def _values(network: Network) -> dict[str, object] | None:
     return merge_model(network)[0]
 
 
+_ONCE = (
+    "it runs once for each sample; if it runs for each of n views or frames, count those as samples "
+    "(n times the samples and global_batch, per_sample of the others divided by n)"
+)
+
+
 def part_faults(w: Workload) -> Iterator[Fault]:
     """What a list of parts needs, and what has no meaning in it."""
     model = w.model
@@ -44,7 +50,7 @@ def part_faults(w: Workload) -> Iterator[Fault]:
     for name in ("tokens", "per_sample"):
         if name in first.model_fields_set:
             text = "the first part is what 'training' describes: "
-            remedy = "write training.sequence_length" if name == "tokens" else "it runs once for each sample"
+            remedy = "write training.sequence_length" if name == "tokens" else _ONCE
             yield Fault(("model", "parts", 0, name), text + remedy, at_key=True)
     main = _values(first)
     for index, part in enumerate(others, 1):

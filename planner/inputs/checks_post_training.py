@@ -222,7 +222,7 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
         is_given = getattr(section, key) is not None
         needed = generates or (key == "input_tokens" and family == "transformer")
         if needed and not is_given:
-            yield Fault(("inference",), f"needs {key}", at_key=True)
+            yield Fault(("inference",), f"needs {key}{'' if generates else _of_an_item(w)}", at_key=True)
         if is_given and not needed:
             text = "this model has no such tokens: remove it"
             if writes_uncounted:
@@ -230,7 +230,17 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
             yield Fault(("inference", key), text, at_key=True)
     for key in ("denoising_steps", "guidance"):
         if getattr(section, key) is not None and passes_of(w.model, family).steps is None:
-            yield Fault(("inference", key), "this model makes no images in steps: remove it", at_key=True)
+            yield Fault(
+                ("inference", key), "this model makes nothing in denoising steps: remove it", at_key=True
+            )
+
+
+def _of_an_item(w: Workload) -> str:
+    """How the tokens of an item are written: those that the preset was made for, where it makes images or clips."""
+    preset = None if w.model is None or w.model.preset is None else find_preset(w.model.preset)
+    if preset is None or preset.sequence_length is None or preset.values.get("vocab"):
+        return ", the tokens of an item: {mean: 300}"
+    return f": {{mean: {preset.sequence_length}}} for {preset.name} as usual"
 
 
 RULES = (

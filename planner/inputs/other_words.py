@@ -63,6 +63,7 @@ KEYS: Mapping[str, str] = {
     "dataset": "data",
 }
 _OF_NUMBERS: Mapping[str, str] = {"accelerators": "max_accelerators"}  # where the value is a number
+_LENGTH = "it belongs under 'training'; with kind: inference, write inference.input_tokens"
 _EXPLAINED: Mapping[str, Mapping[str, str]] = {
     "training": {
         "gradient_accumulation_steps": _WHOLE_BATCH,
@@ -79,6 +80,13 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "weight_decay": _NEITHER,
         "seed": _NEITHER,
     },
+    "model": {
+        "sequence_length": _LENGTH,
+        "seq_len": _LENGTH,
+        "max_seq_length": _LENGTH,
+        "context_length": _LENGTH,
+    },
+    "inference": {"sequence_length": "write input_tokens, and output_tokens where it generates"},
     "constraints": {"spot": _NO_SPOT, "use_spot": _NO_SPOT},
     "": {"spot": _WITHOUT_SPOT},
 }

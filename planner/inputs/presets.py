@@ -143,8 +143,27 @@ def why_not_modelled(name: str) -> str:
     word = name.strip().lower().rsplit("/", 1)[-1]
     for row in _not_modelled():
         if re.fullmatch(row["pattern"], word):
-            return f"{row['name']}: {row['reason']}; instead: {row['instead']}"
+            instead = _published_detector(word) or row["instead"]
+            return f"{row['name']}: {row['reason']}; instead: {instead}"
     return ""
+
+
+def _published_detector(word: str) -> str:
+    """The section `model` of a detector whose FLOPs are published; activations in proportion to those of ResNet-50."""
+    with (_DATA / "detectors.csv").open(encoding="utf-8", newline="") as file:
+        found = {row["name"]: row for row in csv.DictReader(file)}.get(re.sub(r"\.pt$|[^a-z0-9]", "", word))
+    if found is None:
+        return ""
+    usual = load_presets()["resnet-50"].values
+    flops = float(found["forward_flops"])
+    kept = flops * float(usual["activations_per_sample"]) / float(usual["forward_flops_per_sample"])
+    params = float(found["params"])
+    return (
+        f"model: {{family: cnn, params: {params / 1e6:g}e6, forward_flops_per_sample: {flops / 1e9:g}e9, "
+        f"activations_per_sample: {kept / 1e6:.0f}e6, image_size: {found['image_size']}, flops_within: 1.5}} "
+        "(parameters and FLOPs as published, activations in proportion to those of resnet-50), and planner calibrate "
+        "with a measured run"
+    )
 
 
 def preset_names() -> tuple[str, ...]:

@@ -179,7 +179,7 @@ def _all_named(
         {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - kinds
     ):
         for node, alternative in (*rows, *others):
-            if name == "reserved" and _is_no_choice(alternative, firm):
+            if name in ("reserved", "provider") and _is_no_choice(alternative, firm):
                 continue
             unnamed = _is(bench, name, alternative, candidate, margin=-_MARGIN)
             findings.require(not unnamed, node.path, f"is {name}, which no row is named")

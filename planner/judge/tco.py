@@ -234,6 +234,9 @@ def _inputs(tco: Tco) -> Iterator[tuple[str, Input]]:
             ends = getattr(site, key)
             if key == "usd_per_kw_month" and ends is None and name == "own_site":
                 yield f"{name}.{key}", Input((0.0, 0.0, 0.0), "given")
+            elif key == "staff_fte" and ends is None and tco.machine.accelerators < 8:  # published for eight
+                low, value, high = (end * tco.machine.accelerators / 8 for end in _input(key, None).ends)
+                yield f"{name}.{key}", Input((low, value, high), "default")
             else:
                 yield f"{name}.{key}", _input(key, ends)
 

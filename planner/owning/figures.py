@@ -57,6 +57,11 @@ def useful_hours_per_month(values: Values, fixed: Fixed) -> float:
 
 def owning_cash(site: str, values: Values, fixed: Fixed, months: int) -> list[float]:
     """USD paid at the start and at the end of each month for all machines at a site; resale is negative."""
+    return [math.fsum(paid) for paid in zip(*owning_parts(site, values, fixed, months).values(), strict=True)]
+
+
+def owning_parts(site: str, values: Values, fixed: Fixed, months: int) -> dict[str, list[float]]:
+    """USD as of `owning_cash`, by what it is for: the machine less its resale, power, staff, rooms, upkeep."""
     price = values["hardware_usd"]
     busy, idle = values["utilisation_ratio"], values["idle_ratio"]
     kw, of = (
@@ -64,16 +69,23 @@ def owning_cash(site: str, values: Values, fixed: Fixed, months: int) -> list[fl
         {key.partition(".")[2]: v for key, v in values.items() if key.startswith(site)},
     )
     energy = kw * (busy + idle * (1.0 - busy)) * HOURS_PER_MONTH * of["pue"] * of["usd_per_kwh"]
-    running = energy + kw * of["usd_per_kw_month"] + of["hosting_usd_per_month"]
-    running += of["staff_fte"] * of["staff_usd_per_year"] / MONTHS_PER_YEAR
-    running += price * values["maintenance_ratio"] / MONTHS_PER_YEAR
     each = price * fixed.accelerator_share
+    support = price * values["maintenance_ratio"] / MONTHS_PER_YEAR
     replaced = values["failures_per_year"] * fixed.accelerators * each / MONTHS_PER_YEAR
     covered = round(fixed.warranty_years * MONTHS_PER_YEAR)
-    cash = [price + values["spares_ratio"] * fixed.accelerators * each]
-    cash += [running + (replaced if month > covered else 0.0) for month in range(1, months + 1)]
-    cash[-1] -= price * values["residual_ratio"] ** (values["years"] / fixed.residual_after_years)
-    return [fixed.machines * usd for usd in cash]
+    by_month = {
+        "power": energy,
+        "staff": of["staff_fte"] * of["staff_usd_per_year"] / MONTHS_PER_YEAR,
+        "rooms": kw * of["usd_per_kw_month"] + of["hosting_usd_per_month"],
+    }
+    parts = {name: [0.0, *([usd] * months)] for name, usd in by_month.items()}
+    parts["upkeep"] = [
+        values["spares_ratio"] * fixed.accelerators * each,
+        *(support + (replaced if month > covered else 0.0) for month in range(1, months + 1)),
+    ]
+    parts["machine"] = [price, *([0.0] * months)]
+    parts["machine"][-1] -= price * values["residual_ratio"] ** (values["years"] / fixed.residual_after_years)
+    return {name: [fixed.machines * usd for usd in cash] for name, cash in parts.items()}
 
 
 def renting_cash(rent: Rent, values: Values, fixed: Fixed, months: int) -> list[float]:

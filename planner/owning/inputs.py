@@ -110,6 +110,9 @@ def load_watts(tco: Tco) -> float:
     return sum((p.watts or 0.0) * p.count for p in tco.machine.parts if p.kind != "power_supply")
 
 
+_STAFFED = 8  # accelerators of the machine that the default of staff is of
+
+
 def site_factors(tco: Tco) -> list[Factor]:
     """Factors of every place where the machine may stand."""
     out = []
@@ -119,9 +122,22 @@ def site_factors(tco: Tco) -> list[Factor]:
             if key == "usd_per_kw_month" and stated is None and name == OWN_SITE:
                 out.append(Factor(full_key, _NO_RENT.words, 0.0, 0.0, 0.0, _NO_RENT.unit, "given"))
                 continue
-            factors = factor(full_key, stated)
-            out.append(replace(factors, words=f"{factors.words} ({_PLACES[name]})"))
+            found = factor(full_key, stated)
+            if key == "staff_fte" and stated is None:
+                found = _staff(found, tco.machine.accelerators)
+            out.append(replace(found, words=f"{found.words} ({_PLACES[name]})"))
     return out
+
+
+def _staff(default: Factor, accelerators: int) -> Factor:
+    """The default of staff for one machine: it is published for one with 8 accelerators, smaller ones need less."""
+    share = min(accelerators / _STAFFED, 1.0)
+    if share == 1.0:
+        return default
+    low, value, high = (share * end for end in (default.low, default.value, default.high))
+    return replace(
+        default, low=low, value=value, high=high, source=f"{default.source}; by the accelerators of a machine"
+    )
 
 
 def sites(tco: Tco) -> list[tuple[str, Site]]:

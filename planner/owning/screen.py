@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from operator import mul
 from typing import TYPE_CHECKING
 
 from planner.owning import words
+from planner.owning.figures import owning_parts
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import percent
 from planner.render.screen import Row, Screen, prices_note
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from planner.owning.model import Factor, Way
 
 NEXT = ("tco FILE --owned own.yaml", "verify ANSWER.json --workload FILE")
+_NAMED = 0.01  # shares of the cost of owning from which on they are told
 _BIGGEST = 3  # factors that turn the answer are named
 _SOME = 4  # of the assumed ones
 _RENTS = 3  # ways to rent on the screen
@@ -22,7 +26,8 @@ _RENTS = 3  # ways to rent on the screen
 def tco_screen(answer: TcoAnswer) -> Screen:
     """Return the screen."""
     proof = "From the file and the catalog's expected prices; intervals join all ranges. Without taxes."
-    verdict = [_verdict(answer), *_both(answer), _saving(answer), _pays(answer), *_turns(answer)]
+    own, rent = _both(answer)
+    verdict = [_verdict(answer), own, _made_of(answer), rent, _saving(answer), _pays(answer), *_turns(answer)]
     return Screen(asked(answer), verdict, _shown(answer), _notes(answer), proof, NEXT)
 
 
@@ -53,7 +58,7 @@ def value_of(answer: TcoAnswer, key: str) -> Factor:
 
 
 def _verdict(answer: TcoAnswer) -> Row:
-    sure = "" if _apart(answer) else ", but the intervals overlap: it is not certain"
+    sure = "" if _apart(answer) else ", but not for certain: intervals overlap"
     text = f"{words.way(answer.best)} costs least{sure}"
     return ("best", "verdict", answer.best, "text", text)
 
@@ -74,6 +79,23 @@ def _both(answer: TcoAnswer) -> list[Row]:
             text += f"; {words.money(_start(answer))} at the start"
         rows.append((f"{label}_usd_per_useful_hour", label, found.value, "usd_price", text))
     return rows
+
+
+def _made_of(answer: TcoAnswer) -> Row:
+    """What the best site's cost is for, most first, and what its staff is counted as: the default is often the most."""
+    figures, values = answer.figures, {one.key: one.value for one in answer.factors}
+    parts = owning_parts(answer.own, values, answer.fixed, figures.months)
+    npv = {name: math.fsum(map(mul, cash, figures.discount)) for name, cash in parts.items()}
+    whole = math.fsum(npv.values())
+    shares = {name: usd / whole for name, usd in sorted(npv.items(), key=lambda item: -item[1])}
+    staff = value_of(answer, f"{answer.own}.staff_fte")
+    people = f" ({staff.value:g} people{'' if staff.origin == 'given' else ', a default'})"
+    named = [
+        f"{name} {percent(share, 0)}{people if name == 'staff' else ''}"
+        for name, share in shares.items()
+        if share >= _NAMED
+    ]
+    return ("own_staff_share", "for", shares["staff"], "ratio", ", ".join(named))
 
 
 def _start(answer: TcoAnswer) -> float:

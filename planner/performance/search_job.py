@@ -71,11 +71,15 @@ class Job:
         return sum((runs * work.flops_per_sample for work, runs in self.networks), np.zeros(1))
 
     @property
-    def unsure(self) -> Floats:
-        """Log of the factor within which the FLOPs of all networks are believed to be right, by their share."""
+    def given(self) -> Floats:
+        """Log of the factor within which FLOPs given by hand are believed to be right, by the networks' shares."""
         parts = (runs * work.flops_per_sample * work.unsure for work, runs in self.networks)
-        given = sum(parts, np.zeros(1)) / self.flops_per_sample
-        return given if self.model.tables is None else np.hypot(given, np.log(TABLES_WITHIN))
+        return sum(parts, np.zeros(1)) / self.flops_per_sample
+
+    @property
+    def unsure(self) -> Floats:
+        """Log of the factor within which the work of all networks is believed to be right, tables too."""
+        return self.given if self.model.tables is None else np.hypot(self.given, np.log(TABLES_WITHIN))
 
     @property
     def checkpoint_gib(self) -> float:

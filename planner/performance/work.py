@@ -278,7 +278,8 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
 
     The total less the vocabulary tables gives the layers; where that contradicts the dimensions (adaptive softmax,
     cross attention not counted), the dimensions win within a band. They do not where all parameters together are fewer
-    by a tenth than such layers have: state spaces, or layers that are one of attention and feed-forward network.
+    by a tenth than such layers have: state spaces, or layers that are one of attention and feed-forward network. Where
+    a token uses a stated part of them, layers have weights that these dimensions do not tell of: the total rules.
 
     Args:
         model: sizes.
@@ -288,7 +289,7 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     assert model.layers is not None
     embed = table * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
     layer = (model.params - min(embed, 0.95 * model.params)) / model.layers
-    if not model.experts:
+    if not model.experts and not model.active_params:
         least = 0.9 * by_dimensions
         if least * model.layers > _FEWER * model.params:
             least = 0.0

@@ -86,7 +86,7 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
         elif item.key == "model.image_size":
             words.append(f"images of {item.value} px assumed (model.image_size)")
         elif item.key == "inference.denoising_steps":
-            words.append(f"{item.value} denoising steps an image assumed (inference.denoising_steps)")
+            words.append(f"{item.value} denoising steps an item assumed (inference.denoising_steps)")
         elif item.key == "inference.precision":
             words.append(f"weights in {item.value} assumed, as released (inference.precision)")
         elif item.key == "inference.passes":

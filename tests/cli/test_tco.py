@@ -206,3 +206,22 @@ def test_other_commands_know_the_file(tmp_path: Path, run_cli: Run) -> None:
     assert "use `planner tco" in run_cli("optimize", path).stderr
     wrong = write(tmp_path, utilisation_ratio=2)
     assert run_cli("validate", wrong).code == 2
+
+
+@pytest.mark.parametrize(
+    ("accelerators", "people", "staff"), [(8, 0.25, 0.5), (2, 0.0625, 0.125), (16, 0.25, 0.5)]
+)
+def test_staff_that_nobody_stated_is_that_of_eight_accelerators_or_their_share(
+    run_cli: Run, tmp_path: Path, accelerators: int, people: float, staff: float
+) -> None:
+    server = [{"name": "server", "kind": "server", "usd": 30_000 * accelerators}]
+    path = write(tmp_path, machine={**H100, "accelerators": accelerators, "parts": server})
+    done = run_cli("tco", path, *DAY, "--out", tmp_path / "answer.json")
+    assert done.code == 0, done.stderr
+    found = json.loads((tmp_path / "answer.json").read_text())
+    (given,) = [one for one in found["factors"] if one["key"] == "own_site.staff_fte"]
+    assert (given["value"], given["high"], given["origin"]) == (people, staff, "default")
+    verified = run_cli("verify", tmp_path / "answer.json", "--workload", path)
+    assert verified.code == 0, verified.stdout
+    shown = run_cli("tco", path, *DAY).stdout
+    assert f"({people:g} people, a default)" in shown

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates, Part
+    from planner.inputs.schema import Baseline
     from planner.market.model import Market
 
 
@@ -202,6 +203,18 @@ def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:
     return Savings(baseline, saved, ratio, note)
 
 
+def _where_it_is(market: Market, baseline: Baseline) -> str:
+    """Where and how the catalog has a machine that it does not have as it was named; "" where nobody sells it."""
+    offers, wanted = market.offer_set.offers, (baseline.purchase_option, baseline.provider, baseline.region)
+    sold = offers.equals("instance_type", baseline.instance_type) & np.isnan(market.offer_set.owned_share)
+    columns = [offers[name] for name in ("purchase_option", "provider", "region")]
+    ways = {tuple(str(column[row]) for column in columns) for row in np.flatnonzero(sold).tolist()}
+    if not ways:
+        return ""
+    option, provider, region = min(ways, key=lambda way: (*map(str.__ne__, way, wanted), way))
+    return f"; it has {option} in {provider}/{region}"
+
+
 def _present_cluster(search: CandidateSearch, winner: int, cost: Decimal) -> Savings:
     context = search.candidates.context
     baseline = context.asked.workload.baseline
@@ -214,7 +227,8 @@ def _present_cluster(search: CandidateSearch, winner: int, cost: Decimal) -> Sav
     named = f"{baseline.nodes} x {baseline.instance_type} {baseline.purchase_option}"
     where = f"{baseline.provider}/{baseline.region}"
     if not len(rows):
-        return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
+        there = _where_it_is(context.market, baseline)
+        return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog{there}")
     sizes = (baseline.nodes,)
     candidates = candidates_of(search, rows, sizes, known_shape(search, rows, sizes))
     if not len(candidates.offer):

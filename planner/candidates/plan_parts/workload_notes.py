@@ -9,6 +9,7 @@ from planner.inputs.presets import find_preset
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.post_training.quantized import pinned_note
+from planner.performance.work import is_sampled
 from planner.render.precision import dollars_known
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 # Tokens of a step: four times the 67M of Kimi K2 (arXiv 2507.20534), the largest published that we know.
 _MOST_TOKENS = 2**28
+_OF_A_NODE = 8  # accelerators of the machines that most GPUs are sold in
 _KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
 
 
@@ -31,6 +33,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
         _batch_note(asked),
+        _divided_note(asked),
         _length_note(asked.workload),
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
@@ -72,7 +75,8 @@ def _length_note(workload: Workload) -> str:
     if preset is None or training is None or training.sequence_length is None:
         return ""
     longest, of_text = preset.sequence_length, bool(preset.values.get("vocab"))
-    if preset.values.get("architecture") != "encoder" or not of_text or not longest:
+    relative = float(preset.values.get("attention_ratio") or 1.0) > 1.0  # positions that no length ends
+    if preset.values.get("architecture") != "encoder" or not of_text or not longest or relative:
         return ""
     if training.sequence_length <= longest:
         return ""
@@ -102,6 +106,21 @@ def _batch_note(asked: Asked) -> str:
         fewer = math.ceil(training.global_batch / length)
         text += f": global_batch counts samples; if it is meant in tokens, write {fewer:,}"
     return text
+
+
+def _divided_note(asked: Asked) -> str:
+    """That the machines on offer most cannot share the batch; "" where they can or where the batch is smaller.
+
+    Networks without known layers have data parallelism alone.
+    """
+    job, batch = asked.job, asked.job.training.global_batch
+    if job.is_inference or not is_sampled(job.model) or batch < _OF_A_NODE or batch % _OF_A_NODE == 0:
+        return ""
+    near = round(batch / _OF_A_NODE) * _OF_A_NODE
+    return (
+        f"global_batch {batch:,} is not a multiple of {_OF_A_NODE}, so machines with {_OF_A_NODE} accelerators, which "
+        f"cannot share it evenly, are left out: {near:,} admits them"
+    )
 
 
 def _tables_note(model: ModelSpec) -> str:

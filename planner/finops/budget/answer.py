@@ -14,6 +14,7 @@ from planner.finops.forecast.clean import history_start, until
 from planner.finops.forecast.completion import late_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
+from planner.finops.forecast.plan_spread import plan_spread
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.read.tag_keys import known_spelling
 from planner.inputs.faults import Fault, near
@@ -228,12 +229,14 @@ def _line(
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)
     extra = daily_plan_cost(planned, ahead)
     amount, more = float(budget.amounts.get(period.label, budget.amount)), float(extra.sum())
-    p_over = end.p_over(amount - more)
+    spread = plan_spread(planned, ahead)
+    p_over = spread.p_over(lambda usd: end.p_over(usd - more), amount)
+    low, high = spread.widened(end.landing + more, end.low + more, end.high + more, LEVEL)
     limit = budget.max_p_over if budget.max_p_over is not None else gate
     status = _status(end, amount, p_over, limit)
     return BudgetLine(
         budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", period, amount,
-        end.actual_to_date, end.landing + more, end.low + more, end.high + more, more, p_over, limit, status,
+        end.actual_to_date, end.landing + more, low, high, more, p_over, limit, status,
         _runs_out(days, cost, period, ahead, end.expected + extra, amount), end.days_left, end.backtest,
         end.missing_days,
     )  # fmt: skip

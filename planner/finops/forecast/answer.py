@@ -17,6 +17,7 @@ from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.more import Fit
+from planner.finops.forecast.plan_spread import PlanSpread, plan_spread
 from planner.finops.forecast.plans import PlannedCost, as_known, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
 from planner.finops.read.tag_keys import known_spelling
@@ -27,6 +28,9 @@ Floats = NDArray[np.float64]
 TOTAL = "total"
 OTHERS = "(others)"
 Progress = Callable[[int, int], None]
+
+
+_CERTAIN = PlanSpread()
 
 
 @record(frozen=True, eq=False)
@@ -41,6 +45,7 @@ class PeriodForecast:
         factor: what scenarios multiply its forecast days with.
         days_left: days that are forecast.
         shift: in the total, what scenarios of single scopes change.
+        plan_spread: how far the plans may be off; it is in `low`, `high` and `p_over`.
     """
 
     period: Period
@@ -56,9 +61,13 @@ class PeriodForecast:
     spread: Spread | None
     backtest: Backtest
     shift: float = 0.0
+    plan_spread: PlanSpread = _CERTAIN
 
     def p_over(self, amount: float) -> float:
         """Probability that the period costs more than `amount`."""
+        return self.plan_spread.p_over(self._p_over_at_expected_plans, amount)
+
+    def _p_over_at_expected_plans(self, amount: float) -> float:
         rest = amount - self.settled - self.planned - self.shift
         if self.spread is None or self.factor <= 0:
             return float(rest < 0)
@@ -301,12 +310,16 @@ def _period(
     changed = day_factors(question.scenarios, name, days)
     base = float(end.expected.sum())
     factor = 1.0 + (float(end.expected @ (changed - 1)) / base if base else 0.0)
-    extra = float((daily_plan_cost(planned, days) * changed).sum())
+    plain = daily_plan_cost(planned, days)
+    extra = float((plain * changed).sum())
+    spread = plan_spread(planned, days).times(extra / plain.sum() if plain.sum() else 1.0)
     fixed = end.settled_to_date + extra
-    low, high = end.low - end.settled_to_date, end.high - end.settled_to_date
+    rests = (base, end.low - end.settled_to_date, end.high - end.settled_to_date)
+    expected, low, high = (fixed + factor * rest for rest in rests)
+    low, high = spread.widened(expected, low, high, question.level)
     return PeriodForecast(
-        period, end.actual_to_date, end.settled_to_date, fixed + factor * base, fixed + factor * low,
-        fixed + factor * high, end.landing, extra, factor, end.days_left, end.spread, end.backtest,
+        period, end.actual_to_date, end.settled_to_date, expected, low, high, end.landing, extra, factor,
+        end.days_left, end.spread, end.backtest, plan_spread=spread,
     )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ class PlannedCost:
         scope: scope it belongs to; None: only the total.
         every, times: of a run that comes again, from one start to the next and how often; `start`, `end` and `cost`
             are those of the first.
+        low, high: P10 and P90 of the cost of one run; None: taken as certain.
     """
 
     name: str
@@ -52,6 +53,20 @@ class PlannedCost:
     scope: str | None = None
     every: timedelta | None = None
     times: int = 1
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def cheap(self) -> float:
+        """P10 of the cost of one run; where P90 alone is known, as far below the expected cost as that is above."""
+        if self.low is not None:
+            return self.low
+        return self.cost if self.high is None else max(2.0 * self.cost - self.high, 0.0)
+
+    @property
+    def dear(self) -> float:
+        """P90 of the cost of one run."""
+        return self.cost if self.high is None else self.high
 
     @property
     def month_cost(self) -> float | None:
@@ -103,12 +118,18 @@ def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
 def daily_plan_cost(planned: Sequence[PlannedCost], days: Days) -> Floats:
     """Cost of the plans on each of the days, (n_days,); what lies outside them is left out."""
     out = np.zeros(len(days))
-    bounds = [_midnight(day) for day in days.astype("datetime64[D]").tolist()]
-    ends = [begin + _DAY for begin in bounds]
-    for one in planned if bounds else ():
-        runs = one.runs_until(ends) - one.runs_until(bounds)
-        out += one.cost * np.where(runs > _NOTHING, runs, 0.0)
+    for one in planned:
+        out += one.cost * runs_by_day(one, days)
     return out
+
+
+def runs_by_day(planned: PlannedCost, days: Days) -> Floats:
+    """Runs of a plan that fall on each of the days, parts of runs as such, (n_days,)."""
+    if not len(days):
+        return np.zeros(0)
+    bounds = [_midnight(day) for day in days.astype("datetime64[D]").tolist()]
+    runs = planned.runs_until([begin + _DAY for begin in bounds]) - planned.runs_until(bounds)
+    return np.where(runs > _NOTHING, runs, 0.0)
 
 
 def _midnight(day: date) -> datetime:
@@ -157,10 +178,16 @@ def _of_run(plan: Plan, source: str, scope: str | None) -> list[PlannedCost]:
     start = _moment(plan.start)
     end = start + timedelta(hours=plan.hours)
     cost, again = float(plan.total_usd), plan.recurrence
-    if again is None:
-        return [PlannedCost(plan.workload, plan.run_id, start, end, cost, source, scope)]
-    every = timedelta(hours=again.every_hours)
-    return [PlannedCost(plan.workload, plan.run_id, start, end, cost, source, scope, every, again.times)]
+    every, times = (None, 1) if again is None else (timedelta(hours=again.every_hours), again.times)
+    low, high = _interval(plan)
+    return [PlannedCost(plan.workload, plan.run_id, start, end, cost, source, scope, every, times, low, high)]
+
+
+def _interval(plan: Plan) -> tuple[float | None, float | None]:
+    """P10 and P90 of a plan's cost; of one without spot P90 alone is known."""
+    if plan.launch is not None:
+        return float(plan.launch.cost_p10_usd), float(plan.launch.cost_p90_usd)
+    return None, None if plan.risk is None else float(plan.risk.worst_cost_usd)
 
 
 def _of_jobs(values: Mapping[str, Any]) -> Iterator[_Row]:

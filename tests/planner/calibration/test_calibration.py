@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from catalogs.tables.table import Table
 from planner.calibration.correction import Correction, build_correction, hardware_table, model_key, predict
-from planner.calibration.kernel import Points, correlation, load_prior, posterior
+from planner.calibration.kernel import Common, Points, Posterior, correlation, load_prior, posterior
 from planner.calibration.store import Calibration, file_name, load, load_all, save, to_text
 from planner.errors import InputError
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.search_table import RECOMPUTE_WORDS
-from planner.performance.spec import LayoutPin, TrainingSpec
+from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.test_performance import A100, SMALL, machines
 
@@ -108,6 +108,37 @@ def test_other_models_say_little_and_other_stacks_and_families_nothing() -> None
     assert correct(measured(1.5)).describe("hopper") == ""
 
 
+def test_flops_given_by_hand_are_corrected_at_every_size_and_on_every_generation() -> None:
+    hardware = machines(A100, {**A100, "generation": "hopper"})
+    before: dict[float, Table] = {}
+    change: dict[float, Any] = {}
+    for within in (1.0, 3.0):
+        model = ModelSpec(
+            "net",
+            ModelFamily.CNN,
+            5e6,
+            forward_flops_per_sample=4e10,
+            activations_per_sample=1e8,
+            flops_within=within,
+        )
+        training = TrainingSpec(512, 1, "fp32")
+        item = replace(measured(1.0), model=model, training=training)
+        item = replace(item, step_time_s=predict(item).step_time_s * 2.0)
+        made = build_correction(model, training, [item])
+        assert made is not None
+        before[within] = estimate_shapes(model, training, hardware, (1, 8))
+        after = made.apply(before[within], hardware)
+        change[within] = after["step_time_s"] / before[within]["step_time_s"]
+        narrow = half_width(after) / half_width(before[within])
+        assert narrow[0] < 0.2
+        assert made.describe("hopper").startswith("measured on ampere only") == (within > 1.0)
+    known, given_by_hand = change[1.0], change[3.0]
+    assert known[0] == pytest.approx(given_by_hand[0], rel=0.03)  # the measured point
+    assert known[1] < given_by_hand[1] < 2.0  # eight nodes
+    assert known[2:] == pytest.approx(1.0)  # another generation: only the FLOPs tell anything of it
+    assert (given_by_hand[2:] > 1.5).all() and (narrow[2:] < 1.0).all()
+
+
 def test_the_name_of_a_model_does_not_count_but_its_sizes_do() -> None:
     assert model_key(SMALL, TRAINING) == model_key(replace(SMALL, name="other"), TRAINING)
     assert model_key(SMALL, TRAINING) != model_key(replace(SMALL, hidden=64), TRAINING)
@@ -168,15 +199,41 @@ def test_the_correlation_is_one_at_the_same_point_symmetric_and_positive_definit
     assert (found > 0).all() and (found <= 1).all()
 
 
+def told(
+    rows: list[tuple[float, float, str]], target: tuple[float, float, str], error: float, shared: float = 0.0,
+    elsewhere: bool = False,
+) -> Posterior:  # fmt: skip
+    """What runs of model `a` and others say of a target, all on one generation or the target on another."""
+    size, there = len(rows), "hopper" if elsewhere else "ampere"
+    common = Common(
+        shared, points(*rows).model == "a", np.full(size, "ampere", dtype=object), np.full(1, there, dtype=object),
+        np.full(1, 0.25),
+    )  # fmt: skip
+    noise, sigma = np.full(size, error), np.full(size, 0.25)
+    return posterior(points(*rows), np.full(size, 0.3), noise, sigma, points(target), PRIOR, common)
+
+
+@given(st.lists(ROW, min_size=1, max_size=5), ROW, st.floats(0.01, 0.2), st.floats(0.0, 0.25))
+def test_an_error_that_all_points_share_moves_all_of_them_and_evidence_never_widens(
+    rows: list[tuple[float, float, str]], target: tuple[float, float, str], error: float, shared: float
+) -> None:
+    target = (*target[:2], "a")
+    for elsewhere in (False, True):
+        found, fewer = (told(given, target, error, shared, elsewhere) for given in (rows, rows[:1]))
+        assert 0.0 <= found.left[0] <= fewer.left[0] + 1e-9 <= 1.0 + 1e-8
+    first = [(*rows[0][:2], "a")]
+    here, there = (told(first, target, error, shared, elsewhere) for elsewhere in (False, True))
+    assert -1e-12 <= there.log_ratio[0] <= here.log_ratio[0] + 1e-9 <= 0.3 + 1e-8
+    assert there.log_ratio[0] == pytest.approx(0.3 * shared**2 / (0.25**2 + error**2))
+
+
 @given(st.lists(ROW, min_size=1, max_size=5), ROW, st.floats(0.01, 0.2))
 def test_evidence_never_widens_the_interval(
     rows: list[tuple[float, float, str]], target: tuple[float, float, str], error: float
 ) -> None:
-    noise = np.full(len(rows), error)
-    found = posterior(points(*rows), np.zeros(len(rows)), noise, 0.25, points(target), PRIOR)
-    fewer = posterior(points(*rows[:1]), np.zeros(1), noise[:1], 0.25, points(target), PRIOR)
+    found, fewer = (told(given, target, error) for given in (rows, rows[:1]))
     assert 0.0 <= found.left[0] <= fewer.left[0] + 1e-9 <= 1.0 + 1e-8
-    assert found.log_ratio[0] == 0.0
+    assert told(rows, target, error, elsewhere=True).log_ratio[0] == 0.0
 
 
 def stored(folder: Path, ratio: float = 1.2) -> Path:

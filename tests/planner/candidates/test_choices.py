@@ -124,6 +124,16 @@ def test_a_year_is_no_choice_for_a_job_of_hours() -> None:
     assert judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish() == []
 
 
+def test_a_year_of_another_provider_is_no_choice_either() -> None:
+    job = work(constraints=LIMITS, **BULK)
+    elsewhere = Offer(L4, "us-central1", "9.0", purchase_option="reserved_1y", term_hours=8760.0)
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), elsewhere])
+    plan = plan_on(catalog, job).plan
+    assert not any("provider" in choice.kinds for choice in plan.choices)
+    own = loaded(job)
+    assert judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish() == []
+
+
 def test_a_year_is_a_choice_where_it_is_the_best_firm_way_and_says_what_is_owed() -> None:
     job = work(constraints={**LIMITS, "purchase_options": ["reserved_1y"]}, **BULK)
     catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), A_YEAR])

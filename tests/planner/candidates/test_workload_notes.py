@@ -96,6 +96,7 @@ def test_a_batch_that_is_meant_in_tokens_is_said(training: dict[str, Any], said:
         ("bert-base", 512, False),
         ("gpt2", 2048, False),
         ("modernbert-base", 1024, False),
+        ("deberta-v3-base", 1024, False),  # relative positions
     ],
 )
 def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int, said: bool) -> None:
@@ -104,3 +105,20 @@ def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int
         make_catalog([Offer(A100X8, "us-east-1", "20.0")]), work(model={"preset": model}, training=training)
     ).plan
     assert any(f"longer than the 512 positions of {model}" in note for note in plan.warnings) is said
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "said"),
+    [
+        ("resnet-50", 180, "global_batch 180 is not a multiple of 8, so machines with 8 accelerators, which cannot "
+         "share it evenly, are left out: 176 admits them"),
+        ("resnet-50", 184, ""),
+        ("resnet-50", 4, ""),  # no batch for 8 accelerators at all
+        ("bert-base", 180, ""),  # tensor parallelism divides it
+    ],
+)  # fmt: skip
+def test_a_batch_that_no_machine_of_eight_divides_is_said(model: str, batch: int, said: str) -> None:
+    training = {"samples": 1e6, "global_batch": batch, "precision": "fp16"}
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0")])
+    plan = plan_on(catalog, work(model={"preset": model}, training=training)).plan
+    assert [note for note in plan.warnings if note.startswith("global_batch")] == ([said] if said else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,24 @@ def test_every_listed_preset_can_be_estimated(name: str) -> None:
 def test_what_cannot_be_modelled_says_what_to_do_instead(name: str) -> None:
     assert "instead:" in why_not_modelled(name)
     assert find_preset(name) is None
+
+
+@pytest.mark.parametrize("name", ["yolov5x", "YOLOv8m", "yolo11n.pt", "ultralytics/yolov8m"])
+def test_a_detector_whose_flops_are_published_can_be_copied_from_the_message(name: str) -> None:
+    section = re.search(r"instead: (model: \{.*?\})", why_not_modelled(name))
+    assert section is not None
+    text = (
+        f"version: 1\nname: x\n{section[1]}\ntraining: {{samples: 1e6, global_batch: 64, precision: fp16}}\n"
+    )
+    (estimate,) = estimate_workload(
+        parse_workload(text, Path("w.yaml")), ["p4d.24xlarge"], [1], calibrated=False
+    ).estimates
+    assert estimate.reason in (None, "") and estimate.throughput_per_s is not None
+    if name == "yolov5x":
+        assert (
+            "params: 86.7e6, forward_flops_per_sample: 205.7e9, activations_per_sample: 278e6" in section[1]
+        )
+    assert "family cnn with params" in why_not_modelled("yolov9z")
 
 
 def test_a_part_that_cannot_be_modelled_is_named_by_its_place() -> None:

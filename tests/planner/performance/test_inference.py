@@ -404,15 +404,20 @@ def test_tokens_in_and_out_are_the_work() -> None:
         ({"inference": REQUESTS | {"engine": "vlm"}}, "'vlm' is not known"),
         ({"inference": {"items": 5}}, "give requests, input_tokens and output_tokens"),
         ({"model": {"preset": "resnet-50"}}, "does not generate: give items"),
+        (
+            {"model": {"preset": "wan2.1-14b"}, "inference": {"items": 5}},
+            "{mean: 32760} for wan2.1-14b as usual",
+        ),
+        ({"model": {"preset": "bert-base"}, "inference": {"items": 5}}, "the tokens of an item: {mean: 300}"),
         ({"model": {"preset": "t5-base"}}, "what an encoder-decoder writes is not modelled: give items"),
         ({"kind": "training"}, "needs 'kind: inference'"),
         (
             {"model": {"preset": "resnet-50"}, "inference": {"items": 5, "denoising_steps": 20}},
-            "makes no images in steps",
+            "makes nothing in denoising steps",
         ),
         (
             {"model": {"preset": "whisper-large-v3"}, "inference": {"items": 5, "guidance": True}},
-            "makes no images in steps",
+            "makes nothing in denoising steps",
         ),
     ],
 )

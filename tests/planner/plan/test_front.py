@@ -53,6 +53,13 @@ def test_a_baseline_that_cannot_run_the_job_is_a_warning_with_the_reason() -> No
     assert said.endswith("cannot run the job: the accelerator does not support the precision asked for")
 
 
+def test_a_baseline_that_the_catalog_has_otherwise_alone_says_how() -> None:
+    named = {"provider": "gcp", "region": "us-central1", "instance_type": L4.instance_type, "nodes": 1}
+    plan, _ = answer_with({**named, "purchase_option": "capacity_block"})
+    (said,) = [text for text in plan.warnings if text.startswith("baseline")]
+    assert said.endswith("in gcp/us-central1: not in the catalog; it has on_demand in gcp/us-central1")
+
+
 def test_without_a_baseline_of_the_file_no_row_is_added() -> None:
     plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training=TRAINING)).plan
     assert plan.savings is not None and plan.savings.baseline is not None
