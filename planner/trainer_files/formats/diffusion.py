@@ -41,11 +41,13 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"stable-diffusion-2|sd[-_]?2|768-v-ema", "stable-diffusion-2"),
     (r"stable-diffusion-v?1|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
     (r"pixart-(sigma|alpha|xl)", "pixart-alpha"),
-    (r"wan2\.1-t2v-1\.3b", "wan2.1-t2v-1.3b"),
+    (r"wan2\.1-t2v-1\.3b", "wan2.1-1.3b"),
+    (r"wan2\.1-t2v-14b|wan2\.2-t2v-a14b", "wan2.1-14b"),
+    (r"hunyuan-?video", "hunyuan-video-13b"),
     (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
     (r"cogvideox-2b", "cogvideox-2b"),
     (r"sana[-_]1\.?600?m?b?", "sana-1.6b"),
-    (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image"),
+    (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image-20b"),
 )
 # SimpleTuner's model_family -> its flavours with that denoiser, an empty one for the default
 _FAMILIES: dict[str, dict[str, str]] = {
@@ -54,8 +56,8 @@ _FAMILIES: dict[str, dict[str, str]] = {
     "sd1x": dict.fromkeys(("", "dreamshaper"), "stable-diffusion-1.5"),
     "sd3": {"large": "stable-diffusion-3.5-large"},
     "pixart_sigma": dict.fromkeys(("600m-512", "600m-1024"), "pixart-alpha"),
-    "wan": dict.fromkeys(("", "t2v-480p-1.3b-2.1"), "wan2.1-t2v-1.3b"),
-    "qwen_image": dict.fromkeys(("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image"),
+    "wan": dict.fromkeys(("", "t2v-480p-1.3b-2.1"), "wan2.1-1.3b"),
+    "qwen_image": dict.fromkeys(("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image-20b"),
 }
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))

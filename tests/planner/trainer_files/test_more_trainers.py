@@ -181,8 +181,8 @@ def test_trainers_of_image_models(
         ("stabilityai/stable-diffusion-2-1", "stable-diffusion-2"),
         ("stabilityai/stable-diffusion-3-medium-diffusers", "stable-diffusion-3-medium"),
         ("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", "pixart-alpha"), ("briaai/BRIA-2.3", ""),
-        ("ostris/Flex.1-alpha", ""), ("black-forest-labs/FLUX.2-dev", ""), ("Qwen/Qwen-Image", "qwen-image"),
-        ("Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "wan2.1-t2v-1.3b"), ("Wan-AI/Wan2.2-T2V-A14B-Diffusers", ""),
+        ("ostris/Flex.1-alpha", ""), ("black-forest-labs/FLUX.2-dev", ""), ("Qwen/Qwen-Image", "qwen-image-20b"),
+        ("Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "wan2.1-1.3b"), ("Wan-AI/Wan2.2-T2V-A14B-Diffusers", "wan2.1-14b"),
         ("THUDM/CogVideoX-5b", "cogvideox-5b"), ("Efficient-Large-Model/Sana_1600M_1024px_diffusers", "sana-1.6b"),
     ],
 )  # fmt: skip
@@ -204,7 +204,7 @@ def test_a_configuration_of_simpletuner_is_no_engine_s_and_no_model_s() -> None:
     ("family", "flavour", "preset"),
     [
         ("flux", "kontext", "flux.1-dev"), ("sd3", "large", "stable-diffusion-3.5-large"), ("sd3", "", ""),
-        ("wan", "", "wan2.1-t2v-1.3b"), ("wan", "i2v-14b-2.1", ""), ("qwen_image", "edit-v2", "qwen-image"),
+        ("wan", "", "wan2.1-1.3b"), ("wan", "i2v-14b-2.1", ""), ("qwen_image", "edit-v2", "qwen-image-20b"),
         ("qwen_image", "v2.1", ""), ("unheard_of", "", ""),
     ],
 )  # fmt: skip
