@@ -90,8 +90,9 @@ class Document:
 
 def build_document(answer: Answer) -> Document:
     """Return the answer as headed blocks, every section in its order."""
-    blocks = [block for section in answer.behind for block in section_blocks(section, answer.currency)]
-    front = [block for section in answer.front for block in section_blocks(section, answer.currency)]
+    behind, before = told_once(answer.behind), told_once(answer.front)
+    blocks = [block for section in behind for block in section_blocks(section, answer.currency)]
+    front = [block for section in before for block in section_blocks(section, answer.currency)]
     if answer.sources:
         shown, more = answer.sources[:_MOST_SOURCES], len(answer.sources) - _MOST_SOURCES
         rest = (f"and {more:,} more: -o json names them all",) if more > 0 else ()
@@ -113,6 +114,19 @@ def status_words(status: str, reason: str) -> str:
         return ""
     words = tidy(reason)
     return f"{status.capitalize()}: {words}" if words else f"{status.capitalize()}."
+
+
+def told_once(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Sections of which each reason to withhold is said once: later ones name the section that says it."""
+    first: dict[str, str] = {}
+    out = []
+    for section in sections:
+        reason = section.reason if section.status == "withheld" else ""
+        is_told = reason in first
+        out.append(replace(section, reason=f'see "{tidy(first[reason])}"') if is_told else section)
+        if reason and not is_told:
+            first[reason] = section.title
+    return tuple(out)
 
 
 def section_blocks(section: Section, currency: str) -> list[Block]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
-from planner.render.document import made_by, note_lines, status_words, undrawn_figures
+from planner.render.document import made_by, note_lines, status_words, told_once, undrawn_figures
 from planner.render.json import render as render_json
 from planner.render.links import address
 from planner.render.model import Answer, Chart, Figure, Section, Table
@@ -67,7 +67,7 @@ def _is_long(answer: Answer) -> bool:
 
 def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, *, shortened: bool) -> str:
     cut = _cutter(length)
-    shown = (*answer.front, *answer.behind)[:_MAX_SECTIONS]
+    shown = told_once((*answer.front, *answer.behind)[:_MAX_SECTIONS])
     style = _template("page.css")
     script = _template("page.js") if any(t.picked is not None for s in shown for t in s.tables) else ""
     view = {

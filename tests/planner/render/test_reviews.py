@@ -135,6 +135,21 @@ def test_withheld_and_flagged_say_why_in_words() -> None:
         assert "Flagged: tags of azure arrive two days late" in words
 
 
+@pytest.mark.parametrize("fmt", ["table", "md", "html"])
+def test_sections_withheld_for_one_reason_say_it_once(fmt: str) -> None:
+    """Five sections in a row said that 100.0 % of rows have no readable cost; data formats keep each reason."""
+    keys = [("first", "Prices"), ("second", "Prices"), ("third", "Rates"), ("fourth", "Prices")]
+    sections = tuple(
+        Section(key, f"What of {key}?", status="withheld", reason=f"{why} are unknown") for key, why in keys
+    )
+    review = replace(sample_review(), sections=sections)
+    said = unescape(_text(review, fmt))
+    assert said.count("Prices are unknown") == said.count("Rates are unknown") == 1
+    assert said.count('Withheld: see "What of first?"') == 2
+    values = json.loads(_text(review, "json"))["sections"]
+    assert [one["reason"] for one in values] == [f"{why} are unknown" for _, why in keys]
+
+
 def test_what_is_withheld_for_one_reason_says_it_once() -> None:
     figures = tuple(
         Figure(f"f{i}", f"Rate {i}", None, "ratio", "withheld", "prices are unknown") for i in range(5)

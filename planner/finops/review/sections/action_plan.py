@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import Any
 
 from planner.finops.plan_vs_actual import PlannedRun
 from planner.finops.review.inputs import Inputs
-from planner.finops.review.parts import bill_paths, text
+from planner.finops.review.parts import bill_paths
 from planner.finops.review.sections.action import Action
-from planner.finops.review.sections.things import things
+from planner.finops.review.sections.committable import machines
 from planner.finops.units.names import provider_id
 
 _OPTIONS = {"move_region": "with the region allowed", "switch_option": "with spot allowed"}
 _NOT_MACHINES = "no plan: this use is not hours of machines by type, which `planner commit` plans"
+_NO_PRICE = (
+    "no plan: neither the catalog nor the bill has a price of a one-year commitment for any of these machines; state "
+    "your provider's in a question of `planner commit` (examples/commit.yaml)"
+)
 _LEFT_OUT = (
     "its plan names and leaves out machines, also with GPUs, for which neither the catalog nor the bill has a price of "
     "a one-year commitment"
@@ -29,10 +32,12 @@ _NO_PLAN = {
 
 def commit_plan(inputs: Inputs, action: Action) -> Action:
     """An action on commitments with the command that plans purchases from the same bill."""
-    provider, service = action.pool
-    if (provider, service) not in _machine_services(inputs):
+    found = machines(inputs)
+    if not found.are_in(action.pool):
         return replace(action, needs=_NOT_MACHINES)
     command = _commit_command(inputs)
+    if command and not found.have_price(action.pool):
+        return replace(action, needs=_NO_PRICE)
     lacks = (
         "" if command else "no plan: `planner commit --from-focus` needs the bill as files with FOCUS columns"
     )
@@ -70,16 +75,6 @@ def _does(plan: PlannedRun, action: Action, machine: str, places: tuple[str, ...
     is_there = machine in plan.instance_types and bool(set(places) & set(plan.regions))
     is_same = plan.provider == (provider_id(action.pool[0]) or action.pool[0].lower())
     return is_there and is_same and (action.kind != "switch_option" or "spot" in plan.purchase_options)
-
-
-def _machine_services(inputs: Inputs) -> set[tuple[str, str]]:
-    """Provider and service of the use that names machines; asked for once."""
-    if "machine_services" not in inputs.answers:
-        rows: Any = things(inputs, "machines")
-        names = zip(rows["provider"], rows["service"], strict=True)
-        inputs.answers["machine_services"] = {(text(p), text(s)) for p, s in names}
-    found: set[tuple[str, str]] = inputs.answers["machine_services"]
-    return found
 
 
 def _commit_command(inputs: Inputs) -> str:

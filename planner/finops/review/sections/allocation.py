@@ -24,7 +24,8 @@ def build(inputs: Inputs) -> Section:
     """Coverage by the mandatory tags and cost by the first of them."""
     status, reason = inputs.gate.status("allocation_ratio")
     if status == "withheld":
-        return withheld("allocation", TITLE, f"{reason}. {inputs.tags_remark}".strip())
+        remark = inputs.tags_remark
+        return withheld("allocation", TITLE, f"{reason}. {remark}" if remark else reason)
     frame = inputs.ask("allocation")
     own = inputs.of_month(frame)
     comparable = inputs.before is not None and inputs.gate.status("allocation_before_ratio")[0] != "withheld"

@@ -103,3 +103,27 @@ def test_a_page_leads_to_the_saved_plan_from_its_own_folder(tmp_path: Path, run_
     (tmp_path / "pages").mkdir()
     answer = replace(review_answer(made), folder=str(tmp_path / "pages"))
     assert '<a href="./../my%20west.json">' in str(render_answer(answer, "html"))
+
+
+@pytest.mark.parametrize(
+    ("region", "own_price", "is_planned"), [("us-east-1", 0, True), ("own-1", 0, False), ("own-1", 0.6, True)]
+)
+def test_commitments_are_planned_where_a_machine_has_a_price(
+    tmp_path: Path, run_cli: Run, region: str, own_price: float, is_planned: bool
+) -> None:
+    """`planner commit` refused bills of which neither the catalog nor their own commitments have a price."""
+    machine = {"SkuPriceDetails": '{"InstanceType":"p4d.24xlarge"}', "RegionId": region}
+    rows = each_day(date(2026, 9, 1), LAST, 1000, **machine)
+    owned = {
+        "CommitmentDiscountId": "c-1",
+        "CommitmentDiscountStatus": "Used",
+        "CommitmentDiscountType": "Reserved",
+    }
+    if own_price:
+        rows += each_day(date(2026, 9, 1), LAST, 100, EffectiveCost=100 * own_price, **machine, **owned)
+    path = write_bill(tmp_path / "bill.csv", rows)
+    found = rows_of(review_of(path, month=OCTOBER, only=("actions",)), "actions", "actions")
+    more = next(row for row in found if row["what"].startswith("Commit more"))
+    assert bool(more["plan"]) == is_planned
+    assert ("price of a one-year commitment" in more["plan_needs"]) != is_planned
+    assert (run_cli("commit", "--from-focus", str(path)).code == 0) == is_planned
