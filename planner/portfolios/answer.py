@@ -166,9 +166,7 @@ def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOpti
     if len(np.unique(every.table.job)) < len(gathered.jobs):
         return None
     weights = ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
-    relaxed = relax_portfolio(
-        every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options
-    )
+    relaxed = relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
     if np.isfinite(gathered.whole_usd).any():  # dearer candidates were left aside, and among them may be less
         return replace(relaxed, bound_usd=-np.inf, proven=False)
     return relaxed
@@ -203,7 +201,7 @@ def _with_later_starts(
     if not shared or result.interrupted:
         return at_once
     if result.reduced.source.over_budget:
-        question, result = _whatever_it_costs(gatherer, gathered, question, options)
+        question, result = _whatever_it_costs(gatherer, question, options)
     first = gatherer.first_starts()
     built = sum(workload is not None for workload in loaded.workloads)
     starts = MOST_BUILDS // built if built else MOST_STARTS
@@ -224,7 +222,7 @@ def _with_later_starts(
 
 
 def _whatever_it_costs(
-    gatherer: Gatherer, gathered: Gathered, question: Question, options: PortfolioOptions
+    gatherer: Gatherer, question: Question, options: PortfolioOptions
 ) -> tuple[Question, PortfolioResult]:
     """The cheapest plan where the budget is less than that of any: which capacity it finds scarce, and its budget.
 

@@ -9,9 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from solvers.backends.base import Again, Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.base import (
+    Again,
+    Feature,
+    Growing,
+    Raw,
+    Relaxation,
+    ScalingBackend,
+    require_plain,
+    unscaled,
+)
 from solvers.backends.quiet import quiet_moment
 from solvers.problem.milp import Floats, Milp
+from solvers.problem.scaling import scale
 from solvers.problem.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
@@ -114,6 +124,41 @@ class HighsBackend(ScalingBackend):
             return relaxation
 
         return relax
+
+    def growing(self) -> Growing:
+        """Each relaxation starts from the last one's basis, in which new rows are slack."""
+        solvers: list[Any] = []
+        known = 0
+
+        def relax(problem: Milp) -> Relaxation:
+            nonlocal known
+            scaled = scale(problem)
+            if not solvers:
+                solvers.append(_load(scaled.problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf))
+                solvers[0].setOptionValue("presolve", "off")
+            else:
+                _grow(solvers[0], scaled.problem, known)
+            known = problem.n_rows
+            found = _relaxed(solvers[0])
+            if found.termination is not Termination.GAP_REACHED:  # the last basis may be why
+                return self.relax(problem, math.inf)
+            return unscaled(scaled, found)
+
+        return relax
+
+
+def _grow(solver: Any, problem: Milp, known: int) -> None:
+    """Give the solver the rows of `problem` behind the `known` first, and the limits of those."""
+    new = np.flatnonzero(problem.indices >= known)
+    row = problem.indices[new] - known
+    order = np.argsort(row, kind="stable")
+    count = problem.n_rows - known
+    starts = np.append(0, np.cumsum(np.bincount(row, minlength=count)))[:-1].astype(np.int32)
+    columns = problem.column_of_entry()[new][order].astype(np.int32)
+    lower, upper = problem.row_lo, problem.row_hi
+    rows = np.arange(known, dtype=np.int32)
+    solver.changeRowsBounds(known, rows, lower[:known], upper[:known])
+    solver.addRows(count, lower[known:], upper[known:], len(new), starts, columns, problem.data[new][order])
 
 
 def _strays(problem: Milp, x: Floats, objective: float) -> bool:

@@ -1,4 +1,4 @@
-"""A portfolio over its budget: the budget that the answer names is one at which there is a plan, and no cent less is."""
+"""A portfolio over its budget: the budget that the answer names is one at which there is a plan."""
 
 from __future__ import annotations
 
