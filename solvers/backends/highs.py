@@ -78,12 +78,12 @@ class HighsBackend(ScalingBackend):
             point = highspy.HighsSolution()
             point.col_value = start.tolist()
             solver.setSolution(point)
-        solver.run()
+        _solve(solver)
         termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
         if termination in (Termination.INFEASIBLE_OR_UNBOUNDED, Termination.SOLVER_ERROR):
             # Presolve may stop at "one of the two", or fail; without it HiGHS decides.
             solver.setOptionValue("presolve", "off")
-            solver.run()
+            _solve(solver)
             termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
         info = solver.getInfo()
         message = str(solver.modelStatusToString(solver.getModelStatus()))
@@ -172,7 +172,7 @@ def _strays(problem: Milp, x: Floats, objective: float) -> bool:
 
 def _relaxed(solver: Any) -> Relaxation:
     """Solve the linear model that `solver` holds."""
-    solver.run()
+    _solve(solver)
     termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
     message = str(solver.modelStatusToString(solver.getModelStatus()))
     if termination is not Termination.GAP_REACHED:
@@ -181,6 +181,18 @@ def _relaxed(solver: Any) -> Relaxation:
     objective = float(solver.getInfo().objective_function_value)
     columns = np.asarray(point.col_value), np.asarray(point.col_dual)
     return Relaxation(termination, objective, *columns, message, np.asarray(point.row_dual))
+
+
+def _solve(solver: Any) -> None:
+    """Solve what `solver` holds, on this thread alone.
+
+    Helpers of HiGHS are started anew on every thread that solves, wait busily and find next to nothing to do. Where the
+    program has used HiGHS with some on this thread, it refuses another number: then they stay.
+    """
+    refused = solver.run().name == "kError" and solver.getModelStatus().name == "kNotset"
+    if refused:
+        solver.setOptionValue("threads", 0)
+        solver.run()
 
 
 def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
@@ -201,6 +213,7 @@ def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
     with quiet_moment():  # HiGHS 1.16 names itself before any option can be set
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
     if math.isfinite(time_limit_s):
         solver.setOptionValue("time_limit", max(time_limit_s, 1e-3))
     solver.passModel(model)
