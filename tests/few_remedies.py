@@ -2,7 +2,8 @@
 
 An enumeration says whether there is a plan and what it costs. Of a seed without one it compares nothing of what the
 planner then proposes, which is a third of its time on jobs; so the proposals are made for one seed in five, where they
-still must not fail. Their own tests: `tests/planner/job/test_relaxations.py`, `tests/planner/fleet/test_limits.py`.
+still must not fail. Their own tests: `tests/planner/job/test_other_limits.py` and `test_later_deadline.py`,
+`tests/planner/fleet/test_limits.py`.
 """
 
 from __future__ import annotations
