@@ -59,7 +59,7 @@ def optimize(
     quote: float | None = None,
     best_within: float | None = None,
     solver: Literal["enumerate", "milp", "both"] = "enumerate",
-    backend: str = "scipy",
+    backend: str = "auto",
     gap: float = 1e-3,
     time_limit_s: float = 30.0,
     catalog_dir: str | Path | None = None,
@@ -81,7 +81,7 @@ def optimize(
         quote: level at which `plan.quote` bounds the cost and the end, 0.5 to 0.999; a fleet has no quote.
         best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it.
         solver: exact enumeration, a MILP of the same question, or both, which must agree.
-        backend: MILP backend: `scipy` or `highspy`.
+        backend: MILP backend: `auto`, `highspy` or `scipy`.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
         time_limit_s: longest solving of a fleet, seconds.
         catalog_dir: snapshot directory; by default the newest refreshed or the bundled one.

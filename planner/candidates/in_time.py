@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import distinct_rows
 from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import waits_of
 from planner.candidates.ways.fallback import unit_quadrature
@@ -88,10 +89,10 @@ def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, wai
     half = 1.0 - (1.0 - level) / 2.0
     low = np.maximum(work(level) + waits.at_level(0.0), waits.at_level(level))
     high = work(half) + waits.at_level(half)
-    return np.asarray(
-        waits.before + candidates.fixed_hours[at] + _crossing(waits, need, sigma, level, low, high),
-        dtype=np.float64,
-    )
+    # offers of many regions are waited for alike
+    one, own = distinct_rows(need, sigma, level, *waits.kinds())
+    hours = _crossing(waits.take(one), need[one], sigma[one], level[one], low[one], high[one])[own]
+    return np.asarray(waits.before + candidates.fixed_hours[at] + hours, dtype=np.float64)
 
 
 def _crossing(

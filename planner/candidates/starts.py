@@ -109,6 +109,11 @@ class Waits:
             self.starts, self.before[at], self.least[at], self.offer[at], self.nodes[at], self.has_spread[at]
         )
 
+    def kinds(self) -> tuple[Floats, ...]:
+        """Columns that are equal where the waits after `before` are distributed alike, each of shape `(n,)`."""
+        alone = [self.starts.kinds(rows, self.nodes) for rows in self.offer.T]
+        return self.least, *(column for columns in alone for column in columns)
+
     def within(self, hours: Floats) -> Floats:
         """Probability that all is there `hours` after `before`, given that it comes; shape `(n, ...)` like `hours`."""
         shape = (len(self.nodes), self.offer.shape[1], *(1,) * (hours.ndim - 1))

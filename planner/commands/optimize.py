@@ -55,7 +55,7 @@ if TYPE_CHECKING:
               help="Best result for a budget: all of the work soonest, otherwise as much as possible.")  # fmt: skip
 @click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
               help="Exact enumeration, a MILP of the same problem, or both, which must agree.")  # fmt: skip
-@click.option("--backend", default="scipy", show_default=True, help="MILP backend: scipy or highspy.")
+@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of a MILP.")
 @click.option(
     "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."

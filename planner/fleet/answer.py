@@ -42,6 +42,7 @@ from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import Workers, build_workers, in_whole_runs
 from solvers.problem.errors import BackendError
+from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ _NONE_JUDGED = (
     f"worked out for {MOST_JUDGED} only: this is not proven impossible"
 )
 _NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
+WORTH = (
+    0.05  # of its weight: by so much less another set of limits than more budget must weigh to be looked for
+)
 
 
 def plan_fleet(
@@ -110,14 +114,15 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
     rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
     sure = sure_enough(rounds, first)
-    alone, one = _of_one_offer(rounds)
-    mix = _answer(rounds, sure, first, one)
+    of_one = _of_one_offer(rounds) if first.result.has_plan else None  # else not even one offer alone fits
+    mix = None if of_one is None else _answer(rounds, sure, first, of_one[1])
     fallen = cheapest_with_fallback(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
     if fallen.fleet is not None:
-        return fallback_plan(rounds, fallen, alone, one, first)
+        return fallback_plan(rounds, fallen, *(of_one or _of_one_offer(rounds)), first)
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    if mix is not None:
+    if mix is not None and of_one is not None:
+        alone, one = of_one
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
     return _none(rounds, workers, sure, first, _unjudged(fallen))
 
@@ -146,7 +151,7 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudge
     context = found.context
     dear = at_most(workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)
-    broken = _reasons(at_their_dearest(first.question, question), first.result)
+    broken = _reasons(at_their_dearest(first.question, question), first.result, options)
     beyond = _beyond_budget(asked)
     if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
         broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
@@ -220,7 +225,7 @@ def _candidates(context: Context) -> CandidateSearch:
     return engine.at(context.dates.deadline, Wanted(one_offer=True))
 
 
-def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
+def _reasons(question: FleetInput, result: FleetResult, options: Options) -> list[Excess]:
     """The least set of limits that must give way, and by how much.
 
     Raises:
@@ -230,7 +235,8 @@ def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
 
     if not question.n_options:
         return []
-    fleet_explanation = explain_infeasible_fleet(question)
+    wishes = SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend)
+    fleet_explanation = explain_infeasible_fleet(question, options=wishes, worth=WORTH)
     if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
             f"solver fault: {result.solver} says that no fleet fits, yet one meets every limit; "

@@ -71,11 +71,21 @@ class FleetExplanation:
 
 
 def explain_infeasible_fleet(
-    fleet: FleetInput, weights: FleetWeights | None = None, options: SolveOptions | None = None
+    fleet: FleetInput,
+    weights: FleetWeights | None = None,
+    options: SolveOptions | None = None,
+    *,
+    worth: float = 0.0,
 ) -> FleetExplanation:
     """Name the least set of limits of `fleet`, and amounts, that must give way for a fleet to fit.
 
     Where the budget alone is short by little, that is the set: nobody looks for less.
+
+    Args:
+        fleet: the question.
+        weights: of its limits.
+        options: how to solve.
+        worth: part of its weight by which another set must be lighter than more budget alone to be worth a search.
     """
     offers = _unlimited(fleet)
     if not len(offers.keep):
@@ -94,7 +104,7 @@ def explain_infeasible_fleet(
         return over
     problem = build_fleet(fleet, prepared=offers)
     most = math.inf if over is None else over.weight_usd
-    found = least_violation(problem, rows, {Total(): throughput}, options=options, below=most)
+    found = least_violation(problem, rows, {Total(): throughput}, options=options, below=most, worth=worth)
     if not found.solution.has_point or not found.weighted < most:
         return over or FleetExplanation((), {}, math.inf, found.solution.status)
     known = set(fleet.keys)
@@ -104,11 +114,14 @@ def explain_infeasible_fleet(
 
 
 def _over_budget(fleet: FleetInput, usd_each: float, options: SolveOptions | None) -> FleetExplanation | None:
-    """The cheapest fleet where only the budget gives way; None where there is none, or no budget, or one within it."""
+    """The cheapest fleet where only the budget gives way; None where there is none, or no budget, or one within it.
+
+    What it costs is not proven to be the least: the search for lighter sets that follows looks for cheaper fleets too.
+    """
     budget = fleet.budget_usd
     if budget is None or math.isnan(budget):
         return None
-    free = solve_fleet(replace(fleet, budget_usd=None), options, exact=False)
+    free = solve_fleet(replace(fleet, budget_usd=None), options, exact=False, prove=False)
     if not free.has_plan or free.objective_usd <= budget:
         return None
     weight = (free.objective_usd - budget) * usd_each

@@ -50,13 +50,17 @@ BEYOND = 1e-6  # of the budget: by so much a bound lies above it that is no tole
 LEAST_S = 0.05  # for a solve that must be tried
 
 
-def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None, *, exact: bool = True) -> FleetResult:
+def solve_fleet(
+    fleet: FleetInput, options: SolveOptions | None = None, *, exact: bool = True, prove: bool = True
+) -> FleetResult:
     """Find the cheapest fleet.
 
     Args:
         fleet: the question.
         options: gap, time limit, backend.
         exact: whether to prove the bound in exact arithmetic too.
+        prove: whether to look further than the restricted model, for the proof of the gap; without it the plan is
+            mostly the same and the bound that of the relaxation.
 
     Returns:
         The best fleet known with the best bound, within the time limit + 10 %.
@@ -65,12 +69,12 @@ def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None, *, exact
     search = FleetSearch(fleet, Search(options), exact)
     get_backend(options.backend)  # an absent backend is an error before any work
     with search.record.interruptible():
-        _run(search)
+        _run(search, prove)
     search.record.settle()
     return search.result()
 
 
-def _run(search: FleetSearch) -> None:
+def _run(search: FleetSearch, prove: bool) -> None:
     record, options = search.record, search.record.options
     offers = prepare(search.fleet)
     search.offer(greedy_mix(search.fleet, offers))
@@ -104,7 +108,7 @@ def _run(search: FleetSearch) -> None:
     if problem.n_integers > options.core_columns > 0:
         _restricted(search, problem, offers, relaxation)
         record.note("restricted")
-        if record.done:
+        if record.done or not prove:
             return
         offers, problem, relaxation = tighten(search, offers, links_of(problem, offers))
         search.raise_exact(problem, relaxation)

@@ -119,6 +119,14 @@ class Starts:
         times = (1.0 - np.asarray(level)) ** (-1.0 / self.shape[rows]) - 1.0
         return np.asarray(self.lead[rows] + self._scale(rows, nodes) * times, dtype=np.float64)
 
+    def kinds(self, rows: IntArray, nodes: IntArray | Floats) -> tuple[Floats, Floats, Floats]:
+        """What the spread of waits for `nodes` instances follows from; -1 where `rows` is, of no offer."""
+        none = rows < 0
+        return (
+            np.where(none, -1.0, self.lead[rows]), np.where(none, -1.0, self._scale(rows, nodes)),
+            np.where(none, -1.0, self.shape[rows]),
+        )  # fmt: skip
+
     def _scale(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
         mean = self.each[rows] * self._asked(rows, nodes)
         return np.asarray(mean * (self.shape[rows] - 1.0), dtype=np.float64)

@@ -150,7 +150,7 @@ class WorkloadTask:
         at, hours = at[hours <= most], hours[hours <= most]
         kept: list[Ints] = []
         place = self._places[candidates.offer[at]]
-        for code in np.unique(place).tolist():
+        for code in np.flatnonzero(np.bincount(place)).tolist():  # `unique` would import masked arrays
             inside = np.flatnonzero(place == code)
             kept.append(inside[pareto_front(hours[inside], candidates.cost_usd[at[inside]])])
         chosen = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)

@@ -166,7 +166,10 @@ def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOpti
     if len(np.unique(every.table.job)) < len(gathered.jobs):
         return None
     weights = ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
-    return relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
+    relaxed = relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
+    if np.isfinite(gathered.whole_usd).any():  # dearer candidates were left aside, and among them may be less
+        return replace(relaxed, bound_usd=-np.inf, proven=False)
+    return relaxed
 
 
 def _take_sooner(
@@ -197,6 +200,8 @@ def _with_later_starts(
     left = options.time_limit_s - (time.perf_counter() - began)
     if not shared or result.interrupted:
         return at_once
+    if result.reduced.source.over_budget:
+        question, result = _whatever_it_costs(gatherer, question, options)
     first = gatherer.first_starts()
     built = sum(workload is not None for workload in loaded.workloads)
     starts = MOST_BUILDS // built if built else MOST_STARTS
@@ -205,15 +210,29 @@ def _with_later_starts(
     if later is None:
         return at_once
     if left <= 0 or len(later.hours) == 1:
-        return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), question, result
+        return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), *at_once[1:]
     gatherer.let_follow(later)
     wish = replace(options, time_limit_s=left)
     following = _gather_and_solve(gatherer, loaded, wish, progress, time.perf_counter())
-    other = following[2]
+    result, other = at_once[2], following[2]
     if result.objective is not None and (other.objective is None or other.objective > result.objective):
         note = "all jobs start immediately: no better plan with later starts was found in time, but one may exist"
-        return replace(gathered, notes=(*gathered.notes, note)), question, result
+        return replace(gathered, notes=(*gathered.notes, note)), *at_once[1:]
     return following
+
+
+def _whatever_it_costs(
+    gatherer: Gatherer, question: Question, options: PortfolioOptions
+) -> tuple[Question, PortfolioResult]:
+    """The cheapest plan where the budget is less than that of any: which capacity it finds scarce, and its budget.
+
+    Where shared limits allow none of the candidates either, all candidates are gathered from here on.
+    """
+    numbers = replace(question.numbers, budget=None, objective=question.numbers.cost)
+    free = solve_portfolio(numbers, options)
+    if free.picks is None:
+        gatherer.up_to_usd = [np.inf for _ in gatherer.up_to_usd]
+    return replace(question, numbers=numbers), free
 
 
 def _gather_and_solve(
@@ -266,11 +285,14 @@ def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: Portfolio
 
     At the prices behind the exact bound L a candidate of job j that is left out gains nothing while it costs more than
     mu_j, so L bounds every plan from below, those with such candidates too; and one that costs more than
-    mu_j + (plan - L) is in no better plan. Without a plan, all candidates are needed.
+    mu_j + (plan - L) is in no better plan. Without a plan, all candidates are needed, but where the jobs at their
+    cheapest, which are never left out, cost more than the budget.
 
     Returns:
         USD per entry of the file that lacks some; empty when none does.
     """
+    if result.reduced.source.over_budget:
+        return {}
     wanted = _up_to_usd(loaded, gathered, result, result.objective)
     return {entry: usd for entry, usd in wanted.items() if usd > gathered.whole_usd[entry]}
 

@@ -81,6 +81,14 @@ class PortfolioInput:
         """Number of candidates."""
         return len(self.job)
 
+    @property
+    def over_budget(self) -> bool:
+        """Whether the jobs at their cheapest cost more than the budget, whatever the limits: then nothing fits."""
+        if self.budget is None or not self.n_candidates:
+            return False
+        jobs = np.flatnonzero(np.diff(self.job, prepend=-1))
+        return int(np.minimum.reduceat(self.cost, jobs).sum()) > self.budget
+
     def first_of_job(self) -> Ints:
         """Where each job's candidates start, and the end of the last, shape `(n_jobs + 1,)`."""
         return np.searchsorted(self.job, np.arange(self.n_jobs + 1)).astype(np.int64)

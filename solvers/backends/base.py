@@ -58,6 +58,9 @@ class Relaxation:
     duals: Floats | None = None
 
 
+Growing = Callable[
+    [Milp], Relaxation
+]  # solves a model that is given again with more rows or other limits of rows
 # Solves a scaled model under other limits within seconds; it may stop where the optimum costs a cutoff or more.
 Again = Callable[[Milp, float, float], Relaxation]
 
@@ -99,7 +102,7 @@ class Linear:
             row_lo=limited.row_lo * factors,
             row_hi=limited.row_hi * factors,
         )
-        return _unscaled(self._scaled, self._solve(scaled, time_limit_s, cutoff * price))
+        return unscaled(self._scaled, self._solve(scaled, time_limit_s, cutoff * price))
 
 
 class Backend(Protocol):
@@ -125,6 +128,12 @@ class Backend(Protocol):
 
     def linear(self, problem: Milp) -> Linear:
         """The linear relaxation, to be solved again and again while limits change."""
+
+    def growing(self) -> Growing:
+        """The linear relaxation of a model that is given again and again, with further rows behind those known.
+
+        Limits of rows may change; columns, costs and the entries of known rows stay.
+        """
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
         """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
@@ -200,7 +209,7 @@ class ScalingBackend(ABC):
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         """Solve the linear relaxation; objective, reduced costs and duals in the problem's own units."""
         scaled = scale(problem)
-        return _unscaled(scaled, self._relax(scaled.problem, time_limit_s))
+        return unscaled(scaled, self._relax(scaled.problem, time_limit_s))
 
     def linear(self, problem: Milp) -> Linear:
         """The linear relaxation, to be solved again and again while limits change."""
@@ -209,6 +218,10 @@ class ScalingBackend(ABC):
     def _again(self, problem: Milp) -> Again:  # noqa: ARG002
         """What solves the relaxation of the scaled `problem` under other limits; here afresh each time."""
         return lambda limited, time_limit_s, _cutoff: self._relax(limited, time_limit_s)
+
+    def growing(self) -> Growing:
+        """The linear relaxation of a model that is given again and again, with further rows behind those known."""
+        return lambda problem: self.relax(problem, math.inf)
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
         """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
@@ -248,7 +261,7 @@ class ScalingBackend(ABC):
         return x if raw.x is None else rounded(problem, raw.x)
 
 
-def _unscaled(scaled: Scaled, relaxation: Relaxation) -> Relaxation:
+def unscaled(scaled: Scaled, relaxation: Relaxation) -> Relaxation:
     """Return the relaxation with objective, reduced costs and duals in the problem's own units."""
     reduced, duals = relaxation.reduced_costs, relaxation.duals
     return replace(

@@ -9,9 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from solvers.backends.base import Again, Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.base import (
+    Again,
+    Feature,
+    Growing,
+    Raw,
+    Relaxation,
+    ScalingBackend,
+    require_plain,
+    unscaled,
+)
 from solvers.backends.quiet import quiet_moment
 from solvers.problem.milp import Floats, Milp
+from solvers.problem.scaling import scale
 from solvers.problem.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
@@ -68,12 +78,12 @@ class HighsBackend(ScalingBackend):
             point = highspy.HighsSolution()
             point.col_value = start.tolist()
             solver.setSolution(point)
-        solver.run()
+        _solve(solver)
         termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
         if termination in (Termination.INFEASIBLE_OR_UNBOUNDED, Termination.SOLVER_ERROR):
             # Presolve may stop at "one of the two", or fail; without it HiGHS decides.
             solver.setOptionValue("presolve", "off")
-            solver.run()
+            _solve(solver)
             termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
         info = solver.getInfo()
         message = str(solver.modelStatusToString(solver.getModelStatus()))
@@ -115,6 +125,41 @@ class HighsBackend(ScalingBackend):
 
         return relax
 
+    def growing(self) -> Growing:
+        """Each relaxation starts from the last one's basis, in which new rows are slack."""
+        solvers: list[Any] = []
+        known = 0
+
+        def relax(problem: Milp) -> Relaxation:
+            nonlocal known
+            scaled = scale(problem)
+            if not solvers:
+                solvers.append(_load(scaled.problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf))
+                solvers[0].setOptionValue("presolve", "off")
+            else:
+                _grow(solvers[0], scaled.problem, known)
+            known = problem.n_rows
+            found = _relaxed(solvers[0])
+            if found.termination is not Termination.GAP_REACHED:  # the last basis may be why
+                return self.relax(problem, math.inf)
+            return unscaled(scaled, found)
+
+        return relax
+
+
+def _grow(solver: Any, problem: Milp, known: int) -> None:
+    """Give the solver the rows of `problem` behind the `known` first, and the limits of those."""
+    new = np.flatnonzero(problem.indices >= known)
+    row = problem.indices[new] - known
+    order = np.argsort(row, kind="stable")
+    count = problem.n_rows - known
+    starts = np.append(0, np.cumsum(np.bincount(row, minlength=count)))[:-1].astype(np.int32)
+    columns = problem.column_of_entry()[new][order].astype(np.int32)
+    lower, upper = problem.row_lo, problem.row_hi
+    rows = np.arange(known, dtype=np.int32)
+    solver.changeRowsBounds(known, rows, lower[:known], upper[:known])
+    solver.addRows(count, lower[known:], upper[known:], len(new), starts, columns, problem.data[new][order])
+
 
 def _strays(problem: Milp, x: Floats, objective: float) -> bool:
     """Whether the reported objective differs from that of the point.
@@ -127,7 +172,7 @@ def _strays(problem: Milp, x: Floats, objective: float) -> bool:
 
 def _relaxed(solver: Any) -> Relaxation:
     """Solve the linear model that `solver` holds."""
-    solver.run()
+    _solve(solver)
     termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
     message = str(solver.modelStatusToString(solver.getModelStatus()))
     if termination is not Termination.GAP_REACHED:
@@ -136,6 +181,18 @@ def _relaxed(solver: Any) -> Relaxation:
     objective = float(solver.getInfo().objective_function_value)
     columns = np.asarray(point.col_value), np.asarray(point.col_dual)
     return Relaxation(termination, objective, *columns, message, np.asarray(point.row_dual))
+
+
+def _solve(solver: Any) -> None:
+    """Solve what `solver` holds, on this thread alone.
+
+    Helpers of HiGHS are started anew on every thread that solves, wait busily and find next to nothing to do. Where the
+    program has used HiGHS with some on this thread, it refuses another number: then they stay.
+    """
+    refused = solver.run().name == "kError" and solver.getModelStatus().name == "kNotset"
+    if refused:
+        solver.setOptionValue("threads", 0)
+        solver.run()
 
 
 def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
@@ -156,6 +213,7 @@ def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
     with quiet_moment():  # HiGHS 1.16 names itself before any option can be set
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
     if math.isfinite(time_limit_s):
         solver.setOptionValue("time_limit", max(time_limit_s, 1e-3))
     solver.passModel(model)

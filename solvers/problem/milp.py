@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,29 @@ class MilpBuilder:
         )
         check(problem)
         return problem
+
+
+def with_rows(problem: Milp, coefficients: Floats, lower: Floats) -> Milp:
+    """Return the model with rows `coefficients @ x >= lower` behind its own, in its last block of rows.
+
+    Args:
+        problem: the model, with a block of rows at least.
+        coefficients: of the new rows, shape `(k, n_columns)`; zeros are no entries.
+        lower: their lower sides, shape `(k,)`.
+    """
+    column, row = np.nonzero(coefficients.T)
+    behind = problem.indptr[column + 1]  # rows ascend within a column
+    count = np.bincount(column, minlength=problem.n_columns)
+    *others, last = problem.row_blocks
+    return replace(
+        problem,
+        row_lo=np.append(problem.row_lo, lower),
+        row_hi=np.append(problem.row_hi, np.full(len(lower), np.inf)),
+        data=np.insert(problem.data, behind, coefficients[row, column]),
+        indices=np.insert(problem.indices, behind, (problem.n_rows + row).astype(np.int32)),
+        indptr=(problem.indptr + np.append(0, np.cumsum(count))).astype(np.int32),
+        row_blocks=(*others, replace(last, stop=last.stop + len(lower))),
+    )
 
 
 def check(problem: Milp) -> None:

@@ -18,8 +18,8 @@ from solvers.problem.errors import ModelError
 from solvers.problem.milp import Block, Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
-from solvers.problem.solution import Solution
-from solvers.search.tighten import caps_from_reduced_costs
+from solvers.problem.solution import Solution, Status, Termination
+from solvers.search.tighten import caps_from_reduced_costs, safe_bound
 
 BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for
 
@@ -142,6 +142,7 @@ def least_violation(
     options: SolveOptions | None = None,
     tolerance: float = 1e-7,
     below: float = math.inf,
+    worth: float = 0.0,
 ) -> LeastViolation:
     """Solve the softened model (see `soften`).
 
@@ -152,12 +153,18 @@ def least_violation(
         options: how to solve.
         tolerance: slack that is none.
         below: what a known way violates: only less is looked for, and a solution without a point says that there is
-            none (within the gap).
+            none (within the gap, or `worth`).
+        worth: part of `below` by which something lighter is worth a search: where the relaxation shows that all weighs
+            more than the rest, none is made.
     """
     softened = soften(problem, rows, columns)
     options = replace(options or SolveOptions(), core_columns=0, start={})
     if math.isfinite(below):
         relaxation = relax(softened, options.time_limit_s, options.backend)
+        bound = safe_bound(relaxation)
+        if worth > 0 and bound >= below * (1 - worth):
+            none = Solution(Status.NO_SOLUTION, Termination.GAP_REACHED, bound=bound)
+            return LeastViolation(none, {}, math.nan)
         caps = caps_from_reduced_costs(softened, relaxation, below * (1 - BELOW_GAP_SHARE * options.gap))
         softened = restrict(replace(softened, ub=caps), np.flatnonzero(caps > softened.lb))
     solution = solve(softened, options)

@@ -8,17 +8,17 @@ looks the same in dollars, thousandths and millions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from solvers.backends.base import Growing
 from solvers.backends.registry import get_backend
 from solvers.problem.errors import ModelError
-from solvers.problem.milp import Block, Bools, Floats, Milp, MilpBuilder
+from solvers.problem.milp import Block, Bools, Floats, Milp, MilpBuilder, with_rows
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Termination
 
@@ -118,6 +118,8 @@ class Master:
         self._name = backend
         self._points: list[Floats] = []
         self._cuts: list[tuple[Floats, Floats]] = []  # intercepts (S,), slopes (S, F)
+        # by goal: the model with its first cuts, how many of them, and what solves it
+        self._models: dict[Goal, tuple[Milp, int, Growing]] = {}
         self._money = 1.0
 
     def add(self, x: Floats, intercept: Floats, slope: Floats) -> None:
@@ -136,8 +138,9 @@ class Master:
 
     def lowest(self) -> MasterPoint:
         """Return the point of least modelled cost with its proof."""
-        model, blocks = self._build("lowest")
-        relaxation = self._backend.relax(model, math.inf)
+        model, solve = self._with_all_cuts("lowest")
+        relaxation = solve(model)
+        blocks = {block.name: block for block in model.row_blocks}
         if relaxation.x is None or relaxation.duals is None:
             raise ArithmeticError(
                 f"the master of a decomposition failed: {relaxation.termination}, {relaxation.message}"
@@ -156,15 +159,20 @@ class Master:
 
     def nearest(self, center: Floats, level: float) -> Floats | None:
         """Return the point nearest to `center` whose modelled cost is at most `level`; None where there is none."""
-        model, _ = self._build("nearest", center=center, level=level)
-        relaxation = self._backend.relax(model, math.inf)
+        model, solve = self._with_all_cuts("nearest")
+        lower, upper = model.row_lo.copy(), model.row_hi.copy()
+        share = center / self._scale("nearest")
+        blocks = {block.name: block for block in model.row_blocks}
+        lower[blocks["up"].indices], lower[blocks["down"].indices] = -share, share
+        upper[blocks["level"].indices] = level / self._money
+        relaxation = solve(replace(model, row_lo=lower, row_hi=upper))
         return None if relaxation.x is None else self._own(relaxation.x)
 
     def lowest_whole(self, gap: float, time_limit_s: float) -> MasterPoint | None:
         """As `lowest` with whole columns, without proof; None when the clock ended before a point was found."""
         from solvers.execution.solve import solve
 
-        model, _ = self._build("whole")
+        model = self._build("whole")
         options = SolveOptions(
             gap=gap / 4, time_limit_s=max(time_limit_s, 0.1), backend=self._name, isolate=False
         )
@@ -193,42 +201,53 @@ class Master:
         count = len(self._problem.cost)
         return np.clip(x[:count] * self._scale("lowest"), 0.0, self._problem.upper)
 
-    def _build(
-        self, goal: Goal, center: Floats | None = None, level: float = math.inf
-    ) -> tuple[Milp, dict[str, Block]]:
-        problem, scale, money = self._problem, self._scale(goal), self._money
+    def _with_all_cuts(self, goal: Goal) -> tuple[Milp, Growing]:
+        """The model of a goal and what solves it; cuts made since it was asked for last stand behind the others."""
+        if goal not in self._models:
+            self._models[goal] = self._build(goal), len(self._cuts), self._backend.growing()
+        model, known, solve = self._models[goal]
+        if known < len(self._cuts):
+            heights, slopes = self._scaled_cuts(self._scale(goal), known)
+            columns = {block.name: block for block in model.column_blocks}
+            rows = np.zeros((heights.size, model.n_columns))
+            rows[:, columns["x"].indices] = -slopes.reshape(heights.size, -1)
+            rows[:, columns["theta"].indices] = np.tile(np.eye(heights.shape[1]), (len(heights), 1))
+            model = with_rows(model, rows, heights.ravel())
+            self._models[goal] = model, len(self._cuts), solve
+        return model, solve
+
+    def _build(self, goal: Goal) -> Milp:
+        """The model of a goal with all cuts, which are its last rows; of the nearest point for 0 and any cost."""
+        problem, scale = self._problem, self._scale(goal)
         count, scenarios = len(problem.cost), len(problem.probability)
         builder = MilpBuilder("benders master")
         priced = goal != "nearest"
         cost, mean, tail = self._prices(scale)
         first = self._first_columns(builder, goal, scale, cost)
         theta = builder.add_columns("theta", [("theta", s) for s in range(scenarios)], cost=mean * priced)
-        blocks = {"theta": theta}
         cost_columns: list[npt.NDArray[np.int64]] = [
             np.arange(first.start, first.stop),
             np.arange(theta.start, theta.stop),
         ]
         cost_values = [cost, mean]
-        heights, slopes = self._scaled_cuts(scale)
-        cuts = builder.add_rows("cut", len(self._cuts) * scenarios, lower=heights.ravel())
-        blocks["cut"] = cuts
-        at = np.arange(cuts.start, cuts.stop).reshape(-1, scenarios)
-        builder.add_entries(at, np.arange(theta.start, theta.stop)[None, :], 1.0)
-        builder.add_entries(at[:, :, None], np.arange(first.start, first.stop)[None, None, :], -slopes)
         if problem.risk_weight:
-            columns, values = self._add_risk(builder, theta, blocks, tail, priced)
+            columns, values = self._add_risk(builder, theta, tail, priced)
             cost_columns.append(columns)
             cost_values.append(values)
         if len(problem.row_hi):
             limit = builder.add_rows("limit", len(problem.row_hi), upper=problem.row_hi)
-            rows = np.arange(limit.start, limit.stop)[:, None]
-            builder.add_entries(rows, np.arange(count)[None, :] + first.start, problem.rows * scale)
-            blocks["limit"] = limit
-        if center is not None:
-            row = builder.add_rows("level", 1, upper=level / money)
+            at_rows = np.arange(limit.start, limit.stop)[:, None]
+            builder.add_entries(at_rows, np.arange(count)[None, :] + first.start, problem.rows * scale)
+        if goal == "nearest":
+            row = builder.add_rows("level", 1)
             builder.add_entries(row.start, np.concatenate(cost_columns), np.concatenate(cost_values))
-            _add_distance(builder, first, center / scale)
-        return builder.build(), blocks
+            _add_distance(builder, first)
+        heights, slopes = self._scaled_cuts(scale)
+        cuts = builder.add_rows("cut", heights.size, lower=heights.ravel())
+        at = np.arange(cuts.start, cuts.stop).reshape(-1, scenarios)
+        builder.add_entries(at, np.arange(theta.start, theta.stop)[None, :], 1.0)
+        builder.add_entries(at[:, :, None], np.arange(first.start, first.stop)[None, None, :], -slopes)
+        return builder.build()
 
     def _prices(self, scale: Floats) -> tuple[Floats, Floats, Floats]:
         """Prices of the columns x, theta and z; negligible values count as 0, which lowers the cost.
@@ -244,13 +263,13 @@ class Master:
         )
         return cost, mean, tail
 
-    def _scaled_cuts(self, scale: Floats) -> tuple[Floats, Floats]:
-        """Heights `(n_points, S)` and slopes `(n_points, S, F)` of the cuts inside the solver.
+    def _scaled_cuts(self, scale: Floats, known: int = 0) -> tuple[Floats, Floats]:
+        """Heights `(n_points, S)` and slopes `(n_points, S, F)` of the cuts inside the solver, but the first `known`.
 
         Slopes too small beside the others of their cut are taken at their worst, so that the cut stays one.
         """
-        heights = np.stack([intercept for intercept, _ in self._cuts]) / self._money
-        slopes = np.stack([slope for _, slope in self._cuts]) * (scale / self._money)
+        heights = np.stack([intercept for intercept, _ in self._cuts[known:]]) / self._money
+        slopes = np.stack([slope for _, slope in self._cuts[known:]]) * (scale / self._money)
         trifle = np.abs(slopes) < TRIFLE * np.maximum(
             np.abs(slopes).max(axis=2, keepdims=True, initial=0.0), 1.0
         )
@@ -280,7 +299,7 @@ class Master:
         return Block("x", blocks[0].start, blocks[-1].stop)
 
     def _add_risk(
-        self, builder: MilpBuilder, theta: Block, blocks: dict[str, Block], tail: Floats, priced: bool
+        self, builder: MilpBuilder, theta: Block, tail: Floats, priced: bool
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Add eta + sum p_s z_s / (1 - a) with z_s >= theta_s - eta; return its columns and their prices."""
         problem = self._problem
@@ -292,19 +311,18 @@ class Master:
         builder.add_entries(at, np.arange(beyond.start, beyond.stop), 1.0)
         builder.add_entries(at, eta.start, 1.0)
         builder.add_entries(at, np.arange(theta.start, theta.stop), -1.0)
-        blocks["tail"] = rows
         columns = np.concatenate([[eta.start], np.arange(beyond.start, beyond.stop)])
         return columns.astype(np.int64), np.concatenate([[problem.risk_weight], tail])
 
 
-def _add_distance(builder: MilpBuilder, first: Block, center: Floats) -> None:
-    """Minimise the largest share by which a column moves, and with a small price the sum of all moves."""
-    count = len(center)
+def _add_distance(builder: MilpBuilder, first: Block) -> None:
+    """Minimise the largest share by which a column moves from 0, and with a small price the sum of all moves."""
+    count = len(first)
     most = builder.add_columns("far", ["far"], cost=1.0)
     moves = builder.add_columns("move", [("move", number) for number in range(count)], cost=0.1)
     columns = np.arange(first.start, first.stop)
     for name, sign in (("up", 1.0), ("down", -1.0)):
-        rows = builder.add_rows(name, count, lower=-sign * center)
+        rows = builder.add_rows(name, count, lower=0.0)
         at = np.arange(rows.start, rows.stop)
         builder.add_entries(at, np.arange(moves.start, moves.stop), 1.0)
         builder.add_entries(at, columns, -sign)
