@@ -65,9 +65,8 @@ _NONE_JUDGED = (
     f"worked out for {MOST_JUDGED} only: this is not proven impossible"
 )
 _NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
-WORTH = (
-    0.05  # of its weight: by so much less another set of limits than more budget must weigh to be looked for
-)
+# Another set of limits than more budget is looked for only where it may weigh less by this share.
+WORTH = 0.05
 
 
 def plan_fleet(

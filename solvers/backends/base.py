@@ -58,9 +58,8 @@ class Relaxation:
     duals: Floats | None = None
 
 
-Growing = Callable[
-    [Milp], Relaxation
-]  # solves a model that is given again with more rows or other limits of rows
+# Solves a model that is given again with more rows or other limits of rows.
+Growing = Callable[[Milp], Relaxation]
 # Solves a scaled model under other limits within seconds; it may stop where the optimum costs a cutoff or more.
 Again = Callable[[Milp, float, float], Relaxation]
 

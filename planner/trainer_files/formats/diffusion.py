@@ -57,7 +57,9 @@ _FAMILIES: dict[str, dict[str, str]] = {
     "sd3": {"large": "stable-diffusion-3.5-large"},
     "pixart_sigma": dict.fromkeys(("600m-512", "600m-1024"), "pixart-alpha"),
     "wan": dict.fromkeys(("", "t2v-480p-1.3b-2.1"), "wan2.1-1.3b"),
-    "qwen_image": dict.fromkeys(("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image-20b"),
+    "qwen_image": dict.fromkeys(
+        ("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image-20b"
+    ),
 }
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
