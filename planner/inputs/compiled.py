@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -56,7 +56,7 @@ def copy_key(data: bytes) -> str:
     return digest.hexdigest()
 
 
-@cache
+@lru_cache(maxsize=4)
 def _hash_of_rules(version: str, rules: tuple[str, ...]) -> bytes:
     """Hash of the rules as they are when first asked: this process has imported them, and keeps to them."""
     digest = hashlib.sha256(version.encode())
