@@ -57,6 +57,8 @@ COMES_WITH: Mapping[str, str] = dict.fromkeys(
 class _EntryPoints(Protocol):
     def __call__(self, *, group: str) -> Iterable[EntryPoint]: ...
 
+    def __hash__(self) -> int: ...
+
 
 def third_party(entry_points: _EntryPoints | None = None) -> dict[str, EntryPoint]:
     """Entry points of installed packages by provider id, the built-in names left out."""
