@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -50,12 +51,19 @@ _RULES = (
 
 def copy_key(data: bytes) -> str:
     """Return the key of a workload file's copy: a hash over its bytes, the rules and the planner's version."""
-    digest = hashlib.sha256(__version__.encode())
-    for name in _RULES:
+    digest = hashlib.sha256(_hash_of_rules(__version__, _RULES))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _hash_of_rules(version: str, rules: tuple[str, ...]) -> bytes:
+    """Hash of the rules as they are when first asked: this process has imported them, and keeps to them."""
+    digest = hashlib.sha256(version.encode())
+    for name in rules:
         with contextlib.suppress(OSError):
             digest.update(b"\0" + (_PACKAGE / name).read_bytes())
-    digest.update(b"\0" + data)
-    return digest.hexdigest()
+    return digest.digest()
 
 
 def load_copy(key: str) -> Workload | None:

@@ -17,7 +17,8 @@ not blank counts, or patterns of LIKE, any of which may match. After IN it stand
 class Engine(Protocol):
     """Runs queries written in DuckDB's dialect over the view `focus`.
 
-    `:name` in a query is a parameter, put in as a literal by sqlglot, never by text replacement.
+    `:name` in a query is a parameter, put in as a literal: in the syntax tree by sqlglot, or for DuckDB in place of the
+    token, never inside of a text, a name or a comment (`literals`).
     """
 
     name: str

@@ -97,12 +97,12 @@ def bound_text(sql: str, parameters: Mapping[str, Parameter], *, tries_json: boo
     Raises:
         InputError: as of `bind`.
     """
-    # 1, 1.0 and True are equal and written differently
-    return _text(sql, tuple((name, type(value), value) for name, value in parameters.items()), tries_json)
+    # 1, 1.0 and True are equal and written differently, and so are 0.0 and -0.0
+    return _text(sql, tuple((name, repr(value), value) for name, value in parameters.items()), tries_json)
 
 
 @lru_cache(maxsize=1024)  # bills of one month are asked the same
-def _text(sql: str, parameters: tuple[tuple[str, type, Parameter], ...], tries_json: bool) -> str:
+def _text(sql: str, parameters: tuple[tuple[str, str, Parameter], ...], tries_json: bool) -> str:
     tree = _bound(sql, {name: value for name, _, value in parameters})
     if tries_json:
         _try_json(tree)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.errors import InputError
 from planner.finops.engine.base import Parameter
-from planner.finops.engine.dialects import bound_text
+from planner.finops.engine.literals import duckdb_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -83,7 +83,7 @@ class DuckDbEngine:
             set_memory(self.connection, LARGE_LIMIT)
 
     def _text(self, sql: str, parameters: Mapping[str, Parameter] | None) -> str:
-        return bound_text(sql, parameters or {}, tries_json=self.tries_json)
+        return duckdb_text(sql, parameters or {}, tries_json=self.tries_json)
 
     def keep(
         self,

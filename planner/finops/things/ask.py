@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.finops.bridge import ABSURD
-from planner.finops.engine.dialects import bound_text, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.literals import duckdb_text, parameter_names
 from planner.finops.kpis import load_kpi
 from planner.finops.things.many import SUMS, THINGS_OF_SUMS, count_things, keep_named, keep_sums
 
@@ -48,7 +48,7 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
     """
     if isinstance(engine, DuckDbEngine) and _sums_many(engine, months):
         text = _over(_text("things"), THINGS_OF_SUMS)
-        engine.register_view(TABLE, bound_text(text, {"absurd": ABSURD}))
+        engine.register_view(TABLE, duckdb_text(text, {"absurd": ABSURD}))
     else:
         _keep(engine, TABLE, "things", {**months, "absurd": ABSURD})
 

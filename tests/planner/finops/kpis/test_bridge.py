@@ -68,13 +68,15 @@ def by_hand(rows: list[Row]) -> dict[str, np.ndarray]:
     price0, price1 = (np.divide(e, q, out=np.zeros_like(e), where=both) for e, q in ((e0, q0), (e1, q1)))
     volume = np.where(both, (q1 - q0) * (price0 + price1) / 2, 0.0)
     both &= np.abs(volume) <= ABSURD * np.maximum(np.abs(e0), np.abs(e1))
-    new = ~both & has_unit & (q0 == 0) & (e0 == 0) & (q1 > 0)
-    retired = ~both & has_unit & (q1 == 0) & (e1 == 0) & (q0 > 0)
+    # a refund states what it refunds as its quantity: it is nothing new
+    new = ~both & has_unit & (q0 == 0) & (e0 == 0) & (q1 > 0) & (e1 >= 0)
+    retired = ~both & has_unit & (q1 == 0) & (e1 == 0) & (q0 > 0) & (e0 >= 0)
     rest = ~(both | new | retired)
     return {"price": np.where(both, change - volume, 0.0), "volume": np.where(both, volume, 0.0),
             "new": new * change, "retired": retired * change, "other": rest * change}  # fmt: skip
 
 
+@example([(0.0, 0.0, 1.0, -1.0, True, 0), (1.0, -1.0, 0.0, 0.0, True, 0)])  # two refunds
 @draws(40)
 @given(things)
 def test_the_engine_works_out_each_effect_as_its_formula_says(
