@@ -311,7 +311,11 @@ def join_pools(pools: Sequence[SpotPool]) -> SpotPool:
 
 def widen(column: Any, width: int, empty: int) -> Any:
     """A two-dimensional column with `width` columns, the new ones `empty`."""
-    return np.pad(column, ((0, 0), (0, width - column.shape[1])), constant_values=empty)
+    if column.shape[1] == width:
+        return column
+    wide = np.full((len(column), width), empty, dtype=column.dtype)
+    wide[:, : column.shape[1]] = column
+    return wide
 
 
 def append(
