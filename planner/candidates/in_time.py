@@ -104,7 +104,9 @@ def _crossing(
     for _ in range(_SECANTS):
         gap = above - below
         middle = np.where(
-            gap > 0, low + (high - low) * np.clip(-below / np.where(gap > 0, gap, 1.0), 0.0, 1.0), high
+            gap > 0,
+            low + (high - low) * np.minimum(np.maximum(-below / np.where(gap > 0, gap, 1.0), 0.0), 1.0),
+            high,
         )
         value = _steady_chance(waits, need, sigma, middle) - level
         late, early = value < -_SLIP, value >= -_SLIP
