@@ -23,7 +23,6 @@ else:
 
     _KIND = _Pattern.__dataclass_fields__["member"]._field_type
     _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
-    _keep = object.__setattr__  # also of frozen records
 
     def record(cls: Any = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """Make `cls` a dataclass; the two options are those of `dataclasses.dataclass`."""
@@ -89,11 +88,11 @@ else:
 
     def _init(self: Any, /, *args: Any, **given: Any) -> None:
         defaults = self.__record_defaults__
-        if not args and given.keys() == defaults.keys():  # the usual call: `given` is nobody else's
-            _keep(self, "__dict__", given)
+        if not args and given.keys() == defaults.keys():  # the usual call
+            self.__dict__.update(given)
             return
         if not given and len(args) == len(defaults):
-            _keep(self, "__dict__", dict(zip(defaults, args, strict=True)))
+            self.__dict__.update(zip(defaults, args, strict=True))
             return
         values = dict(zip(defaults, args, strict=False))
         if len(args) > len(defaults) or not given.keys() <= defaults.keys() - values.keys():
