@@ -116,7 +116,8 @@ class Frame:
 
     def take(self, at: IntArray | slice) -> Frame:
         """Some of them."""
-        return take_columns(self, at)
+        taken: Frame = take_columns(self, at)
+        return taken
 
     def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
         """Whether cells may meet the deadline with `confidence`."""
