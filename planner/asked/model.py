@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -80,7 +81,7 @@ class Dates:
     start: datetime
     deadline: datetime | None
 
-    @property
+    @cached_property
     def deadline_hours(self) -> float | None:
         """Hours from start to deadline."""
         return None if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0

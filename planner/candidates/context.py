@@ -52,11 +52,13 @@ class Context:
     def _alone(self) -> Starts:
         """The same where nobody else asks."""
         limits, offers, start = self.asked.workload.constraints, self.market.offer_set, self.dates.start
-        if not (limits.obtainable or limits.waiting or limits.waited):  # as the table says
-            usual = most_obtainable(offers, ())
-            return offers.once(("starts", start), lambda: starts_of(offers, (), usual, start))
-        most = most_obtainable(offers, limits.obtainable)
-        return starts_of(offers, limits.waiting, most, start, limits.waited)
+        known = (limits.obtainable, limits.waiting, limits.waited)  # beside what the table says
+        return offers.once(
+            ("starts", start, *known),
+            lambda: starts_of(
+                offers, limits.waiting, most_obtainable(offers, limits.obtainable), start, limits.waited
+            ),
+        )
 
     @cached_property
     def power(self) -> Machines:

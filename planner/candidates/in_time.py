@@ -87,7 +87,7 @@ def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, wai
         return np.asarray(need * np.exp(sigma * normal_quantile_by_table(share)), dtype=np.float64)
 
     half = 1.0 - (1.0 - level) / 2.0
-    low = np.maximum(work(level) + waits.at_level(0.0), waits.at_level(level))
+    low = np.maximum(work(level) + waits.soonest, waits.at_level(level))
     high = work(half) + waits.at_level(half)
     # offers of many regions are waited for alike
     one, own = distinct_rows(need, sigma, level, *waits.kinds())
@@ -105,7 +105,9 @@ def _crossing(
     for _ in range(_SECANTS):
         gap = above - below
         middle = np.where(
-            gap > 0, low + (high - low) * np.clip(-below / np.where(gap > 0, gap, 1.0), 0.0, 1.0), high
+            gap > 0,
+            low + (high - low) * np.minimum(np.maximum(-below / np.where(gap > 0, gap, 1.0), 0.0), 1.0),
+            high,
         )
         value = _steady_chance(waits, need, sigma, middle) - level
         late, early = value < -_SLIP, value >= -_SLIP
@@ -121,7 +123,7 @@ def _crossing(
 def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: FloatArray) -> FloatArray:
     """P(wait + work <= room) of capacity that is not taken back."""
     nodes, weights = unit_quadrature(POINTS)
-    left = np.maximum(room - waits.at_level(0.0), 1e-300)
+    left = np.maximum(room - waits.soonest, 1e-300)
     certain = sigma < _CERTAIN
     scaled = np.log(left / need) / np.where(certain, 1.0, sigma)
     cap = np.where(certain, np.where(scaled >= -1e-12, 1.0, 0.0), normal_cdf_by_table(scaled))

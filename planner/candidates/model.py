@@ -239,6 +239,9 @@ def _part(row: int, nodes: int, paid: float, billed: float, instance: float) -> 
     return Part(int(row), int(nodes), float(paid), float(billed), float(instance))
 
 
+_POOL = tuple(field.name for field in fields(SpotPool))
+
+
 def take_rows(table: Any, at: IntArray) -> Any:
     """Rows `at` of a `Mixes` or `Turns`."""
     columns: dict[str, Any] = {}
@@ -304,14 +307,16 @@ def join_tables(tables: Sequence[Any]) -> Any:
 
 def join_pools(pools: Sequence[SpotPool]) -> SpotPool:
     """Spot capacities one after another."""
-    return SpotPool(
-        **{f.name: np.concatenate([getattr(pool, f.name) for pool in pools]) for f in fields(SpotPool)}
-    )
+    return SpotPool(**{name: np.concatenate([getattr(pool, name) for pool in pools]) for name in _POOL})
 
 
 def widen(column: Any, width: int, empty: int) -> Any:
     """A two-dimensional column with `width` columns, the new ones `empty`."""
-    return np.pad(column, ((0, 0), (0, width - column.shape[1])), constant_values=empty)
+    if column.shape[1] == width:
+        return column
+    wide = np.full((len(column), width), empty, dtype=column.dtype)
+    wide[:, : column.shape[1]] = column
+    return wide
 
 
 def append(

@@ -8,6 +8,7 @@ workload allows is left to its wait.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.model import Candidates
-    from planner.market.starts import Starts
+    from planner.market.starts import Spread, Starts
 
     Floats = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -116,10 +117,27 @@ class Waits:
 
     def within(self, hours: Floats) -> Floats:
         """Probability that all is there `hours` after `before`, given that it comes; shape `(n, ...)` like `hours`."""
-        shape = (len(self.nodes), self.offer.shape[1], *(1,) * (hours.ndim - 1))
-        rows, nodes = self.offer.reshape(shape), self.nodes.reshape(len(self.nodes), 1, *shape[2:])
-        each = np.where(rows >= 0, self.starts.within(rows, nodes, hours[:, None]), 1.0).min(axis=1)
-        return np.where(hours >= self.least.reshape(-1, *shape[2:]) - 1e-9, each, 0.0)
+        rows, spread, least = self._by_hours(hours.ndim - 1)
+        each = np.where(rows, spread.within(hours[:, None]), 1.0).min(axis=1)
+        return np.where(hours >= least, each, 0.0)
+
+    def _by_hours(self, axes: int) -> tuple[npt.NDArray[np.bool_], Spread, Floats]:
+        """What is waited for, its waits, and hours for the data, with so many axes for hours behind."""
+        if axes not in self._known:
+            shape = (len(self.nodes), self.offer.shape[1], *(1,) * axes)
+            rows, nodes = self.offer.reshape(shape), self.nodes.reshape(len(self.nodes), 1, *shape[2:])
+            least = self.least.reshape(-1, *shape[2:]) - 1e-9
+            self._known[axes] = rows >= 0, self.starts.spread_of(rows, nodes), least
+        return self._known[axes]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[npt.NDArray[np.bool_], Spread, Floats]]:
+        return {}
+
+    @cached_property
+    def soonest(self) -> Floats:
+        """Hours after `before` within which nothing is there yet: `at_level` of no probability."""
+        return self.at_level(0.0)
 
     def at_level(self, level: float | Floats) -> Floats:
         """Hours after `before` within which all is there with probability `level`, given that it comes."""

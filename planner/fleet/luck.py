@@ -108,7 +108,7 @@ def luck_at(rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersi
 
 def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: FloatArray) -> FloatArray:
     """P(X >= need) of X between 0 and `most` with a mean and a variance, as a beta distribution; elementwise."""
-    from scipy.special import betaincc
+    from scipy.special import betainc
 
     need, mean, variance, most = np.broadcast_arrays(need, mean, variance, most)
     chance = np.where(need <= 0, 1.0, 0.0)
@@ -119,7 +119,9 @@ def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: Flo
         share = np.clip(mean / top, 1e-12, 1.0 - 1e-12)
         spread = np.clip(variance / top**2, _LEAST, share * (1.0 - share) * (1.0 - 1e-9))
         size = share * (1.0 - share) / spread - 1.0
-        chance[open_ones] = betaincc(share * size, (1.0 - share) * size, np.clip(need / top, 0.0, 1.0))
+        # of what is left: the complement itself, `betaincc`, takes thirteen times as long
+        left = 1.0 - np.clip(need / top, 0.0, 1.0)
+        chance[open_ones] = betainc((1.0 - share) * size, share * size, left)
     return chance
 
 

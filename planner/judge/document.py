@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -154,9 +154,9 @@ class Node:
     def money(self) -> Fraction:
         """An amount, exactly: a decimal text, or a number taken as it is printed."""
         if isinstance(self.value, str) and _DECIMAL.fullmatch(self.value):
-            return Fraction(self.value)
+            return _exact(self.value)
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
-            return Fraction(repr(self.value))
+            return _exact(repr(self.value))
         return self.fail("an amount as decimal text")
 
     def moment(self) -> datetime:
@@ -176,6 +176,12 @@ class Node:
         value_text = json.dumps(self.value, default=str)
         value_text = value_text if len(value_text) <= 40 else f"{value_text[:40]}..."
         raise MalformedError(f"{self.path}: expected {expected}, got {value_text}")
+
+
+@lru_cache(maxsize=4096)
+def _exact(text: str) -> Fraction:
+    """The number that a text says; amounts of one answer repeat."""
+    return Fraction(text)
 
 
 def leaves(value: Any, path: str = "$") -> list[tuple[str, Any]]:

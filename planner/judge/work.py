@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,10 +66,15 @@ class Work:
 
 def assumption_rows(kind: str = "training") -> list[dict[str, str]]:
     """The assumptions of a kind of workload: its own row of a figure, else that of any kind."""
-    with ASSUMPTIONS.open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
+    table = _assumption_table()
     special = {row["key"] for row in table if row["kind"] == kind}
     return [row for row in table if row["kind"] == kind or (not row["kind"] and row["key"] not in special)]
+
+
+@cache
+def _assumption_table() -> list[dict[str, str]]:
+    with ASSUMPTIONS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def work_of(workload: Workload) -> Work:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,10 +111,8 @@ class PriceTerms:
         """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
         days = np.maximum(horizon_days, 0.0)
         law = self.law(rows, days)
-        mean, p10, p90 = (
-            self._in_usd(over, rows, days)
-            for over in (law.mean(), law.quantile(1.0 - HIGH), law.quantile(HIGH))
-        )
+        bounds = law.quantile(np.asarray([[1.0 - HIGH], [HIGH]]))
+        mean, p10, p90 = (self._in_usd(over, rows, days) for over in (law.mean(), *bounds))
         return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), law.spread())
 
     def mean(self, rows: IntArray, horizon_days: FloatArray) -> FloatArray:
@@ -141,9 +139,13 @@ class PriceTerms:
         law = self.law(rows, np.maximum(horizon_days, 0.0))
         return np.asarray(self.base[rows] * law.quantile(level), dtype=np.float64)
 
+    @cached_property
+    def _columns(self) -> dict[str, FloatArray]:
+        return _columns(self.models)
+
     def law(self, rows: IntArray, days: FloatArray) -> PriceLaw:
         """Return how the prices of quotes `rows` over their base are distributed `days` (at least 0) after them."""
-        of = {name: column[self.constants[rows]] for name, column in _columns(self.models).items()}
+        of = {name: column[self.constants[rows]] for name, column in self._columns.items()}
         x, level, relative, derived = self.x[rows], self.level[rows], self.relative[rows], self.derived[rows]
         # a derived price was never quoted, so it does not stand still
         of["still_days"] = np.where(derived, 0.0, of["still_days"])

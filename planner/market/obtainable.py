@@ -78,10 +78,12 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
         offer_set: what can be bought.
         obtainable_limits: what the user knows; the last that matches an offer wins over obtainable.csv.
     """
-    usual = offer_set.once("most_obtainable", lambda: _usual(offer_set))
-    if not obtainable_limits:
-        return usual
-    offers, most = offer_set.offers, usual.copy()
+    limits = tuple(obtainable_limits)
+    return offer_set.once(("most_obtainable", limits), lambda: _most(offer_set, limits))
+
+
+def _most(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:
+    offers, most = offer_set.offers, _usual(offer_set)
     names, places, whose = (
         offer_set.types.coded("accelerator"), offers.coded("region"), offers.coded("provider")
     )  # fmt: skip

@@ -89,6 +89,21 @@ def load_starts() -> tuple[StartRule, ...]:
 
 
 @record(frozen=True, eq=False)
+class Spread:
+    """Lomax distributions of waits, arrays that broadcast: hours whatever the luck, scale in hours, and shape."""
+
+    lead: Floats
+    scale: Floats
+    shape: Floats
+
+    def within(self, hours: Floats) -> Floats:
+        """Probability that capacity is there within `hours`."""
+        over, scale = hours - self.lead, self.scale
+        later = (1.0 + np.maximum(over, 0.0) / np.where(scale > 0, scale, 1.0)) ** -self.shape
+        return np.where(scale > 0, 1.0 - later, np.where(over >= -1e-9, 1.0, 0.0))
+
+
+@record(frozen=True, eq=False)
 class Starts:
     """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread.
 
@@ -110,9 +125,11 @@ class Starts:
 
     def within(self, rows: IntArray, nodes: IntArray | Floats, hours: Floats) -> Floats:
         """Probability that `nodes` instances are there within `hours`, given that they come."""
-        over, scale = hours - self.lead[rows], self._scale(rows, nodes)
-        later = (1.0 + np.maximum(over, 0.0) / np.where(scale > 0, scale, 1.0)) ** -self.shape[rows]
-        return np.where(scale > 0, 1.0 - later, np.where(over >= -1e-9, 1.0, 0.0))
+        return self.spread_of(rows, nodes).within(hours)
+
+    def spread_of(self, rows: IntArray, nodes: IntArray | Floats) -> Spread:
+        """How the waits for `nodes` instances of offers are distributed, given that they come."""
+        return Spread(self.lead[rows], self._scale(rows, nodes), self.shape[rows])
 
     def at_level(self, rows: IntArray, nodes: IntArray | Floats, level: float | Floats) -> Floats:
         """Hours that waiting for `nodes` instances does not exceed with probability `level`, given that they come."""

@@ -23,7 +23,7 @@ import numpy as np
 from planner.candidates.model import IN_TURN
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.price_path import RUN_HOURS
-from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pools_ways import asked_beside, each_bought, offers_of, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class Bounds:
         search = self._ways(number, work, work.deadline_hours, up_to / share, beside)
         candidates, market = search.candidates, search.context.market
         offer_set, at = market.offer_set, open_ways(search)
-        offers = tuple(bought(search, one) for one in at.tolist())
+        offers = tuple(each_bought(search, at))
         timed = np.isin(offer_set.offers["purchase_option"], _TIMED)
         hourly = np.where(timed, offer_set.least_usd_per_hour, 0.0) * (machines * _ROUNDING)
         granules = np.asarray(
@@ -228,7 +228,7 @@ class Bounds:
         search = self._ways(number, work, work.hours + work.half_hours, np.inf, beside)
         at = open_ways(search)
         slow = stretch_of(search, at).tolist()
-        return {bought(search, one): own for one, own in zip(at.tolist(), slow, strict=True)}
+        return dict(zip(each_bought(search, at), slow, strict=True))
 
     def _ways(
         self, number: int, work: Work, deadline_hours: float, up_to: float, beside: FloatArray | None

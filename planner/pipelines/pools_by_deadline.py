@@ -23,7 +23,7 @@ from planner.candidates.wanted import Scope, Wanted
 from planner.performance.inference.pool import handover_s
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
 from planner.pipelines.pools_bound import Bounds, Work
-from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pools_ways import asked_beside, each_bought, offers_of, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class ByDeadline:
         np.fill_diagonal(apart, 0.0)
         self.terms = replace(terms, moved_usd=apart, gbps=np.full_like(apart, np.inf))
         self._known: dict[tuple[Rows, tuple[Offers, Offers]], Timed | None] = {}
+        self._works: dict[Rows, Work] = {}
 
     def cheapest(self, known_usd: float, *, one_chip: bool = False) -> Found:
         """The cheapest pair that costs less than one that is known.
@@ -163,17 +164,19 @@ class ByDeadline:
 
     def work(self, rows: Rows) -> Work:
         """What two sizes do together."""
-        t, r = (points.take(np.asarray([row])) for points, row in zip(self._points, rows, strict=True))
-        step = float(step_of(self.terms, t.step_s, r.step_s, np.asarray([self._refit_s(rows)]))[0])
-        return Work(
-            (self._sizes[0][rows[0]], self._sizes[1][rows[1]]), step, self.terms.hours_per_step_s * step,
-            self.terms.deadline_hours,
-        )  # fmt: skip
+        if rows not in self._works:
+            t, r = (points.step_s[[row]] for points, row in zip(self._points, rows, strict=True))
+            step = float(step_of(self.terms, t, r, np.asarray([self._refit_s(rows)]))[0])
+            self._works[rows] = Work(
+                (self._sizes[0][rows[0]], self._sizes[1][rows[1]]), step, self.terms.hours_per_step_s * step,
+                self.terms.deadline_hours,
+            )  # fmt: skip
+        return self._works[rows]
 
     def _refit_s(self, rows: Rows) -> float:
-        t, r = (points.take(np.asarray([row])) for points, row in zip(self._points, rows, strict=True))
-        rate = np.minimum(t.rate, r.rate)
-        return float(handover_s(self.terms.weights, r.copies, rate, np.asarray(np.inf))[0])
+        rates = (points.rate[[row]] for points, row in zip(self._points, rows, strict=True))
+        copies = self._points[1].copies[[rows[1]]]
+        return float(handover_s(self.terms.weights, copies, np.minimum(*rates), np.asarray(np.inf))[0])
 
     def _first(self, rows: Rows) -> Timed | None:
         """A pair of two sizes: the first of the cheapest ways that is in time, None without any."""
@@ -206,18 +209,26 @@ class ByDeadline:
 
         A pool is paid while it waits for the other, so the cost of each counts times the stretch of the other.
         """
-        found: list[tuple[float, int, int]] = []
+        found: list[tuple[float, int, int, tuple[Offers, Offers]]] = []
         ways = []
         for side, search in zip(self.sides, first, strict=True):
             candidates, at = search.candidates, open_ways(search)
-            region = search.context.market.region_of_offer[candidates.offer[at]]
+            offers, region = (
+                each_bought(search, at),
+                search.context.market.region_of_offer[candidates.offer[at]],
+            )
             # what runs in turn is not in use together
             uses = [
-                (side.units[list(bought(search, one))] * candidates.nodes[one]).max(axis=0)
-                for one in at.tolist()
+                (side.units[list(rows)] * nodes).max(axis=0)
+                for rows, nodes in zip(offers, candidates.nodes[at].tolist(), strict=True)
             ]
-            ways.append((at, region, candidates.cost_usd[at], stretch_of(search, at), np.asarray(uses)))
-        (at_t, region_t, usd_t, slow_t, uses_t), (at_r, region_r, usd_r, slow_r, uses_r) = ways
+            ways.append(
+                (at, offers, region, candidates.cost_usd[at], stretch_of(search, at), np.asarray(uses))
+            )
+        (
+            (at_t, offers_t, region_t, usd_t, slow_t, uses_t),
+            (at_r, offers_r, region_r, usd_r, slow_r, uses_r),
+        ) = ways
         for region in np.intersect1d(region_t, region_r).tolist():
             t, r = np.flatnonzero(region_t == region), np.flatnonzero(region_r == region)
             usd = np.outer(usd_t[t], slow_r[r]) + np.outer(slow_t[t], usd_r[r])
@@ -225,8 +236,9 @@ class ByDeadline:
             for place in np.argsort(usd, axis=None, kind="stable")[:_TRIED].tolist():
                 a, b = divmod(place, len(r))
                 if np.isfinite(usd[a, b]):
-                    found.append((float(usd[a, b]), int(at_t[t[a]]), int(at_r[r[b]])))
-        return [(bought(first[0], a), bought(first[1], b)) for _, a, b in sorted(found)[:_TRIED]]
+                    pair = offers_t[t[a]], offers_r[r[b]]
+                    found.append((float(usd[a, b]), int(at_t[t[a]]), int(at_r[r[b]]), pair))
+        return [pair for *_, pair in sorted(found)[:_TRIED]]
 
     def _at_pace(self, rows: Rows, ways: tuple[Offers, Offers]) -> Timed | None:
         work = self.work(rows)
@@ -277,9 +289,8 @@ class ByDeadline:
             by=(deadline_hours, self.level), wanted=Wanted(one_region=True),
             beside=beside,
         )  # fmt: skip
-        same = [
-            at for at in np.flatnonzero(search.candidates.bits == 0).tolist() if bought(search, at) == offers
-        ]
+        at = open_ways(search)
+        same = [one for one, rows in zip(at.tolist(), each_bought(search, at), strict=True) if rows == offers]
         return (search, same[0]) if same else None
 
 

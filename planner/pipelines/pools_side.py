@@ -64,6 +64,7 @@ class Side:
         """
         self._chips = chips
         self._shapes: dict[tuple[int, int, float], Table] = {}
+        self.engines: dict[Any, Engine] = {}  # of sizes and paces (`pools_ways`)
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers

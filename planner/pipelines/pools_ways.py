@@ -26,6 +26,7 @@ Size = tuple[int, int]  # of a pool: row of its hardware, and number of machines
 Offers = tuple[int, ...]  # rows of what is bought, in the order of its turns
 
 _ELSEWHERE = -1  # bits of offers that are left out
+_ENGINES = 8  # kept of each pool, the last ones
 
 
 def offers_of(side: Side, size: Size) -> IntArray:
@@ -48,29 +49,55 @@ def ways_of(
         wanted: what is needed of the ways; they are compared by cost, whatever the workload prefers.
         beside: machines of each offer that the other pool asks for, None: of none.
     """
+    # asked at several deadlines, mostly one after another
+    key = (size, paced_s, by[1], offers.tobytes(), None if beside is None else beside.tobytes())
+    if key not in side.engines:
+        while len(side.engines) >= _ENGINES:
+            del side.engines[next(iter(side.engines))]
+        side.engines[key] = _engine(side, offers, size, paced_s, by[1], beside)
+    return side.engines[key].at_hours(by[0], wanted)
+
+
+def _engine(
+    side: Side, offers: IntArray, size: Size, paced_s: float, level: float, beside: FloatArray | None
+) -> Engine:
     context = side.at_pace(paced_s)
     workload = context.asked.workload
-    limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
+    limits = workload.constraints.model_copy(update={"deadline_confidence": level})
     wishes = workload.preferences.model_copy(update={"objective": "cost"})
     workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
     context = replace(context.with_asked(replace(context.asked, workload=workload)), beside=beside)
     bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
-    engine = Engine(
+    return Engine(
         context, sizes=[size[1]], shapes=side.shapes_at(size, paced_s), offer_bits=bits, admitted_only=True,
     )  # fmt: skip
-    return engine.at_hours(by[0], wanted)
 
 
 def open_ways(search: CandidateSearch) -> IntArray:
     """Candidates that keep every limit: one offer, or offers in turn."""
     candidates = search.candidates
-    return np.flatnonzero((candidates.bits == 0) & np.isin(candidates.kind, (SINGLE, IN_TURN)))
+    return np.flatnonzero(
+        (candidates.bits == 0) & ((candidates.kind == SINGLE) | (candidates.kind == IN_TURN))
+    )
 
 
 def bought(search: CandidateSearch, at: int) -> Offers:
     """Rows of the offers that a candidate buys, in the order of its turns."""
-    return tuple(part.row for part in search.candidates.parts(at))
+    return each_bought(search, np.asarray([at]))[0]
+
+
+def each_bought(search: CandidateSearch, at: IntArray) -> list[Offers]:
+    """The same of each of `at`, which are one offer or offers in turn."""
+    candidates = search.candidates
+    single = candidates.kind[at] == SINGLE
+    rows: list[Offers] = [(row,) for row in candidates.offer[at].tolist()]
+    if candidates.turns is not None and not single.all():
+        in_turn = np.flatnonzero(~single)
+        offers = candidates.turns.offer[candidates.detail[at[in_turn]]].tolist()
+        for number, own in zip(in_turn.tolist(), offers, strict=True):
+            rows[number] = tuple(row for row in own if row >= 0)
+    return rows
 
 
 def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:

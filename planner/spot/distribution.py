@@ -218,7 +218,10 @@ class SpotPool:
 
     def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
         """Some of the pools."""
-        return SpotPool(**{name: pick(getattr(self, name), at) for name in self.__dataclass_fields__})
+        return SpotPool(
+            pick(self.rate, at), pick(self.wait, at), pick(self.first_wait, at),
+            pick(self.frailty_sd, at), pick(self.dispersion, at),
+        )  # fmt: skip
 
 
 def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
@@ -254,11 +257,12 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
         moved = np.maximum(1.0 - still, 1e-300)
         mean = total / moved
         share = np.where(total > 0, paid / np.where(total > 0, total, 1.0), 0.0)
-        share = np.nan_to_num(share, nan=1.0)
+        share = np.where(np.isnan(share), 1.0, share)
         all_variance = square - total * total
         skew = np.where(all_variance > 0, 1.0 - within / np.where(all_variance > 0, all_variance, 1.0), 0.0)
         variance = np.maximum(square / moved - mean * mean, 0.0)
-        return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
+        skew = np.minimum(np.maximum(np.where(np.isnan(skew), 0.0, skew), 0.0), 1.0)
+        return Elapsed(floor, still, mean, variance, share, skew)
 
 
 def meet_probability(

@@ -20,7 +20,7 @@ from catalogs.tables.rows import greatest, whole
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
-from planner.candidates.model import IN_TURN, SINGLE, append, join_tables
+from planner.candidates.model import IN_TURN, SINGLE, append, join_tables, widen
 from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.choice import sets_of
@@ -318,10 +318,10 @@ def union_cells(
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
         union = unite_alike(risk.pool, own, context.market.region_of_offer[rows], linked, shared)
         on_demand = cheapest_partner(context.market, rows, union.shares, partner)
-        short = ((0, 0), (0, members.shape[1] - size))
+        width = members.shape[1]
         parts.append(
             Cells(
-                base=at[own[:, 0]], zones=np.pad(rows, short, constant_values=-1), shares=np.pad(union.shares, short),
+                base=at[own[:, 0]], zones=widen(rows, width, -1), shares=widen(union.shares, width, 0),
                 on_demand=on_demand, pool=union.pool, moves=union.moves,
             )
         )  # fmt: skip

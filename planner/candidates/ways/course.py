@@ -64,12 +64,13 @@ class Cells:
         )
 
 
+_NAMES = tuple(f.name for f in fields(Cells))
+
+
 def join_cells(parts: list[Cells]) -> Cells:
     """Cells one after another."""
     columns = {
-        f.name: np.concatenate([getattr(part, f.name) for part in parts])
-        for f in fields(Cells)
-        if f.name != "pool"
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES if name != "pool"
     }
     return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
@@ -115,7 +116,8 @@ class Frame:
 
     def take(self, at: IntArray | slice) -> Frame:
         """Some of them."""
-        return Frame(**{f.name: pick(getattr(self, f.name), at) for f in fields(self)})
+        taken: Frame = take_columns(self, at)
+        return taken
 
     def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
         """Whether cells may meet the deadline with `confidence`."""
@@ -147,7 +149,7 @@ def cells_of(candidates: Candidates, at: IntArray) -> Cells:
 
 def take_columns(columns: Any, at: IntArray | slice) -> Any:
     """Rows `at` of a record of arrays."""
-    return type(columns)(**{f.name: pick(getattr(columns, f.name), at) for f in fields(columns)})
+    return type(columns)(**{name: pick(getattr(columns, name), at) for name in columns.__dataclass_fields__})
 
 
 def frame_of(candidates: Candidates, cells: Cells) -> Frame:

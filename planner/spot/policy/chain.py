@@ -73,7 +73,7 @@ class SpellChain:
         """Stage of an age, hours, the present tick included."""
         ticks = np.rint(since_hours / self.tick_hours).astype(np.int64)
         known = self.stage_of_ticks
-        return known[np.clip(ticks, 0, len(known) - 1)]
+        return known[np.minimum(np.maximum(ticks, 0), len(known) - 1)]
 
 
 def stage_ticks(tick_hours: float) -> FloatArray:

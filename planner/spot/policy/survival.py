@@ -360,6 +360,6 @@ class _Cells:
 
 def _between(grid: IntArray, at: IntArray) -> tuple[IntArray, FloatArray]:
     """Grid point at or below, and how far on to the next."""
-    inside = np.clip(at, grid[0], grid[-1])
-    low = np.clip(np.searchsorted(grid, inside, side="right") - 1, 0, len(grid) - 2)
+    inside = np.minimum(np.maximum(at, grid[0]), grid[-1])
+    low = np.minimum(np.maximum(grid.searchsorted(inside, side="right") - 1, 0), len(grid) - 2)
     return low, (inside - grid[low]) / (grid[low + 1] - grid[low])

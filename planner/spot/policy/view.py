@@ -159,6 +159,8 @@ def whole_ticks(hours: float, tick_hours: float) -> int:
 
 def cheapest_up(up: BoolArray, usd_per_hour: FloatArray) -> IntArray:
     """The cheapest zone that is up (the first of equals, unknown prices last), -1 where none is; shape `(n,)`."""
-    best: IntArray = np.where(up, np.nan_to_num(usd_per_hour, nan=_DEAREST), np.inf).argmin(axis=1)
+    best: IntArray = np.where(up, np.where(np.isnan(usd_per_hour), _DEAREST, usd_per_hour), np.inf).argmin(
+        axis=1
+    )
     best[~up.any(axis=1)] = -1
     return best
