@@ -2,8 +2,8 @@
 
 `python -m benchmarks.other_publishers [--vision] [--rows]`. The rows are in `data/other_publishers.csv`, those of
 vision models in `data/other_vision.csv`: what was measured, where it was published, and the sections of its workload as
-JSON. They are for judging: no constant, prior or width is fitted on them, but for ms-swift's two pairs of step times that
-`adapter.dequantise_passes.eager` rests on, which are not in the file.
+JSON. They are for judging: no constant, prior or width is fitted on them, but for ms-swift's two pairs of step times
+that `adapter.dequantise_passes.eager` rests on, which are not in the file.
 """
 
 from __future__ import annotations
