@@ -25,9 +25,9 @@ Z80 = 1.2816
 # Extra log width of a generation that was never measured, and where the link inside the node is not stated.
 NEVER_MEASURED, UNKNOWN_LINK = 0.3, 0.15
 NO_ROWS = 0.5
-# A stack with fewer rows than this takes the width of its whole family.
+# A stack with fewer rows than this takes the width of its whole family; others are drawn to it the less they tell.
 LEAST_ROWS = 30
-# Evidence (publishers x root of workload groups) at which a family's own residuals count as much as the prior.
+# Evidence (publishers x root of workload groups) at which own residuals count as much as the prior.
 HALF_EVIDENCE = 2.0
 # Log width per doubling outside of what was measured: an assumption.
 PER_DOUBLING = 0.1
@@ -93,19 +93,30 @@ def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
     for stack in sorted(set(stacks)):
         own = [p for p, x in enumerate(stacks) if x == stack]
         if len(own) >= LEAST_ROWS:
-            out[f"interval.{kind}.{stack}"] = base_width(gap[own], thin[own])
+            width = base_width(gap[own], thin[own])
+            out[f"interval.{kind}.{stack}"] = _believed(
+                width, out[f"interval.{kind}"], evidence_of([cases[p] for p in own])
+            )
             out |= _bounds(kind, stack, [cases[p] for p in own])
     return out
 
 
 def _extra(cases: Sequence[Case], gap: Floats, usual: Floats) -> float:
     """Extra log width of an accelerator family: its own where publishers and workloads are many, else the prior's."""
-    publishers = len({case.group for case in cases})
-    works = len({case.split_group for case in cases})
-    evidence = publishers * math.sqrt(works)
-    prior = NEVER_MEASURED**2 / (1.0 + evidence / 2.0)
+    evidence = evidence_of(cases)
+    prior = NEVER_MEASURED / math.sqrt(1.0 + evidence / 2.0)
     own = max(float(np.quantile(gap * gap - usual * usual, COVERAGE)), 0.0)
-    return math.sqrt((evidence * own + HALF_EVIDENCE * prior) / (evidence + HALF_EVIDENCE))
+    return _believed(math.sqrt(own), prior, evidence)
+
+
+def evidence_of(cases: Sequence[Case]) -> float:
+    """How much rows tell: their publishers x the root of their workload groups."""
+    return len({case.group for case in cases}) * math.sqrt(len({case.split_group for case in cases}))
+
+
+def _believed(own: float, prior: float, evidence: float) -> float:
+    """A width of a few rows, drawn to a prior as far as they tell little."""
+    return math.sqrt((evidence * own**2 + HALF_EVIDENCE * prior**2) / (evidence + HALF_EVIDENCE))
 
 
 def _bounds(kind: str, stack: str, cases: Sequence[Case]) -> dict[str, float]:

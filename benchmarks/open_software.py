@@ -24,7 +24,12 @@ from benchmarks.workloads import predict_workloads
 from planner.performance.constants import Constants, load_constants
 
 Floats = npt.NDArray[np.float64]
-WIDTHS = {"transformers": "interval.open.stack", "CNN, ViT, diffusion": "interval.cnn.open.stack"}
+WIDTHS = {
+    "transformer": "interval.open.stack",
+    "cnn": "interval.cnn.open.stack",
+    "vit": "interval.vit.open.stack",
+    "diffusion": "interval.diffusion.open.stack",
+}
 
 
 def hidden_class(cases: Sequence[Case], constants: Constants) -> tuple[Floats, Floats]:
@@ -63,10 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kinds(cases: Sequence[Case]) -> list[tuple[str, npt.NDArray[Any]]]:
-    transformer = np.asarray([case.kind == "transformer" for case in cases])
-    return [
-        (name, np.flatnonzero(own)) for name, own in zip(WIDTHS, (transformer, ~transformer), strict=True)
-    ]
+    kinds = np.asarray([case.kind for case in cases])
+    return [(kind, np.flatnonzero(kinds == kind)) for kind in WIDTHS if (kinds == kind).any()]
 
 
 def _by_class(cases: Sequence[Case], at: npt.NDArray[Any], inside: npt.NDArray[np.bool_]) -> str:

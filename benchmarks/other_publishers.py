@@ -1,9 +1,9 @@
 """Score published rows of publishers that no constant was fitted to, each from a workload file as a user writes it.
 
-`python -m benchmarks.other_publishers [--rows]`. The rows are in `data/other_publishers.csv`: what was measured, where
-it was published, and the sections of its workload as JSON. They are for judging: no constant, prior
-or width is fitted on them, but for ms-swift's two pairs of step times that `adapter.dequantise_passes.eager` rests on,
-which are not in the file.
+`python -m benchmarks.other_publishers [--vision] [--rows]`. The rows are in `data/other_publishers.csv`, those of
+vision models in `data/other_vision.csv`: what was measured, where it was published, and the sections of its workload as
+JSON. They are for judging: no constant, prior or width is fitted on them, but for ms-swift's two pairs of step times
+that `adapter.dequantise_passes.eager` rests on, which are not in the file.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from planner.performance.constants import load_constants
 from planner.records import record
 
 FILE = Path(__file__).resolve().parent / "data" / "other_publishers.csv"
+VISION = FILE.with_name("other_vision.csv")
 # A row that ran has fitted: where a plan would call its memory too risky, riskier layouts count as well.
 RISKS = (0.5, 0.99, 1.0 - 1e-9)
 
@@ -103,7 +104,7 @@ def _score(raw: dict[str, str]) -> Scored:
 def _workload(raw: dict[str, str]) -> dict[str, object]:
     """The row's workload: the sections that it states, as JSON, and the day on which it ran."""
     model: dict[str, object] = json.loads(raw["model"])
-    if "preset" not in model:
+    if "preset" not in model and "family" not in model:
         model = {"family": "transformer", "architecture": "decoder", "tied_embeddings": False, **model}
     training = {"steps": 1000, "precision": "bf16", **json.loads(raw["training"])}
     return {"version": 1, "name": "row", "model": model, "training": training, "start": raw["start"]}
@@ -149,9 +150,10 @@ def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.ndarr
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures by class."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--vision", action="store_true", help="score the rows of vision models")
     parser.add_argument("--rows", action="store_true", help="also print every row")
     chosen = parser.parse_args(arguments)
-    found = score()
+    found = score(VISION if chosen.vision else FILE)
     print("\n".join(report(found)))
     if chosen.rows:
         for one in found:

@@ -43,10 +43,29 @@ _COPIES = frozenset({
     "clone", "cat", "roll", "index", "constant_pad_nd", "_to_copy", "copy_", "stack", "reflection_pad2d",
     "im2col", "col2im", "repeat", "upsample_bicubic2d", "upsample_nearest2d", "upsample_bilinear2d",
 })  # fmt: skip
+_MATRICES = frozenset({"convolution", "addmm", "mm", "bmm", "baddbmm"})
 _REDUCTIONS = frozenset({
     "mean", "sum", "var_mean", "std", "var", "norm", "linalg_vector_norm", "adaptive_max_pool2d",
     "_adaptive_avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d",
 })  # fmt: skip
+# What eager automatic precision runs in 16 bit, in 32 bit, and in the widest type of its inputs, by PyTorch's names
+# (the lists of its CUDA autocast that these models meet); all else takes the types that it is given.
+NARROW = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "matmul",
+    "__matmul__",
+    "bmm",
+    "mm",
+    "addmm",
+    "baddbmm",
+    "einsum",
+)
+WIDE = (
+    "layer_norm", "group_norm", "softmax", "normalize", "norm", "sum", "exp", "log", "pow", "rsqrt", "reciprocal",
+)  # fmt: skip
 # An operator that no model of the table uses marks the package `inplace_abn` (see `stand_in`).
 IN_PLACE_NORM = "hardshrink"
 Shape = tuple[int, ...]
@@ -153,7 +172,65 @@ def count(model: Any, size: Shape) -> Counts:
     with Recorder():
         model(torch.empty((BATCH, *size), device="meta"))
     trained = list(model.parameters())
+    counts["promoted_elements"] = promoted(model, size)
     return {**counts, "params": float(sum(p.numel() for p in trained)), "tensors": float(len(trained))}
+
+
+def promoted(model: Any, size: Shape) -> float:
+    """Elements per sample that point-wise operators and copies write in 32 bit under eager automatic precision.
+
+    Parameters stay in 32 bit there, so scaling a layer, adding a position, or adding to what a layer norm has written
+    gives 32 bit, which residual streams pass on.
+    """
+    torch = importlib.import_module("torch")
+    dispatch = importlib.import_module("torch.utils._python_dispatch")
+    written = 0.0
+
+    class Recorder(dispatch.TorchDispatchMode):  # type: ignore[misc,name-defined]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal written
+            result = function(*args, **(kwargs or {}))
+            name = function._schema.name.split("::")[1]
+            first = result[0] if isinstance(result, tuple | list) and result else result
+            counts: Counts = dict.fromkeys(HEAD[2:], 0.0)
+            if isinstance(first, torch.Tensor) and name not in _VIEWS and name != "_to_copy":
+                if first.dtype == torch.float32 and name not in _MATRICES:
+                    operator(counts, name, [], [tuple(first.shape)], 1, [])
+                written += counts["pointwise_elements"] + counts["copied_elements"]
+            return result
+
+    with automatic_precision(), Recorder():
+        model.train().to("meta")(torch.empty((BATCH, *size), device="meta"))
+    return written
+
+
+def automatic_precision() -> Any:
+    """A mode of PyTorch that casts as its CUDA autocast does, which tensors without a device do not have."""
+    torch = importlib.import_module("torch")
+    overrides = importlib.import_module("torch.overrides")
+    places = (torch, torch.nn.functional, torch.Tensor)
+
+    def found(names: Sequence[str]) -> set[Any]:
+        return {getattr(place, name) for place in places for name in names if hasattr(place, name)}
+
+    narrow, wide = found(NARROW), found(WIDE)
+
+    def cast(value: Any, kind: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(cast(item, kind) for item in value) if type(value) in (tuple, list) else value
+        floats = (torch.float32, torch.bfloat16)
+        return value.to(kind) if isinstance(value, torch.Tensor) and value.dtype in floats else value
+
+    class Automatic(overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = dict(kwargs or {})
+            if function in narrow or function in wide:
+                kind = torch.bfloat16 if function in narrow else torch.float32
+                args = tuple(cast(value, kind) for value in args)
+                named = {key: cast(value, kind) for key, value in named.items()}
+            return function(*args, **named)
+
+    return Automatic()
 
 
 def no_initialisation() -> None:

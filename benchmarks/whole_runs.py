@@ -36,6 +36,8 @@ from planner.inputs.schema import Workload
 from planner.performance.constants import load_constants
 
 RUNS = Path(__file__).resolve().parent / "data" / "whole_runs.csv"
+# Runs that no constant comes from, to judge by: `--data benchmarks/data/other_runs.csv`.
+OTHERS = RUNS.with_name("other_runs.csv")
 # The published name of an accelerator where the table of accelerators has another.
 NAMES = {
     "A100-40": "A100-SXM-40", "A100-80": "A100-SXM-80", "A800-80": "A800-SXM-80", "GH200": "GH200-96",

@@ -1,6 +1,7 @@
 """What the hours and the cost of a fleet may come to: P10 and P90, as a single job has them.
 
-The cost has three causes that know nothing of each other, so distances from the expected cost add in squares:
+The cost has three causes that know nothing of each other, so distances from the expected cost add in squares; those
+below it as ratios, as each cause takes its share of what the others leave:
 
 * speed: its error is common to all workers; the fleet is billed again with all work slowed by exp(+-sigma z);
 * interruptions: they cost the work that is repeated, the restarts and the notice, not the wait. The paid time of a run
@@ -68,13 +69,21 @@ def spread_of(search: CandidateSearch, mix: Mix, total: Decimal) -> Spread:
     for sign, side in zip((-1.0, 1.0), _price_sides(search.candidates, mix, spot), strict=True):
         billed = bill_of(search, _slower(mix, np.exp(sign * sigma * Z80)))[0]
         speed = max(sign * float(billed - total), 0.0)
-        usd.append(Decimal(repr(round(sign * math.hypot(speed, luck, side), 2))))
+        distance = math.hypot(speed, luck, side) if sign > 0 else _below(float(total), speed, luck, side)
+        usd.append(Decimal(repr(round(sign * distance, 2))))
     return Spread(
         p10_hours=min(coming.hours_for(LOW, mix.work), mix.period),
         p90_hours=max(late, mix.period),
         p10_usd=max(total + usd[0], Decimal(0)),
         p90_usd=total + usd[1],
     )
+
+
+def _below(total: float, *distances: float) -> float:
+    """How far the cost may fall below `total` where causes alone take it down by `distances`, in USD."""
+    if max(distances) >= total:
+        return total
+    return total * -math.expm1(-math.hypot(*(math.log1p(-distance / total) for distance in distances)))
 
 
 def _slower(mix: Mix, times: FloatArray) -> Mix:

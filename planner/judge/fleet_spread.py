@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, hypot, isfinite, sqrt
+from math import exp, hypot, isfinite, log, sqrt
 
 from planner.judge.bench import Bench
 from planner.judge.chance import Capacity, Course, elapsed_variance, paid_hours
@@ -49,13 +49,21 @@ def spread_of(
         late = max(slow.end for slow in (slowed(worker, Z80) for worker in workers))
     whole, luck = plan["total_usd"].money(), Z80 * _luck(bench, workers, lines)
     cheaper, dearer = _prices(workers, lines)
-    low = hypot(max(float(whole - bills[0]), 0.0), luck, cheaper)
+    low = _below(float(whole), (max(float(whole - bills[0]), 0.0), luck, cheaper))
     high = hypot(max(float(bills[1] - whole), 0.0), luck, dearer)
     ends = (max(whole - Fraction(round(low, 2)), Fraction(0)), whole + Fraction(round(high, 2)))
     return Spread(
         (min(hours_of(coming, 0.1, work, launch), period), max(late, period)),
         (Near(ends[0], 1e-5, 0.011), Near(ends[1], 1e-5, 0.011)),
     )
+
+
+def _below(whole: float, distances: Sequence[float]) -> float:
+    """What causes take off the cost together that alone take off `distances`, as shares of what the others leave."""
+    if any(distance >= whole for distance in distances):
+        return whole
+    logs = [log(whole / (whole - distance)) for distance in distances]
+    return whole * (1.0 - exp(-hypot(*logs)))
 
 
 def hours_of(coming: FleetCourse, level: float, work: float, launch: Node) -> float:

@@ -34,6 +34,7 @@ _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
 # Software whose graphs the host launches; programs of XLA and its kin run without it.
 _PYTORCH = frozenset({"cuda", "rocm"})
 _MEMORY_SIZE = re.compile(r"-\d+gb")
+_CONSUMER = re.compile(r"(rtx|gtx)[1-5]0[5-9]0")
 _FAST_LINKS = frozenset({"nvswitch", "nvlink", "neuronlink", "xgmi", "ici"})
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
@@ -124,7 +125,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         vcpus=hardware.number("vcpus"),
         gemm_peak=gemm * fraction,
         attn_peak=attn * fraction,
-        achievable=share * _small_share(hardware, training, constants),
+        achievable=share * _small_share(hardware, training, constants) * _clock(hardware, kind, constants),
         attn_achievable=share,
         filtering=_filtering(hardware, training, constants),
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
@@ -243,6 +244,14 @@ def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
     small = PRECISION_GROUP[training.precision] == "fp8"
     attn = np.where(np.isnan(half), gemm, half) if small else gemm
     return gemm, attn
+
+
+def _clock(hardware: Table, kind: str, constants: Constants) -> Floats | float:
+    """What consumer cards clock above the speed that their peak is stated for; vision models were measured on them."""
+    if kind == "transformer" or "accelerator" not in hardware:
+        return 1.0
+    boost = constants.get("vision.clock_ratio", 1.0)
+    return by_text(hardware, "accelerator", lambda word: boost if _CONSUMER.match(word) else 1.0)
 
 
 def _filtering(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:

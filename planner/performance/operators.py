@@ -26,7 +26,7 @@ FLOP_FIELDS = (
 ELEMENT_FIELDS = (
     "convolution_elements", "linear_elements", "attention_elements", "depthwise_elements", "unaligned_elements",
     "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "in_place_norm_elements", "pointwise_elements",
-    "copied_elements", "reduced_elements",
+    "copied_elements", "reduced_elements", "promoted_elements",
 )  # fmt: skip
 COUNT_FIELDS = ("kernels", "tensors")
 FIELDS = (*FLOP_FIELDS, *ELEMENT_FIELDS, *COUNT_FIELDS)

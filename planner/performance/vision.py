@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.micro import Micro, at_least
+from planner.performance.micro import Micro, at_least, matmul_of
 from planner.performance.operators import COLUMN, ELEMENT_FIELDS
 from planner.performance.work import Floats, Work
 
@@ -27,7 +27,11 @@ FUSIBLE = frozenset({
 })  # fmt: skip
 # Operators that eager automatic precision runs in 32 bit, with casts and strided statistics; elsewhere they cost no
 # more than their plain relatives.
-LEAN = {"layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution"}
+LEAN = {
+    "layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution", "promoted": "pointwise",
+}  # fmt: skip
+# Counted once among the point-wise ones, in 16 bit.
+SAME_KIND = {"promoted": "pointwise"}
 
 
 def _avoided_flops(work: Work, devices: Devices) -> Floats:
@@ -48,8 +52,21 @@ def _matmul_s(work: Work, devices: Devices, c: Constants) -> Floats:
     # Convolution kernels of 32 bit are tuned less than those of 16.
     ratio = c["vision.convolution_ratio"] * np.where(half, 1.0, c["vision.full_precision_ratio"])
     dense = (flops("convolution") - _avoided_flops(work, devices) + padding) / ratio
+    rate = devices.gemm_peak * devices.achievable
     rest = flops("linear") / c["vision.linear_ratio"] + flops("attention") / c["vision.attention_ratio"]
-    result: Floats = (dense + rest) / (devices.gemm_peak * devices.achievable)
+    result: Floats = (dense + rest) / rate + _narrow_s(work, devices, c)
+    return result
+
+
+def _narrow_s(work: Work, devices: Devices, c: Constants) -> Floats:
+    """Forward time per sample that linear layers lose to narrow matrices, s: operand traffic as in transformers.
+
+    Of the three products of a layer (forward, both gradients), two have one width outside and one inside, and one both
+    outside; inputs and outputs are taken alike, as the counts hold their sum.
+    """
+    matmul = matmul_of(work, devices, devices.gemm_peak * devices.achievable, c)
+    half = (2.0 * matmul.outer + matmul.inner) / 3.0
+    result: Floats = 2.0 / matmul.rate * matmul.hunger * half * work.operators[:, COLUMN["linear_elements"]]
     return result
 
 
@@ -68,14 +85,20 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
     reach: dict[str, Floats] = {
         "unaligned_elements": np.where(work.element_bytes < 4.0, 1.0, 0.0),
         "attention_elements": np.where(work.materialised > 0, 1.0, c["vision.fused_attention_ratio"]),
+        # Written in 32 bit by eager automatic precision: once more the bytes of 16.
+        "promoted_elements": np.where((work.element_bytes < 4.0) & (stack == "eager"), 1.0, 0.0),
     }
     elements = np.zeros(work.operators.shape[0])
     for name in ELEMENT_FIELDS:
         kind = name.removesuffix("_elements")
-        kind = kind if stack == "eager" else LEAN.get(kind, kind)
+        kind = SAME_KIND.get(kind, kind) if stack == "eager" else LEAN.get(kind, kind)
         passes = c[f"vision.passes.{kind}"] * (fused if name in FUSIBLE else 1.0)
         elements = elements + passes * reach.get(name, 1.0) * column(name)
     last = work.channels_last > 0
+    # InPlaceABN reads with strides where channels are innermost, else as other norms in 32 bit.
+    plain = c["vision.passes.layer_norm" if stack == "eager" else "vision.passes.batch_norm"]
+    excess = np.where(last, 0.0, c["vision.passes.in_place_norm"] - plain)
+    elements = elements - excess * column("in_place_norm_elements")
     # Direct kernels re-read their inputs; with channels outermost the depthwise ones have no contiguous channel.
     depthwise = np.where(last, c["vision.reread.depthwise"], c["vision.reread.depthwise_contiguous"])
     split = np.where(last, c["vision.reread.split"], c["vision.reread.grouped"])

@@ -19,7 +19,7 @@ data: { samples: 126_689, sample_size: 114660B, location: aws/us-east-1 }
 fleet: { runs: 12 }
 spot: { fallback: none }
 constraints:
-  deadline: 36h
+  deadline: 33h
   max_nodes: 12
   instance_types: { allow: [Standard_NC24ads_A100_v4, Standard_NC4as_T4_v3] }
 """

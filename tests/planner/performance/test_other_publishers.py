@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.other_publishers import FILE, Scored, report, score
+from benchmarks.other_publishers import FILE, VISION, Scored, report, score
 from benchmarks.rows import read_csv, write_csv
 
 
@@ -37,6 +37,19 @@ def test_figures_stay_as_near_as_the_page_states(found: list[Scored]) -> None:
     ran = [one for one in found if one.ran]
     assert sum(one.fits for one in ran) >= 0.97 * len(ran)
     assert sum(one.fits for one in found if not one.ran) <= 1
+
+
+def test_vision_models_stay_as_near_as_the_page_states() -> None:
+    rows = read_csv(VISION)
+    assert len({row["key"] for row in rows}) == len(rows) > 80
+    assert all(row["source"] and row["start"] and row["step_s"] for row in rows)
+    found = score(VISION)
+    gaps = [abs(one.step[1] / one.step[0] - 1.0) for one in found if one.step]
+    assert len(gaps) == len(rows)
+    assert np.median(gaps) < 0.18
+    assert np.mean(gaps) < 0.22
+    assert np.mean([one.inside for one in found]) > 0.7
+    assert all(one.fits for one in found)
 
 
 def test_the_report_counts_every_row_once_and_in_its_class(found: list[Scored]) -> None:

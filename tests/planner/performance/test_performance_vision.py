@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.vision_profiles import operator
 from planner.performance.constants import load_constants
-from planner.performance.operators import COLUMN, FIELDS, HEAD, find_published, operators_of
+from planner.performance.operators import COLUMN, FIELDS, HEAD, Operators, find_published, operators_of
 from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.test_performance import A100, RESNET, T4, best
@@ -133,6 +133,87 @@ def test_plain_32_bit_is_never_faster_than_tf32(tf32: float) -> None:
         for name in ("fp32", "tf32")
     )
     assert plain >= matrix
+
+
+def test_plain_vits_write_their_residual_stream_in_32_bit_and_resnets_nothing() -> None:
+    vit, resnet, xcit = (
+        find_published(name) for name in ("vit_base_patch16_224", "resnet50", "xcit_small_12_p16_224")
+    )
+    assert vit is not None and resnet is not None and xcit is not None
+    # 25 sums of 197 tokens of width 768 (position and two per block), and the class token in front.
+    assert vit.values[COLUMN["promoted_elements"]] == pytest.approx(26 * 197 * 768, rel=1e-3)
+    assert resnet.values[COLUMN["promoted_elements"]] == 0.0
+    # Scaling its layers by parameters in 32 bit doubles what each block adds.
+    share = [row.values[COLUMN["promoted_elements"]] / row.activations for row in (vit, xcit)]
+    assert share[1] > 3 * share[0]
+
+
+@pytest.mark.parametrize(
+    ("stack", "precision", "costs"),
+    [("eager", "fp16", True), ("eager", "fp32", False), ("compiled", "fp16", False)],
+)
+def test_what_is_written_in_32_bit_costs_time_in_eager_16_bit_alone(
+    stack: StackClass, precision: str, costs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = _seconds(VIT, stack, precision)
+    whole = find_published("vit_base_patch16_224")
+    assert whole is not None
+    without = tuple(
+        0.0 if name == "promoted_elements" else v for name, v in zip(FIELDS, whole.values, strict=True)
+    )
+    monkeypatch.setattr(
+        "planner.performance.work_sampled.operators_of", lambda *_: Operators(without, published=True)
+    )
+    assert (written > _seconds(VIT, stack, precision)) == costs
+
+
+def test_a_norm_in_place_is_slow_with_channels_innermost_alone() -> None:
+    network = ModelSpec(
+        "tresnet_m", ModelFamily.CNN, 31.4e6, image_size=224, forward_flops_per_sample=11.473e9,
+        activations_per_sample=7.307e6,
+    )  # fmt: skip
+    first, last = (
+        best(network, TrainingSpec(256, 1, "fp16", stack="eager", channels_last=layout), A100, 1)[
+            "step_time_s"
+        ]
+        for layout in (False, True)
+    )
+    assert first < 0.5 * last
+
+
+def test_consumer_cards_clock_above_their_rated_speed() -> None:
+    training, constants = TrainingSpec(64, 1, "fp16", stack="eager"), load_constants()
+    rated = constants.replace({"vision.clock_ratio": 1.0})
+    for name, gains in (("rtx3090-24gb-pcie", True), ("rtx6000-24gb-pcie", False), ("a10-24gb-pcie", False)):
+        card = {**T4, "accelerator": name}
+        with_clock, without = (
+            best(RESNET, training, card, 1, constants=made)["step_time_s"] for made in (constants, rated)
+        )
+        assert (with_clock < without) == gains, name
+
+
+def test_narrow_linear_layers_reach_less_of_the_peak() -> None:
+    """At equal FLOPs, twice as many inputs and outputs mean half the width of the matrices."""
+    wide = find_published("vit_huge_patch14_224")
+    assert wide is not None
+
+    def seconds(times: float, monkeypatch: pytest.MonkeyPatch) -> float:
+        values = tuple(
+            v * (times if n == "linear_elements" else 1.0) for n, v in zip(FIELDS, wide.values, strict=True)
+        )
+        monkeypatch.setattr(
+            "planner.performance.work_sampled.operators_of", lambda *_: Operators(values, published=True)
+        )
+        model = ModelSpec(
+            "vit_huge_patch14_224", ModelFamily.VIT, wide.params, image_size=224,
+            forward_flops_per_sample=wide.flops, activations_per_sample=wide.activations,
+        )  # fmt: skip
+        training = TrainingSpec(64, 1, "bf16", stack="tuned")
+        free = load_constants().replace({"vision.passes.convolution": 0.0})  # no traffic of the layers' own
+        return float(best(model, training, A100, 1, constants=free)["step_time_s"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        assert seconds(2.0, patch) > 1.1 * seconds(1.0, patch)
 
 
 @draws(20)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.whole_runs import Run, families_left_out, usual_ratio, usual_spread
+from benchmarks.rows import read_csv
+from benchmarks.whole_runs import (
+    ELAPSED,
+    OTHERS,
+    RUNS,
+    Run,
+    families_left_out,
+    predict_runs,
+    summary,
+    usual_ratio,
+    usual_spread,
+)
 from planner.estimation.values import Interval, RunTotals
 
 
@@ -30,3 +41,16 @@ def test_a_family_is_scored_with_the_others_alone() -> None:
     figures = families_left_out([run("a", 200.0), run("b", 100.0)])
     assert figures["mape"] == pytest.approx(75.0)
     assert figures["n"] == 2
+
+
+def test_other_runs_are_not_those_that_the_ratio_comes_from_and_stay_as_near_as_the_page_states() -> None:
+    rows = read_csv(OTHERS)
+    assert not {row["run"] for row in rows} & {row["run"] for row in read_csv(RUNS)}
+    assert all(row["read_from"] and row["confidence"] in ("read", "recalled") for row in rows)
+    runs, left_out = predict_runs(rows)
+    assert not left_out
+    figures = summary([one for one in runs if one.kind in ELAPSED])
+    assert figures["n"] >= 25
+    assert figures["median"] < 33.0
+    assert 0.85 < figures["bias"] < 1.1
+    assert 0.7 <= figures["held"] <= 0.93
