@@ -1,12 +1,13 @@
 """Where a forecast of a job's cost over several zones is wrong: many launches of each zone group, replayed together.
 
-`python -m benchmarks.spot_bias --traces DIR [--pools | --seen] [--hours 12] [--futures 10]`
+`python -m benchmarks.spot_bias --traces DIR [--one-zone] [--pools | --seen] [--hours 12] [--futures 10]`
 
 `spot_forecast` makes one forecast per job, and its jobs are few. Here every zone group of DIR/jobs/jobs.json is
 launched every `--hours` of its record, for three kinds of jobs. The launches of a group and a kind of job share one
 policy and are replayed in one batch, each on the days that came and on `--futures` drawn ones, all at the mean prices
-of the record: what prices did after launch is replayed apart. `--seen` fits the hazards to all days, those of the jobs
-included. Intervals are of launches drawn by instance type, file and four days.
+of the record: what prices did after launch is replayed apart. `--one-zone` launches in each zone alone. `--seen` fits
+the hazards to all days, those of the jobs included. Intervals are of launches drawn by instance type, file and four
+days.
 
 Most of a forecast's error is that its days were scarcer or richer than the record. So the bias is split: `days` is what
 follows from the share of time that zones, and any zone, were up, less what was forecast of it, times the slope of cost
@@ -60,11 +61,11 @@ class Launched(NamedTuple):
     shares: FloatArray
 
 
-def groups_of(jobs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """One job of each group of several zones."""
+def groups_of(jobs: Sequence[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    """One job of each group of one zone (`single`) or of several (`multi`)."""
     found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for job in jobs:
-        if job["kind"] == "multi":
+        if job["kind"] == kind:
             found.setdefault((job["file"], job["group"], job["threshold"]), job)
     return list(found.values())
 
@@ -239,13 +240,15 @@ def say(name: str, found: Sequence[Launched]) -> None:
     hours = weight @ ((more[:, 1] + more[:, 2]) * price)
     mean_said, mean_was = weight @ said, weight @ was
     paid = weight @ np.asarray([one.cost_was_paid for one in found])
-    inside, crps = _of_draws(np.stack([one.draws for one in found]), was[:, 0])
+    draws = np.stack([one.draws for one in found])
+    inside, crps = _of_draws(draws, was[:, 0])
+    middle = float(np.median(np.abs(np.median(draws, axis=1) / was[:, 0] - 1.0)))
     parts = (f"{part} {a:.2f}/{b:.2f}" for part, a, b in zip(PARTS, mean_said[1:], mean_was[1:], strict=True))
     print(
         f"{name:44s} n={len(found):5d} in {clusters:3d} clusters: {split}; real {mean_was[0]:.3f}, at prices as they "
         f"came {100 * (paid / mean_was[0] - 1):+.1f} %; real less forecast: on-demand for spot {instead:+.4f}, hours "
         f"{hours:+.4f}, rest {-(weight @ error) - instead - hours:+.4f}; forecast/real {', '.join(parts)}; covers "
-        f"{100 * (weight @ inside):.0f} %, CRPS {weight @ crps:.4f}"
+        f"{100 * (weight @ inside):.0f} %, CRPS {weight @ crps:.4f}, median |error| of the middle {100 * middle:.1f} %"
     )
 
 
@@ -289,6 +292,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=12.0, help="between two launches of a group")
     parser.add_argument("--futures", type=int, default=10, help="drawn per launch")
     parser.add_argument("--out", type=Path, help="draws and what came, to compare two runs launch by launch")
+    parser.add_argument("--one-zone", action="store_true", help="each zone alone")
     left = parser.add_mutually_exclusive_group()
     left.add_argument("--pools", action="store_true", help="leave out all records of the instance type")
     left.add_argument("--seen", action="store_true", help="leave nothing out")
@@ -296,7 +300,7 @@ def main() -> None:
     days = Days(given.traces, pools=given.pools)
     jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))
     found: list[Launched] = []
-    for job in groups_of(jobs):
+    for job in groups_of(jobs, "single" if given.one_zone else "multi"):
 
         def model_at(at: int, job: Mapping[str, Any] = job) -> HazardModel:
             # a file that is halved: not the half in which the launch's second day begins
