@@ -255,7 +255,8 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     """Values by name, and the names of those whose value is not known."""
     arguments: dict[str, Any] = {}
     dropped: set[str] = set()
-    name, values, overridden = "", [], ""
+    name, overridden = "", ""
+    values: list[str] = []
     for word in [*words, _END]:
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):

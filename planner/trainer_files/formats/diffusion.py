@@ -250,6 +250,8 @@ def _adapters(reading: Reading, keys: Lookup, document: Document) -> None:
     bits = 8 if re.search(r"int8|fp8", stored) else 4 if re.search(r"int4|nf4|int2", stored) else None
     if bits:
         reading.add("training.frozen_bits", bits, f"base_model_precision {stored}")
+    elif keys.flag("fp8_base"):
+        reading.add("training.frozen_bits", 8, "fp8_base")
 
 
 def _remarks(reading: Reading, keys: Lookup) -> None:

@@ -232,6 +232,12 @@ def test_kohya_s_epochs_count_before_its_steps(tmp_path: Path) -> None:
     assert "training.steps" not in found
 
 
+def test_kohya_s_base_in_8_bits_is_told_to_count_as_lora(tmp_path: Path) -> None:
+    found = read(tmp_path, KOHYA.replace("train_batch_size", "fp8_base = true\ntrain_batch_size"), "run.toml")
+    assert found.facts["training.method"].value == "lora"
+    assert any("fp8_base: weights in few bits" in line for line in found.warnings)
+
+
 def test_a_checkpoint_of_unknown_name_is_taken_for_the_program_s_model_with_a_warning(tmp_path: Path) -> None:
     text = DIFFUSERS.replace("stabilityai/stable-diffusion-xl-base-1.0", "own.safetensors").replace(
         "train_text_to_image_lora_sdxl", "sdxl_train_network"
