@@ -49,13 +49,21 @@ _TEXTS = {
     "string_type": "must be text, got {shown}: put it in quotes",
     "string_too_short": "must not be empty",
     "string_too_long": "is longer than {max_length} characters",
-    "string_pattern_mismatch": "must be like '-12%', '+0.40' or '3.20' in quotes, got {shown}",
+    "string_pattern_mismatch": "must be {form}, got {shown}",
     "too_long": "has {actual_length} items, at most {max_length} are read: split the file",
     "dict_type": "must be a mapping of keys to values, got {shown}",
     "greater_than": "must be more than {gt}, got {shown}",
     "greater_than_equal": "must be at least {ge}, got {shown}",
     "less_than": "must be less than {lt}, got {shown}",
     "less_than_equal": "must be at most {le}, got {shown}",
+}
+# By how a text's pattern begins: what it asks for.
+_FORMS = {
+    "^([+-]": "like '-12%', '+0.40' or '3.20' in quotes",
+    "^v?": "a release like '0.10.1'",
+    "^[A-Za-z_]": "a name of letters, digits and _ that does not begin with a digit",
+    "^[^\\s": "one word without spaces",
+    "^[^": "text without NUL characters",
 }
 
 
@@ -72,7 +80,11 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
     if template is None:
         return fallback[:1].lower() + fallback[1:]
     limits = {key: f"{item:g}" if isinstance(item, float) else item for key, item in ctx.items()}
-    return template.format(shown=_shown(value), **limits)
+    pattern = str(ctx.get("pattern", ""))
+    form = next(
+        (words for start, words in _FORMS.items() if pattern.startswith(start)), "text of another form"
+    )
+    return template.format(shown=_shown(value), form=form, **limits)
 
 
 def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:

@@ -161,7 +161,7 @@ def _limits(frontier: Frontier) -> list[Row]:
 def kept_limits(point: Point) -> str:
     """Which of the workload's own limits a point breaks; `kept` where none, nothing where there are none.
 
-    A point of a later deadline is expected to end before it, so it may well end in time: it is not "too late".
+    `later` says that its deadline is after the workload's own; its expected end may be before that all the same.
     """
     broken = [name for name, kept in (("later", point.within_deadline), ("over budget", point.within_budget))
               if kept is False]  # fmt: skip

@@ -255,10 +255,14 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     """Values by name, and the names of those whose value is not known."""
     arguments: dict[str, Any] = {}
     dropped: set[str] = set()
-    name, values, overridden = "", [], ""
+    name, overridden = "", ""
+    values: list[str] = []
     for word in [*words, _END]:
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
-        overridden = "" if word == _END else word if word.endswith((".yml", ".yaml")) else overridden
+        if word.startswith("--"):
+            overridden = ""
+        elif word.endswith((".yml", ".yaml")) and not (name and not values):  # and no argument's value
+            overridden = word
         if override is not None and "." not in override[1] and overridden:
             arguments.setdefault(CONFIGURATION, overridden.rpartition("/")[2])
         if override is not None:

@@ -17,12 +17,11 @@ from planner.trainer_files.model import Document
 
 MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
-# an override of Hydra at a line's begin (`    data.train_batch_size=1024 \\`), or behind the program
-_OVERRIDES = re.compile(r"(?m)^(?:[ \t]*|[^#\n]*\bpython[0-9.]* [^#\n]*[ \t])\+*[a-z]\w*(?:\.\w+)+=\S")
-# or one without dots behind the file that it overrides (`base.yml steps=10`)
-_BEHIND_FILE = re.compile(
-    r"""(?m)^[^#\n]*\bpython[0-9.]* [^#\n]*\.ya?ml["']?[ \t]*(?:\\\n[ \t]*)?[ \t]*[a-z]\w*="""
-)
+# an override of Hydra at a line's begin (`    data.train_batch_size=1024 \\`)
+_OVERRIDE_LINE = re.compile(r"(?m)^[ \t]*\+*[a-z]\w*(?:\.\w+)+=\S")
+# behind the program: one of Hydra, or one without dots behind the file that it overrides (`base.yml steps=10`)
+_PYTHON = re.compile(r"\bpython[0-9.]* ")
+_OVERRIDES = re.compile(r"""[ \t]\+*[a-z]\w*(?:\.\w+)+=\S|\.ya?ml["']?[ \t]+[a-z]\w*=""")
 _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
@@ -57,7 +56,7 @@ def parse_document(text: str, path: Path) -> Document:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    command = _ARGUMENT.search(text) or _OVERRIDES.search(text) or _BEHIND_FILE.search(text)
+    command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
     if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
         started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))
         hint = f"name the file that it starts: {started}" if started else "name the trainer's own file"
@@ -66,6 +65,18 @@ def parse_document(text: str, path: Path) -> Document:
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
     return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))
+
+
+def _has_overrides(text: str) -> bool:
+    """Whether a script overrides values; line by line, so that the time grows with the text and not faster."""
+    if _OVERRIDE_LINE.search(text):
+        return True
+    for line in text.replace("\\\n", " ").split("\n"):
+        command = line.partition("#")[0]
+        program = _PYTHON.search(command)
+        if program is not None and _OVERRIDES.search(command, program.end()):
+            return True
+    return False
 
 
 def _is_script(text: str, path: Path) -> bool:

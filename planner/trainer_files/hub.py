@@ -29,6 +29,7 @@ _STORED = {
 }
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 _MOST_ENDINGS = 8
+_LONGEST = 200
 # Beginnings of what is more, or less, than the model at the end of the name.
 _OTHERS = re.compile(
     r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|moe|merge|[0-9]x",
@@ -43,6 +44,8 @@ def preset_of_hub_name(name: str) -> Preset | None:
     the one who tuned it put before the name.
     """
     word = name.strip().rstrip("/").rsplit("/", 1)[-1]
+    if len(word) > _LONGEST:
+        return None
     for _ in range(_MOST_ENDINGS):
         for spelling in (word, _BEGINNINGS.sub("", word)):
             preset = find_preset(spelling)

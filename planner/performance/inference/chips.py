@@ -48,9 +48,13 @@ def bytes_each(precision: str, routed: float) -> tuple[float, float]:
 
 
 def table_params(model: ModelSpec) -> float:
-    """Parameters of the input's table and of the output layer of the vocabulary, which is another if not tied."""
+    """Parameters of the input's table and of the output layer of the vocabulary, which is another if not tied.
+
+    They are no more than a model has beside its routed experts (sizes may be stated that contradict each other).
+    """
     one = float(model.vocab or 0) * float(model.hidden or 0)
-    return one if model.tied_embeddings else 2.0 * one
+    tables = one if model.tied_embeddings or model.architecture != "decoder" else 2.0 * one
+    return min(tables, max(model.params - routed_params(model), 0.0))
 
 
 def table_bytes(engine: Engine) -> float:

@@ -156,4 +156,5 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
 
 
 def _is_count(value: object) -> bool:
-    return str(value).isascii() and str(value).isdigit() and 0 < int(str(value)) < 10**7
+    word = str(value)
+    return word.isascii() and word.isdigit() and len(word) < 8 and int(word) > 0

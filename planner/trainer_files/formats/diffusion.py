@@ -46,7 +46,7 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"hunyuan-?video", "hunyuan-video-13b"),
     (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
     (r"cogvideox-2b", "cogvideox-2b"),
-    (r"sana[-_]1\.?600?m?b?", "sana-1.6b"),
+    (r"sana[-_](1600m|1\.6b)", "sana-1.6b"),
     (r"qwen-image(-edit)?(-2[0-9]{3})?$", "qwen-image-20b"),
 )
 # SimpleTuner's model_family -> its flavours with that denoiser, an empty one for the default
@@ -95,11 +95,12 @@ def read(document: Document) -> Reading:
             reading.add(target, 1, f"the default of {name}", assumed=True)
     if document.syntax == "arguments" or keys.has("num_processes"):
         add_launcher(reading, keys)
-    epochs = "max_train_epochs" if keys.has("max_train_epochs") else "num_train_epochs"
-    if (keys.number(epochs) or 0) > 0 and not keys.whole("max_train_steps"):
-        reading.add("training.epochs", float(keys.number(epochs) or 1), epochs)
+    passes = keys.number("max_train_epochs")
+    if passes is not None and passes > 0:  # of kohya, whose epochs count before its steps
+        keys.seen.add("max_train_steps")
+        reading.add("training.epochs", float(passes), "max_train_epochs")
     else:
-        add_length(reading, keys, steps="max_train_steps", epochs=epochs, default_epochs=None)
+        add_length(reading, keys, steps="max_train_steps", epochs="num_train_epochs", default_epochs=None)
     _precision(reading, keys)
     optimizer = keys.first("optimizer", "optimizer_type")
     if keys.flag("use_8bit_adam"):
@@ -198,7 +199,9 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
     found = next((preset for pattern, preset in _PRESETS if re.search(pattern, word)), "")
     if not name:
         found = _FAMILIES.get(family, {}).get(flavour, "")
-    found = found or by_program
+    if not found and by_program:
+        found = by_program
+        reading.warn(f"{_MODEL} {name or 'not given'}: taken for {found}, by the name of the program")
     if not found:
         scripts = [preset for script, preset in _SCRIPTS.items() if script in document.programs]
         if scripts and (word.endswith((".safetensors", ".ckpt")) or not word):
@@ -214,7 +217,7 @@ def _precision(reading: Reading, keys: Lookup) -> None:
     word = keys.text("mixed_precision").lower()
     precision = {
         "bf16": "bf16", "fp16": "fp16", "no": "fp32", "fp8": "fp8", "bfloat16": "bf16", "float16": "fp16",
-        "fp32": "fp32",         "float32": "fp32", "float": "fp32",
+        "fp32": "fp32", "float32": "fp32", "float": "fp32",
     }.get(word)  # fmt: skip
     reading.add("training.precision", precision or "fp32", "mixed_precision" if precision else "mixed_precision is no",
                 assumed=precision is None)  # fmt: skip
@@ -251,6 +254,8 @@ def _adapters(reading: Reading, keys: Lookup, document: Document) -> None:
     bits = 8 if re.search(r"int8|fp8", stored) else 4 if re.search(r"int4|nf4|int2", stored) else None
     if bits:
         reading.add("training.frozen_bits", bits, f"base_model_precision {stored}")
+    elif keys.flag("fp8_base"):
+        reading.add("training.frozen_bits", 8, "fp8_base")
 
 
 def _remarks(reading: Reading, keys: Lookup) -> None:

@@ -63,6 +63,8 @@ _DEGREES = {
     "context_parallel": ("context", "sequence", "context_autoregressive"), "expert_parallel": ("expert",),
 }  # fmt: skip
 _SHARING = ("data", "fsdp", "fsdp_transpose", *(word for words in _DEGREES.values() for word in words))
+# These are -1 where they are left out: they take the rest of the devices, across slices and within one.
+_REST = ("dcn_data_parallelism", "ici_fsdp_parallelism")
 # What base.yml says.
 _BATCH, _LENGTH, _STEPS, _REMAT = 12.0, 2048, 150_001, "full"
 # Layers that the file of Gemma 2 counts as one: local and global attention.
@@ -230,9 +232,7 @@ def _layout(reading: Reading, keys: Lookup) -> int:
     every = [f"{level}_{word}_parallelism" for level in ("ici", "dcn") for word in _SHARING]
     stated = [name for name in every if keys.has(name)]
     open_end = [name for name in stated if (keys.number(name) or 0) < 0]
-    # each level has one that takes the rest; without a stated one it is data within slices and fsdp across them
-    levels = {name.partition("_")[0] for name in stated}
-    if levels == {"ici", "dcn"} and not open_end:
+    if all(name in stated for name in _REST) and not open_end:
         count = prod(keys.whole(name) or 1 for name in stated)
         reading.add(ACCELERATORS, count, " x ".join(name for name in stated if (keys.whole(name) or 1) > 1))
     reading.add(
@@ -293,7 +293,7 @@ def _precision(reading: Reading, keys: Lookup) -> None:
         reading.add("training.precision", "fp8", f"quantization {kind}")
         return
     if kind:
-        reading.warn(f"quantization {kind}: products in integers are counted in the run's precision")
+        reading.warn(f"quantization {kind}: its products are counted in the run's precision")
     word = keys.text("dtype")
     precision = {"float32": "fp32", "float16": "fp16"}.get(word, "bf16")
     reading.add(

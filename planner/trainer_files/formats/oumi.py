@@ -27,7 +27,7 @@ from planner.trainer_files.model import Document, Reading
 
 _TRAINERS = {
     "TRL_SFT": "sft", "TRL_DPO": "dpo", "TRL_KTO": "kto", "TRL_GRPO": "grpo", "TRL_GKD": "distill",
-    "TRL_GOLD": "distill", "VERL_GRPO": "grpo", "OUMI": "sft",
+    "TRL_GOLD": "distill", "VERL_GRPO": "grpo", "OUMI": "sft", "HF": "pretrain",
 }  # fmt: skip
 # precision of the weights, and of the arithmetic where mixed precision is off, by the name of a type
 _TYPES = {
@@ -72,7 +72,9 @@ def read(document: Document) -> Reading:
             f"{document.path}: has no section training: the file answers or evaluates, it trains nothing"
         )
     keys = Lookup(document)
-    trainer = keys.text("training.trainer_type").upper()
+    trainer = keys.text("training.trainer_type").upper() or "TRL_SFT"
+    if keys.has("training.trainer_type") and keys.text("training.trainer_type").upper() not in _TRAINERS:
+        raise keys.wrong("training.trainer_type", f"must be one of {', '.join(_TRAINERS)}")
     reading = _by_verl(document, keys) if trainer == "VERL_GRPO" else _by_trainer(document, keys, trainer)
     reading.hub_name, reading.hub_key = keys.text("model.model_name"), "model.model_name"
     return reading
@@ -80,12 +82,10 @@ def read(document: Document) -> Reading:
 
 def _by_verl(document: Document, keys: Lookup) -> Reading:
     """A run whose trainer is verl, under its own keys."""
-    stated = keys.get("training.verl_config_overrides")
-    data: dict[str, Any] = dict(stated) if isinstance(stated, Mapping) else {}
-    actor = data.get("actor_rollout_ref")
-    data["actor_rollout_ref"] = dict(actor) if isinstance(actor, Mapping) else {}
-    limits, steps = dict(data.get("data") or {}), dict(data.get("trainer") or {})
-    data["algorithm"] = {"adv_estimator": "grpo"} | dict(data.get("algorithm") or {})
+    data = _section(keys.get("training.verl_config_overrides"))
+    limits, steps = _section(data.get("data")), _section(data.get("trainer"))
+    data["actor_rollout_ref"] = _section(data.get("actor_rollout_ref"))
+    data["algorithm"] = {"adv_estimator": "grpo"} | _section(data.get("algorithm"))
     for key, own in (
         ("max_completion_length", "max_response_length"),
         ("max_prompt_length", "max_prompt_length"),
@@ -106,9 +106,15 @@ def _by_verl(document: Document, keys: Lookup) -> Reading:
     return reading
 
 
+def _section(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
 def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
     reading = Reading(document.path, "Oumi")
-    reading.add("training.objective", _TRAINERS.get(trainer), f"training.trainer_type {trainer}")
+    stated = keys.has("training.trainer_type")
+    source = f"training.trainer_type {trainer}" if stated else "the default of training.trainer_type"
+    reading.add("training.objective", _TRAINERS[trainer], source, assumed=not stated)
     for target, name, default in (
         (MICRO_BATCH, "training.per_device_train_batch_size", _MICRO_BATCH),
         (ACCUMULATION, "training.gradient_accumulation_steps", 1),

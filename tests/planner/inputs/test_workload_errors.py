@@ -250,6 +250,12 @@ def test_later_faults_find_their_place() -> None:
         ("model: llama-3-8b", "write {preset: llama-3-8b}"),
         ("checkpoint: {initial: 16}", "is only 16 bytes; write a unit (did you mean '16GB'?)"),
         ("prices: {overlays: [{change: 12 percent}]}", "must be like '-12%', '+0.40' or '3.20'"),
+        (
+            "kind: inference\ninference: {engine_version: newest}",
+            "must be a release like '0.10.1', got 'newest'",
+        ),
+        ("run: {secrets: [1a]}", "must be a name of letters, digits and _"),
+        ("run: {image: a b}", "must be one word without spaces, got 'a b'"),
         ("assumptions: {a: yes}", "must be a number, got 'yes'"),
     ],
 )

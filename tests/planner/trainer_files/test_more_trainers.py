@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,31 @@ def test_oumi_hands_grpo_to_verl(tmp_path: Path) -> None:
     assert (found["training.objective"], found["training.epochs"]) == ("grpo", 1)
 
 
+def test_oumi_without_a_trainer_takes_its_default(tmp_path: Path) -> None:
+    found = read(tmp_path, OUMI.replace("trainer_type: TRL_SFT", "")).facts["training.objective"]
+    assert (found.value, found.assumed) == ("sft", True)
+
+
+@pytest.mark.parametrize("section", ["data", "trainer", "algorithm", "actor_rollout_ref"])
+@pytest.mark.parametrize("value", [3, True, "x", [1]])
+def test_oumi_s_sections_of_verl_that_are_none_count_as_left_out(
+    section: str, value: object, tmp_path: Path
+) -> None:
+    data = {"model": {"model_name": "Qwen/Qwen3-4B"},
+            "training": {"trainer_type": "VERL_GRPO", "verl_config_overrides": {section: value}}}  # fmt: skip
+    found = draft(tmp_path, json.dumps(data))
+    assert (found["model.preset"], found["training.objective"]) == ("qwen3-4b", "grpo")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("model: {model_name: a/b}\ngeneration: {max_new_tokens: 5}\n", "it trains nothing"),
         ("model: {model_name: a/b}\ntraining: {}\ntuning: {n_trials: 3}\n", "tries many values"),
+        (
+            "model: {model_name: a/b}\ntraining: {trainer_type: PPO}\n",
+            r"training\.trainer_type: must be one of",
+        ),
     ],
 )
 def test_files_of_oumi_that_train_nothing_say_so(text: str, reason: str, tmp_path: Path) -> None:
@@ -87,6 +108,14 @@ def test_maxtext_in_a_script_states_its_devices(tmp_path: Path) -> None:
     assert found["model.preset"] == "mixtral-8x7b"
     assert found["training.global_batch"] == 16 * 4 * 2 // 2  # half a sample for each device
     assert (found["training.precision"], found["training.layout.recompute"]) == ("fp8", "none")
+
+
+@pytest.mark.parametrize("degree", ["dcn_data_parallelism=16", "ici_fsdp_parallelism=4"])
+def test_a_degree_of_maxtext_left_out_takes_devices_that_are_not_known(degree: str, tmp_path: Path) -> None:
+    text = MAXTEXT_SCRIPT.replace(degree, "")
+    assert "training.global_batch" in draft(tmp_path, MAXTEXT_SCRIPT, "run.sh")
+    found = draft(tmp_path, text, "run.sh", accelerators=64)
+    assert found["training.global_batch"] == 1 * 64 // 2  # half a sample for each, two devices share one
 
 
 @pytest.mark.parametrize(
@@ -193,6 +222,39 @@ def test_denoisers_by_name(name: str, preset: str, tmp_path: Path) -> None:
             read(tmp_path, text, "run.sh")
         return
     assert draft(tmp_path, text, "run.sh")["model.preset"] == preset
+
+
+def test_kohya_s_epochs_count_before_its_steps(tmp_path: Path) -> None:
+    found = draft(
+        tmp_path, KOHYA.replace("max_train_epochs", "max_train_steps = 1600\nmax_train_epochs"), "run.toml"
+    )
+    assert found["training.epochs"] == 10
+    assert "training.steps" not in found
+
+
+def test_kohya_s_base_in_8_bits_is_told_to_count_as_lora(tmp_path: Path) -> None:
+    found = read(tmp_path, KOHYA.replace("train_batch_size", "fp8_base = true\ntrain_batch_size"), "run.toml")
+    assert found.facts["training.method"].value == "lora"
+    assert any("fp8_base: weights in few bits" in line for line in found.warnings)
+
+
+def test_a_checkpoint_of_unknown_name_is_taken_for_the_program_s_model_with_a_warning(tmp_path: Path) -> None:
+    text = DIFFUSERS.replace("stabilityai/stable-diffusion-xl-base-1.0", "own.safetensors").replace(
+        "train_text_to_image_lora_sdxl", "sdxl_train_network"
+    )
+    found = read(tmp_path, text, "run.sh")
+    assert found.facts["model.preset"].value == "stable-diffusion-xl"
+    assert any("own.safetensors: taken for stable-diffusion-xl" in line for line in found.warnings)
+
+
+@pytest.mark.parametrize(
+    "text", ["python x.yml " * 20_000 + "a", "python " * 30_000, "python a.yml" + " " * 100_000]
+)
+def test_scripts_are_read_in_time_that_grows_with_them(text: str, tmp_path: Path) -> None:
+    start = time.process_time()
+    with pytest.raises(InputError, match="script without arguments"):
+        read(tmp_path, text, "run.sh")
+    assert time.process_time() - start < 5.0  # hours where a pattern tries each pair of words
 
 
 def test_a_configuration_of_simpletuner_is_no_engine_s_and_no_model_s() -> None:
