@@ -15,7 +15,7 @@ class Options:
         now: the moment planned at (`--as-of`, default the present).
         as_of: prices as known on this day; None = the newest.
         solver: `enumerate`; `milp` for the same question through a MILP backend; `both`: the MILP must agree.
-        backend: MILP backend name; `auto`: the fastest one installed.
+        backend: MILP backend name; `auto`: the fastest one installed, scipy beside an enumeration.
         gap: relative gap at which a MILP may stop.
         time_limit_s: most seconds of solving.
         live_quota: read the account's quotas and plan within them.

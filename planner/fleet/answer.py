@@ -113,15 +113,14 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
     rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
     sure = sure_enough(rounds, first)
-    of_one = _of_one_offer(rounds) if first.result.has_plan else None  # else not even one offer alone fits
-    mix = None if of_one is None else _answer(rounds, sure, first, of_one[1])
+    alone, one = _of_one_offer(rounds)
+    mix = _answer(rounds, sure, first, one)
     fallen = cheapest_with_fallback(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
     if fallen.fleet is not None:
-        return fallback_plan(rounds, fallen, *(of_one or _of_one_offer(rounds)), first)
+        return fallback_plan(rounds, fallen, alone, one, first)
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    if mix is not None and of_one is not None:
-        alone, one = of_one
+    if mix is not None:
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
     return _none(rounds, workers, sure, first, _unjudged(fallen))
 
