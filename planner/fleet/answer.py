@@ -225,7 +225,7 @@ def _candidates(context: Context) -> CandidateSearch:
 
 
 def _reasons(question: FleetInput, result: FleetResult, options: Options) -> list[Excess]:
-    """The least set of limits that must give way, and by how much.
+    """A set of limits that must give way, and by how much; it may be up to `WORTH` heavier than the lightest.
 
     Raises:
         PlannerError: none need give way, though the solver said that nothing fits.
