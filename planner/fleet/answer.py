@@ -64,6 +64,7 @@ _NONE_JUDGED = (
     "no fleet was found that is likely enough to meet its deadline; of fleets with a fall-back, the probability was "
     f"worked out for {MOST_JUDGED} only: this is not proven impossible"
 )
+_BEFORE_WHOLE = "if runs could be split; whole runs may need more"
 _NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
 # Another set of limits than more budget is looked for only where it may weigh less by this share.
 WORTH = 0.05
@@ -154,7 +155,10 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudge
     if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
         broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
     reasons = relaxations_of(beyond, context.asked) + relaxations_of(broken, context.asked)
-    unproven = _NONE_WHOLE if run_units(context.asked) and first.result.has_plan and not reasons else ""
+    in_runs = bool(run_units(context.asked))
+    unproven = _NONE_WHOLE if in_runs and first.result.has_plan and not reasons else ""
+    if in_runs:  # they are what a mix needs whose work divides freely
+        reasons = tuple(replace(one, note=f"{_BEFORE_WHOLE}: {one.note}") for one in reasons)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unjudged or unproven)
 
 
@@ -224,7 +228,7 @@ def _candidates(context: Context) -> CandidateSearch:
 
 
 def _reasons(question: FleetInput, result: FleetResult, options: Options) -> list[Excess]:
-    """The least set of limits that must give way, and by how much.
+    """A set of limits that must give way, and by how much; it may be up to `WORTH` heavier than the lightest.
 
     Raises:
         PlannerError: none need give way, though the solver said that nothing fits.

@@ -77,9 +77,10 @@ def explain_infeasible_fleet(
     *,
     worth: float = 0.0,
 ) -> FleetExplanation:
-    """Name the least set of limits of `fleet`, and amounts, that must give way for a fleet to fit.
+    """Name a light set of limits of `fleet`, and amounts, that must give way for a fleet to fit.
 
-    Where the budget alone is short by little, that is the set: nobody looks for less.
+    Where the budget alone is short by little, that is the set: nobody looks for less. With `worth` it is not proven to
+    be the least.
 
     Args:
         fleet: the question.

@@ -93,7 +93,7 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
-    title = "Smallest relaxation of the candidates compared"
+    title = "Relaxation found among the candidates compared"  # of a fleet it is not proven to be the smallest
     if plan.kind != "fleet":
         title = "Smallest relaxations of the candidates compared (each alone suffices)"
     return [table_section("relaxations", title, columns, rows)]

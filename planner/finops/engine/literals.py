@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Parameter
 
 _TOKEN = re.compile(
-    r"""(?P<text>'(?:[^']|'')*')|(?P<quoted>"(?:[^"]|"")*")|(?P<comment>--[^\n]*)|::|:(?P<name>[^\W\d]\w*)""",
+    r"""(?P<text>'(?:[^']|'')*')|(?P<quoted>"(?:[^"]|"")*")|(?P<comment>--[^\r\n]*)|::|:(?P<name>[^\W\d]\w*)""",
     re.VERBOSE,
 )
 # What else a text may begin with, statements besides one SELECT, and what other engines lack: `dialects` refuses it.
@@ -29,9 +29,16 @@ _TO_READ = re.compile(
 )
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _PREFIXED = re.compile(r"\w\Z")  # E'a\'b', X'00': a text by other rules
+# before a colon: e:a, 'key':a and x[1:a] are no parameters, and E'...' would follow other rules
+_TOUCHES = re.compile(r"[\w'\")\]}:]")
 _LIST = re.compile(r"\bIN\s*\(\s*\Z", re.IGNORECASE)
 _PATH = re.compile(r"\bJSON_EXTRACT_STRING\(\s*([A-Za-z_][\w.]*)\s*,\s*\Z", re.IGNORECASE)
-_LIKE = re.compile(r"(?<![\w.])((?!NOT\b)[A-Za-z_][\w.]*)\s+LIKE\s+\Z", re.IGNORECASE)
+# `a || x LIKE :p` and `x LIKE :p || '%'` are other patterns: what stands around one must bind less than LIKE
+_LIKE = re.compile(
+    r"(?:\(|,|\b(?:WHERE|AND|OR|NOT|ON|WHEN|HAVING)\s)\s*(?!NOT\b)([A-Za-z_][\w.]*)\s+LIKE\s+\Z",
+    re.IGNORECASE,
+)
+_AFTER_LIKE = re.compile(r"\s*(?:[),]|(?:AND|OR|THEN|AS|GROUP|ORDER|HAVING)\b|\Z)", re.IGNORECASE)
 _END = re.compile(r"\s*\)")
 _Split = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -70,6 +77,8 @@ def _split(sql: str) -> _Split | None:
         pieces[-1] += plain
         end = token.end()
         if token["name"]:
+            if _TOUCHES.match(sql, token.start() - 1) or sql[end : end + 1] in ("'", '"'):
+                return None
             names.append(token["name"])
             pieces.append("")
         elif not token["comment"]:
@@ -106,8 +115,8 @@ def _spellings(before: str, texts: tuple[str, ...], after: str) -> tuple[str, st
     if (path := _PATH.search(before)) and end:
         values = (f"NULLIF(TRIM(JSON_EXTRACT_STRING({path[1]}, {text})), '')" for text in quoted)
         return f"{before[: path.start()]}COALESCE({', '.join(values)})", after[end.end() :]
-    if like := _LIKE.search(before):
-        return f"{before[: like.start()]}({' OR '.join(f'{like[1]} LIKE {text}' for text in quoted)})", after
+    if texts and (like := _LIKE.search(before)) and _AFTER_LIKE.match(after):
+        return f"{before[: like.start(1)]}({' OR '.join(f'{like[1]} LIKE {text}' for text in quoted)})", after
     return None
 
 

@@ -40,6 +40,7 @@ def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> N
     (relaxation,) = tight.relaxations
     assert relaxation.constraint == name
     assert name in relaxation.note or "constraints" in relaxation.note
+    assert relaxation.note.startswith("if runs could be split; whole runs may need more: ")
     limits, wishes = _asked(name, relaxation.needed)
     assert exactly(OFFERS, fleet(6, {"deadline": "12h", **limits}, **wishes)).status == "planned"
 

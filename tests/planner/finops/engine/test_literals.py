@@ -113,11 +113,44 @@ def test_names_are_those_outside_of_texts_and_comments() -> None:
         "SELECT ':v AS v",
         "FROM focus SELECT :v AS v",
         "SELECT STRPOS(Tags, :v) AS v FROM focus",
+        "SELECT e:v",  # E'...' by DuckDB's rules
+        "SELECT {'key':v} AS v",
+        "SELECT Tags[1:v] AS v FROM focus",
+        "SELECT :v'a'",
     ],
 )
 def test_what_it_does_not_know_is_left_to_sqlglot(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     values: dict[str, Parameter] = {"v": ("a", "b") if "STRPOS" in sql else 1}
     assert not is_taken(sql, values, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "'a' || x LIKE :p AS v",
+        "x::VARCHAR LIKE :p AS v",
+        "NOT x LIKE :p AND TRUE AS v",
+        "(x LIKE :p) AS v",
+        "x NOT LIKE :p AS v",
+        "x = 'b' AND x LIKE :p -- another\n OR x = 'd' AS v",
+    ],
+)
+def test_a_pattern_of_several_texts_is_compared_with_all_that_stands_before_it(pattern: str) -> None:
+    sql, values = f"SELECT {pattern} FROM (VALUES ('b'), ('ab')) AS t (x)", {"p": ("ab", "aab")}
+    found, same = (
+        duckdb.execute(write(sql, values)).fetchall() for write in (duckdb_text, dialects.bound_text)
+    )
+    assert found == same
+
+
+@pytest.mark.parametrize("after", ["|| '%'", "ESCAPE '!'"])
+def test_a_pattern_that_goes_on_is_left_to_sqlglot(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = f"SELECT 1 AS v FROM focus WHERE x LIKE :p {after}"
+    assert not is_taken(sql, {"p": ("a", "b")}, monkeypatch)
+
+
+def test_a_comment_ends_with_its_line_however_that_ends() -> None:
+    assert duckdb.execute(duckdb_text("SELECT 1 AS a -- :no\r, :v AS v", {"v": 2})).fetchone() == (1, 2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), datetime(2026, 10, 1, 12)])
