@@ -82,14 +82,14 @@ def _both(answer: TcoAnswer) -> list[Row]:
 
 
 def _made_of(answer: TcoAnswer) -> Row:
-    """What the best site's cost is for, most first, and what its staff is counted as: the default is often the most."""
+    """What the best site's cost is for, most first, and the staff of all machines: its default is often the most."""
     figures, values = answer.figures, {one.key: one.value for one in answer.factors}
     parts = owning_parts(answer.own, values, answer.fixed, figures.months)
     npv = {name: math.fsum(map(mul, cash, figures.discount)) for name, cash in parts.items()}
     whole = math.fsum(npv.values())
     shares = {name: usd / whole for name, usd in sorted(npv.items(), key=lambda item: -item[1])}
     staff = value_of(answer, f"{answer.own}.staff_fte")
-    people = f" ({staff.value:g} people{'' if staff.origin == 'given' else ', a default'})"
+    people = f" ({staff.value * answer.fixed.machines:g} FTE{'' if staff.origin == 'given' else ', a default'})"
     named = [
         f"{name} {percent(share, 0)}{people if name == 'staff' else ''}"
         for name, share in shares.items()

@@ -224,4 +224,6 @@ def test_staff_that_nobody_stated_is_that_of_eight_accelerators_or_their_share(
     verified = run_cli("verify", tmp_path / "answer.json", "--workload", path)
     assert verified.code == 0, verified.stdout
     shown = run_cli("tco", path, *DAY).stdout
-    assert f"({people:g} people, a default)" in shown
+    assert f"({people:g} FTE, a default)" in shown
+    four = write(tmp_path, machine={**H100, "accelerators": accelerators, "parts": server, "machines": 4})
+    assert f"({4 * people:g} FTE, a default)" in run_cli("tco", four, *DAY).stdout
