@@ -27,7 +27,15 @@ def tco_screen(answer: TcoAnswer) -> Screen:
     """Return the screen."""
     proof = "From the file and the catalog's expected prices; intervals join all ranges. Without taxes."
     own, rent = _both(answer)
-    verdict = [_verdict(answer), own, _made_of(answer), rent, _saving(answer), _pays(answer), *_turns(answer)]
+    verdict = [
+        _verdict(answer),
+        own,
+        *_made_of(answer),
+        rent,
+        _saving(answer),
+        _pays(answer),
+        *_turns(answer),
+    ]
     return Screen(asked(answer), verdict, _shown(answer), _notes(answer), proof, NEXT)
 
 
@@ -81,21 +89,28 @@ def _both(answer: TcoAnswer) -> list[Row]:
     return rows
 
 
-def _made_of(answer: TcoAnswer) -> Row:
-    """What the best site's cost is for, most first, and what its staff is counted as: the default is often the most."""
+def _made_of(answer: TcoAnswer) -> list[Row]:
+    """What the best site's cost is for, most first, and the staff of all machines: its default is often the most.
+
+    Nothing where resale returns all that was paid: there is no cost to have a share of.
+    """
     figures, values = answer.figures, {one.key: one.value for one in answer.factors}
     parts = owning_parts(answer.own, values, answer.fixed, figures.months)
     npv = {name: math.fsum(map(mul, cash, figures.discount)) for name, cash in parts.items()}
     whole = math.fsum(npv.values())
+    if whole < 0.5:  # in dollars
+        return []
     shares = {name: usd / whole for name, usd in sorted(npv.items(), key=lambda item: -item[1])}
     staff = value_of(answer, f"{answer.own}.staff_fte")
-    people = f" ({staff.value:g} people{'' if staff.origin == 'given' else ', a default'})"
+    people = (
+        f" ({staff.value * answer.fixed.machines:g} FTE{'' if staff.origin == 'given' else ', a default'})"
+    )
     named = [
         f"{name} {percent(share, 0)}{people if name == 'staff' else ''}"
         for name, share in shares.items()
         if share >= _NAMED
     ]
-    return ("own_staff_share", "for", shares["staff"], "ratio", ", ".join(named))
+    return [("own_staff_share", "for", shares["staff"], "ratio", ", ".join(named))]
 
 
 def _start(answer: TcoAnswer) -> float:

@@ -55,6 +55,7 @@ def choices(plan: Plan) -> list[Section]:
             )
         )  # fmt: skip
     notes = [
+        _alike_for_less(plan, scale),
         *_asked_at_once(plan),
         *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
     ]
@@ -129,6 +130,23 @@ def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
         else plan.carbon and plan.carbon.operational_kgco2e
     )
     return ("unknown" if kg is None else float(f"{kg:.2g}"),)
+
+
+def _alike_for_less(plan: Plan, scale: Scale) -> str:
+    """The cheapest choice that emits as much as the plan in the digits that are known; "" where none costs less."""
+    if plan.objective != "carbon" or not plan.choices:
+        return ""
+    kg = _emitted(plan, plan.choices[0])
+    alike = [
+        (item.best.cost_usd, item)
+        for item in plan.choices
+        if item.best is not None and _emitted(plan, item) == kg
+    ]
+    cost, item = min(alike, key=lambda one: one[0], default=(plan.total_usd, None))
+    if item is None or scale.known(cost) >= scale.known(plan.total_usd):
+        return ""
+    spared = scale.usd(plan.total_usd - cost, plan.total_usd)
+    return f"{_KINDS[item.kinds[0]]}: emits as much in the digits that are known, for {spared} less"
 
 
 def _kinds(item: Choice, *, first: bool) -> str:

@@ -224,4 +224,17 @@ def test_staff_that_nobody_stated_is_that_of_eight_accelerators_or_their_share(
     verified = run_cli("verify", tmp_path / "answer.json", "--workload", path)
     assert verified.code == 0, verified.stdout
     shown = run_cli("tco", path, *DAY).stdout
-    assert f"({people:g} people, a default)" in shown
+    assert f"({people:g} FTE, a default)" in shown
+    four = write(tmp_path, machine={**H100, "accelerators": accelerators, "parts": server, "machines": 4})
+    assert f"({4 * people:g} FTE, a default)" in run_cli("tco", four, *DAY).stdout
+
+
+def test_a_machine_whose_resale_returns_all_that_was_paid_has_no_shares(run_cli: Run, tmp_path: Path) -> None:
+    free = {"usd_per_kwh": 0, "staff_fte": 0, "hosting_usd_per_month": 0}
+    upkeep = {"maintenance_ratio": 0, "failures_per_year": 0, "spares_ratio": 0}
+    server = [{"name": "server", "kind": "server", "usd": 1000}]
+    changes = {"own_site": free, "upkeep": upkeep, "life": {"residual_ratio": 1}, "capital_ratio": 0}
+    path = write(tmp_path, machine={**H100, "parts": server}, **changes)
+    done = run_cli("tco", path, *DAY)
+    assert (done.code, done.stderr) == (0, "")
+    assert "FOR  " not in done.stdout

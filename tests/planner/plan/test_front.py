@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,33 @@ def test_choices_say_what_they_emit_where_the_least_is_asked_for(objective: str)
     if objective == "carbon":
         assert plan.carbon is not None and plan.carbon.operational_kgco2e is not None
         assert table.rows[0][-1] == pytest.approx(plan.carbon.operational_kgco2e, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("objective", "emits", "costs", "said"),
+    [
+        ("carbon", 1.0001, "0.5", True),
+        ("carbon", 1.2, "0.5", False),  # more, in the digits that are known
+        ("carbon", 1.0001, "1.0", False),
+        ("cost", 1.0001, "0.5", False),
+    ],
+)
+def test_a_choice_that_emits_as_much_for_less_is_named(
+    objective: str, emits: float, costs: str, said: bool
+) -> None:
+    job = work(constraints=LIMITS, training=TRAINING, preferences={"objective": "carbon"})
+    plan = plan_on(make_catalog(OFFERS), job).plan
+    assert plan.carbon is not None and plan.carbon.operational_kgco2e is not None
+    other = next(choice for choice in plan.choices if choice.best is not None)
+    assert other.best is not None
+    best = replace(
+        other.best,
+        operational_kgco2e=emits * plan.carbon.operational_kgco2e,
+        cost_usd=Decimal(costs) * plan.total_usd,
+    )
+    both = (plan.choices[0], replace(other, best=best))
+    (section,) = choices(replace(plan, objective=objective, choices=both))
+    assert ("emits as much in the digits that are known, for $" in str(section)) is said
 
 
 def test_limits_that_can_be_moved_come_before_what_machines_cannot_do() -> None:
