@@ -13,7 +13,7 @@ import pytest
 
 from planner.judge.judge import judge_plan
 from planner.plan.front import front, headline, none_rows
-from planner.plan.front_choices import choices
+from planner.plan.front_choices import changes, choices
 from planner.plan.model import FilterCount, Plan
 from tests.planner.render.render_plans import INFEASIBLE
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
@@ -203,3 +203,9 @@ def test_samples_of_a_fine_tuning_that_count_as_whole_sequences_are_in_the_headl
 ) -> None:
     plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training={**TRAINING, **training})).plan
     assert ("samples of 128 tokens each assumed (training.lengths)" in headline(plan)) is said
+
+
+@pytest.mark.parametrize(("kind", "title"), [("job", "each is enough"), ("fleet", "together enough")])
+def test_limits_of_a_fleet_are_enough_together(kind: str, title: str) -> None:
+    (section,) = changes(replace(INFEASIBLE, kind=kind))
+    assert section.tables[0].columns[0].label == title
