@@ -11,7 +11,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.trainer_files.files import parse_document
-from planner.trainer_files.gather import Draft, Wishes, gather
+from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.registry import detect
 from tests.planner.trainer_files.fixtures_of_trainers import (
     AI_TOOLKIT,
@@ -25,16 +25,7 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     OUMI_VERL,
     SIMPLETUNER,
 )
-
-
-def read(folder: Path, text: str, name: str = "run.yaml", **wishes: Any) -> Draft:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return gather([path], Wishes(**wishes))
-
-
-def draft(folder: Path, text: str, name: str = "run.yaml", **wishes: Any) -> dict[str, Any]:
-    return {key: fact.value for key, fact in read(folder, text, name, **wishes).facts.items()}
+from tests.planner.trainer_files.test_tuners import draft, read
 
 
 def test_oumi(tmp_path: Path) -> None:
