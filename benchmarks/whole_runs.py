@@ -2,10 +2,11 @@
 
 Each run of `data/whole_runs.csv` becomes a workload that states the model, the work, the batch, the precision and the
 day; layout, software and kernels are left open, as for a user who plans. Its accelerator-hours are the step time times
-the steps over the goodput, as `planner estimate` prints them.
+the steps with what comes beside them, over what stops and checkpoints leave, as `planner estimate` prints them.
 
-Published runs take longer than steps and goodput tell: that ratio and its spread (`run.speed_ratio`, `run.spread`) come
-from these runs, so each family is also scored with those of the other families. Stated speeds, and totals that the
+Published runs take longer than their steps, stops and checkpoints tell: what they spend beside the steps and the spread
+from run to run (`beside_steps_ratio`, `whole_run_log_sd` of planner/data/assumptions.csv) come from these runs, so each
+family is also scored with those of the other families. Stated speeds, and totals that the
 publisher multiplied out of a speed, test the steps alone.
 """
 
@@ -28,12 +29,13 @@ from benchmarks.error_figures import errors
 from benchmarks.measured import hardware_of, read_networks, run_date
 from benchmarks.rows import number, read_csv, whole
 from catalogs.tables.table import Table
+from planner.asked.assumptions import load_assumptions
 from planner.asked.job import Job, resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.estimation.run import run_totals
 from planner.estimation.values import RunTotals
 from planner.inputs.schema import Workload
-from planner.performance.constants import load_constants
+from planner.normal import Z80
 
 RUNS = Path(__file__).resolve().parent / "data" / "whole_runs.csv"
 # Runs that no constant comes from, to judge by: `--data benchmarks/data/other_runs.csv`.
@@ -55,7 +57,7 @@ class Run:
     """A published run with its prediction; hours are accelerator-hours.
 
     Attributes:
-        totals: as `planner estimate` prints them; `bare`: without `run.speed_ratio` and `run.spread`.
+        totals: as `planner estimate` prints them; `bare`: steps, stops and checkpoints alone.
         speed_hours: hours of steps at the speed that the publisher states, None where none is stated.
     """
 
@@ -69,7 +71,7 @@ class Run:
 
     @property
     def ratio(self) -> float:
-        """Published hours over what steps and goodput alone give."""
+        """Published hours over what steps, stops and checkpoints alone give."""
         return self.hours / self.bare.accelerator_hours.value
 
     @property
@@ -146,9 +148,12 @@ def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
     table = Table({name: [value] for name, value in hardware.items()})
     found = _nearest(job, table, -(-count // per_node))
     accelerators = found["nodes"] * per_node
-    alone = load_constants().replace({"run.speed_ratio": 1.0, "run.spread": 0.0})
+    bundled = load_assumptions()
+    alone = load_assumptions(
+        {"evaluation_share_ratio": 0.0, "beside_steps_ratio": 0.0, "whole_run_log_sd": 0.0}
+    )
     return Run(
-        row["run"], row["family"], row["total"], hours, run_totals(job, found, accelerators),
+        row["run"], row["family"], row["total"], hours, run_totals(job, found, accelerators, bundled),
         run_totals(job, found, accelerators, alone), _speed_hours(row, hours),
     )  # fmt: skip
 
@@ -186,7 +191,7 @@ def predict_runs(rows: Sequence[dict[str, str]]) -> tuple[list[Run], Counter[str
 
 
 def usual_ratio(runs: Sequence[Run]) -> float:
-    """Median over families of the median ratio of published hours to steps and goodput."""
+    """Median over families of the median ratio of published hours to those of steps, stops and checkpoints."""
     families = {run.family for run in runs}
     return float(np.median([np.median([r.ratio for r in runs if r.family == name]) for name in families]))
 
@@ -201,6 +206,13 @@ def usual_spread(runs: Sequence[Run], ratio: float) -> float:
     order = np.argsort(needed)
     reached = np.cumsum(weight[order]) / weight.sum()
     return float(needed[order][np.searchsorted(reached, COVERAGE)])
+
+
+def assumed_from(runs: Sequence[Run]) -> tuple[float, float]:
+    """`beside_steps_ratio` and `whole_run_log_sd` as these runs have them, beside the bundled share of evaluation."""
+    ratio = usual_ratio(runs)
+    beside = ratio - 1.0 - load_assumptions().evaluation_share_ratio
+    return beside, usual_spread(runs, ratio) / Z80
 
 
 def families_left_out(runs: Sequence[Run]) -> dict[str, float]:
@@ -255,7 +267,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     elapsed = [run for run in runs if run.kind in ELAPSED]
     ratio = usual_ratio(elapsed)
-    print(f"run.speed_ratio {ratio:.3f}, run.spread {usual_spread(elapsed, ratio):.3f} from these runs")
+    beside, spread = assumed_from(elapsed)
+    print(
+        f"{ratio:.3f} x the steps: beside_steps_ratio {beside:.3f}, whole_run_log_sd {spread:.3f} from these runs"
+    )
     figures = {
         "totals, bundled ratio": summary(elapsed),
         "totals, ratio of the other families": families_left_out(elapsed),

@@ -62,6 +62,11 @@ class Assumptions:
         """Return the figure `key` with its unit, origin and source; KeyError if it is unknown."""
         return self._by_key[key]
 
+    @property
+    def work_ratio(self) -> float:
+        """Hours at work over those of the steps: the steps, evaluation, and what a run spends beside both."""
+        return 1.0 + self.evaluation_share_ratio + self.beside_steps_ratio
+
     def __iter__(self) -> Iterator[Assumption]:
         return iter(self._by_key.values())
 

@@ -184,9 +184,10 @@ class _Search:
         return _Cells(shapes, grid, rows, at, group, is_open, usd[rows] * hours[at])
 
     def _sample(self, cells: _Cells) -> BoolArray:
-        """Cells of the types and sizes with the least floors whose bare work is done in time."""
+        """Cells of the types and sizes with the least floors whose work, uninterrupted, is done in time."""
         context, deadline = self._context, self._context.dates.deadline_hours
-        hours = self._engine.shapes["step_time_s"] * (context.asked.job.total_steps / 3600.0)
+        per_step_s = context.asked.job.total_steps * context.asked.assumptions.work_ratio / 3600.0
+        hours = self._engine.shapes["step_time_s"] * per_step_s
         usable = cells.is_open & (hours <= (np.inf if deadline is None else deadline))[cells.at]
         least = np.full(len(cells.groups(usable)), np.inf)
         np.minimum.at(least, cells.group[usable], cells.floor_usd[usable])

@@ -119,7 +119,8 @@ def _least_by_hardware(
     context, shapes = candidates.context, candidates.shapes
     fits = np.asarray(shapes["fits"], dtype=np.bool_)
     row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
-    hours = shapes["step_time_s"] * context.asked.job.total_steps / 3600.0
+    per_step_s = context.asked.job.total_steps * context.asked.assumptions.work_ratio / 3600.0
+    hours = shapes["step_time_s"] * per_step_s
     n_hardware = context.market.offer_set.hardware.n_rows
     least = least_by_group((hours if objective == "time" else hours * nodes)[fits], row[fits], n_hardware)
     undivided = np.zeros(len(least), dtype=np.bool_)

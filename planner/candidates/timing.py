@@ -5,6 +5,7 @@ Every figure that the workload does not give is an assumption (planner/data/assu
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,8 +32,9 @@ class ShapeTimes:
     """Hours per shape, shape `(n_shapes,)`.
 
     Attributes:
-        work: steps and evaluation, at the middle of the prediction.
-        sigma: standard deviation of the logarithm of the step time, and of the steps where a run may stop early.
+        work: steps, evaluation and what a run spends beside them, at the middle of the prediction.
+        sigma: standard deviation of the logarithm of `work`: of the step time, of whole runs over what their steps
+            say, and of the steps where a run may stop early.
         warmup: compilation and warm-up.
         checkpoint_write: one checkpoint.
         export: reading the final model out of the cluster.
@@ -67,8 +69,10 @@ def time_shapes(
     checkpoint_gb = job.checkpoint_gib * GIB / GB
     write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
     return ShapeTimes(
-        work=steps_hours * (1.0 + assume.evaluation_share_ratio),
-        sigma=np.hypot(np.log(high_s / low_s) / (2.0 * Z80), job.stop_log_sd),
+        work=steps_hours * assume.work_ratio,
+        sigma=np.hypot(
+            np.log(high_s / low_s) / (2.0 * Z80), math.hypot(job.stop_log_sd, assume.whole_run_log_sd)
+        ),
         warmup=np.full(len(nodes), assume.compile_warmup_s / 3600.0),
         checkpoint_write=write,
         export=write + assume.export_s / 3600.0,

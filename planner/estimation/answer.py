@@ -254,7 +254,7 @@ def _describe(
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
         others=others_of(of_phase, training, hardware, nodes),
-        run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)))
+        run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)), asked.assumptions)
         if fits and not requests
         else None,
         doubts=doubts_of(of_phase, training, hardware, nodes) if fits and requests is None else (),

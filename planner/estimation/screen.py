@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from planner.estimation import report_inference as inference
 from planner.estimation import report_prices as prices
-from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
@@ -174,19 +173,18 @@ def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
 
 
 def _beyond_steps(item: Estimate) -> list[str]:
-    """Why a whole run is longer here than in a plan."""
+    """What a whole run takes beside its steps."""
     if item.run is None:
         return []
-    steps = item.run.step_hours / load_constants()["run.speed_ratio"]
+    steps = item.run.step_hours
     wall, start = item.run.wall_hours.value, load_site(TYPICAL).startup_hours
     if start > _SHORT * wall:
         return [
             f"whole run: {three(start)} h to start and {(wall - start) / steps:.3g} x the {three(steps)} h of its "
-            "steps, as published runs took; planner optimize names each of these hours"
+            "steps; planner optimize names each of these hours"
         ]
     return [
-        f"whole run: {wall / steps:.3g} x the {three(steps)} h of its steps, as published runs "
-        "took; planner optimize counts the steps and each loss that it can name, which is less"
+        f"whole run: {wall / steps:.3g} x the {three(steps)} h of its steps; planner optimize names each of these hours"
     ]
 
 

@@ -38,9 +38,10 @@ class RunTotals:
     Attributes:
         flops: model FLOPs of all steps.
         accelerators: in the cluster.
-        step_hours: hours of training steps alone.
-        wall_hours: hours from launch to end, stops, checkpoints, evaluation and start-up included.
-        goodput: step hours over wall hours: of a typical site, of a first large run, of a hardened site.
+        step_hours: hours of training steps alone, at the predicted speed.
+        wall_hours: hours from launch to end: steps, evaluation, what runs take beside them, stops, checkpoints and
+            start-up.
+        goodput: useful share of the wall time: of a typical site, of a first large run, of a hardened site.
         stops: unplanned stops to expect.
         checkpoint_interval_hours: best time between checkpoints.
         stops_early: whether these are the mean of a run that may stop early.

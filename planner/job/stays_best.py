@@ -162,9 +162,12 @@ def _run_errors(
     speed, rate, wait = (np.ones((worlds.draws, len(at))) for _ in range(3))
     context = candidates.context
     types, kind_of = context.market.offer_set.types, context.market.offer_set.type_of_offer
+    # how long this run takes over what its steps say is one thing, whatever it runs on
+    of_run = math.hypot(context.asked.job.stop_log_sd, context.asked.assumptions.whole_run_log_sd)
     for column, one in enumerate(at.tolist()):
         family = str(types["accelerator"][kind_of[candidates.offer[one]]]).partition("-")[0]
-        speed[:, column] = np.exp(candidates.sigma[one] * worlds.normal("speed", family))
+        own = math.sqrt(max(float(candidates.sigma[one]) ** 2 - of_run**2, 0.0))
+        speed[:, column] = np.exp(own * worlds.normal("speed", family) + of_run * worlds.normal("run"))
         spot = [part for part in candidates.parts(one) if context.market.is_spot[part.row]]
         if not spot:
             continue

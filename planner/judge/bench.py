@@ -162,7 +162,7 @@ class Bench:
         return self._shapes[key]
 
     def steps(self, shape: dict[str, Any], nodes: int) -> Steps:
-        """Hours of one size: steps and evaluation, a checkpoint, and what is in use but not work."""
+        """Hours of one size: steps with what comes beside them, a checkpoint, and what is in use but not work."""
         work, figures = self.work, self.work.figures
         saved_gb = work.checkpoint_gib * GIB / GB
         write = saved_gb / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
@@ -171,8 +171,8 @@ class Bench:
         fixed = work.hours("image_pull") + work.hours("compile_warmup") + write + work.hours("export")
         spread = log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80)
         return Steps(
-            work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
-            sigma=hypot(spread, work.stop_log_sd),
+            work=work.steps * shape["step_time_s"] / 3600.0 * work.per_step,
+            sigma=hypot(spread, work.stop_log_sd, figures["whole_run_log_sd"]),
             write=write,
             fixed=fixed,
             read=saved_gb / read / 3600.0,

@@ -10,7 +10,7 @@ _HOURS = 1e-6
 _CHANCE = 1e-9
 # Billing rounds a line up: at most to the next whole hour.
 _ROUNDED_UP = 1.0
-_WORK = ("training_steps", "evaluation", "checkpoints")
+_WORK = ("training_steps", "evaluation", "beside_steps", "checkpoints")
 
 
 def runs_in_turn(plan: Json) -> bool:

@@ -234,7 +234,7 @@ def _by_deadline(
         len(places) == 1, "pools", "not in one region, as pools with a deadline of their own are"
     )
     whole = bench.deadline_hours
-    work = bench.work.steps * step / 3600.0 * (1.0 + bench.work.figures["evaluation_share_ratio"])
+    work = bench.work.steps * step / 3600.0 * bench.work.per_step
     half = (whole - work) / 2.0
     if half <= 0 or level is None:
         raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.judge.findings import IfStated, Near
+from planner.judge.prices import Z80
 
 if TYPE_CHECKING:
     from planner.judge.document import Node
@@ -33,7 +34,11 @@ def profiling(plan: Node) -> tuple[float, float] | None:
         cost for plan_line in plan["lines"] for cost in plan_line["costs"] if cost["kind"].text() == "compute"
     )
     compute = sum(float(cost["amount_usd"].money()) for cost in costs)
-    narrows = compute * (mid / low - mid / high) * (1.0 - _KEPT)
+    stated = [float(a["value"].money()) for a in plan["assumptions"] if a["key"].text() == "whole_run_log_sd"]
+    whole_runs = Z80 * (stated[0] if stated else 0.0)  # a measurement of steps leaves this spread as it is
+    half = math.log(high / low) / 2.0
+    less = math.sqrt(half**2 + whole_runs**2) - math.sqrt((_KEPT * half) ** 2 + whole_runs**2)
+    narrows = compute * (mid / low - mid / high) * less / half
     if not plan["risk"].is_null:  # nothing narrows a cost that is owed however long the run takes
         above = plan["risk"]["worst_cost_usd"].money() - plan["total_usd"].money()
         narrows = min(narrows, 2.0 * float(above))

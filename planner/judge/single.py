@@ -233,7 +233,8 @@ def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
     provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
     offers = [] if candidate.in_turn else [part.offer for part in candidate.parts]
     wait = waits(offers, candidate.nodes, bench.workload.constraints, bench.start)[0]
-    training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
+    evaluated, beside = (work.figures[f"{name}_ratio"] for name in ("evaluation_share", "beside_steps"))
+    training = steps.work / (1.0 + evaluated + beside)
     on_spot = candidate.in_turn or any(part.offer.is_spot for part in candidate.parts)
     saves = steps.work / candidate.interval
     if on_spot:  # expected interval by interval, the last of which ends with the run
@@ -245,7 +246,8 @@ def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
         ("provisioning", provision, "default"),
         ("image_pull", work.hours("image_pull"), "default"),
         ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
-        ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
+        ("evaluation", training * evaluated, "default"), ("beside_steps", training * beside, "default"),
+        ("checkpoints", saving, "model"),
         ("interruptions", interrupted, "derived"), ("final_export", steps.write + work.hours("export"), "default"),
     )  # fmt: skip
     return [

@@ -59,6 +59,11 @@ class Work:
         """The data set, 0 where its size is unknown."""
         return (self.data_gb or 0.0) * GB / GIB
 
+    @property
+    def per_step(self) -> float:
+        """Hours at work for each hour of steps: evaluation, and what runs spend beside their steps."""
+        return 1.0 + self.figures["evaluation_share_ratio"] + self.figures["beside_steps_ratio"]
+
     def hours(self, key: str) -> float:
         """An assumption in seconds, as hours."""
         return self.figures[f"{key}_s"] / 3600.0

@@ -5,6 +5,9 @@ and restart, and the wait for a spare. To first order the closed form of Kokolis
 
     ETTR = 1 / ((1 + w / D) (1 + N / M (D / 2 + u + q))),  goodput = ETTR (1 - other losses)
 
+Other losses (evaluation, slow hosts, replays) are part of what runs take beside their steps: the hours of a run are
+those of its work, `beside_steps_ratio` and `evaluation_share_ratio` included, over ETTR alone.
+
 N accelerators, M accelerator-hours per stop, D checkpoint interval, w stall of a checkpoint, u recovery, q wait for a
 spare, all in hours. D = sqrt(2 w M / N) is the best interval (Young 1974), kept within bounds.
 """
@@ -42,13 +45,14 @@ class Goodput:
     """Shares of the wall time of a run, and its checkpoint interval.
 
     Attributes:
-        ratio: useful step time over wall time (start-up apart).
+        ratio: useful step time over wall time (start-up apart); `kept_ratio`: what stops and checkpoints leave of it.
         low, high: the same at a first large run with manual restarts, and at a hardened site.
         stops: expected stops in the run's step hours.
         interval_hours: best time between checkpoints.
     """
 
     ratio: float
+    kept_ratio: float
     low: float
     high: float
     stops: float
@@ -78,36 +82,27 @@ def checkpoint_interval_hours(site: Site, accelerators: float) -> float:
 
 def goodput_ratio(site: Site, accelerators: float) -> float:
     """Useful step time over wall time of a synchronous job on `accelerators` devices, 0..1."""
+    return kept_ratio(site, accelerators) * (1.0 - site.other_loss_ratio)
+
+
+def kept_ratio(site: Site, accelerators: float) -> float:
+    """What stops and checkpoints leave of the wall time of a synchronous job on `accelerators` devices, 0..1."""
     interval = checkpoint_interval_hours(site, accelerators)
     stall = site.checkpoint_stall_s / SECONDS / interval
     lost = interval / 2.0 + site.recovery_hours + site.spare_wait_hours
-    effective = 1.0 / ((1.0 + stall) * (1.0 + accelerators / site.gpu_hours_per_stop * lost))
-    return effective * (1.0 - site.other_loss_ratio)
+    return 1.0 / ((1.0 + stall) * (1.0 + accelerators / site.gpu_hours_per_stop * lost))
 
 
-def estimate_goodput(accelerators: float, step_hours: float) -> Goodput:
-    """Goodput of a run of `step_hours` hours of steps on a typical site, with its range.
-
-    Fine-tunes of minutes to hours lose little to evaluation, slow hosts and replays: that share grows over a day.
-    """
+def estimate_goodput(accelerators: float, work_hours: float) -> Goodput:
+    """Goodput of a run of `work_hours` hours of work on a typical site, with its range."""
     site = load_site(TYPICAL)
-    ratio, low, high = (
-        _of_length(load_site(name), accelerators, step_hours) for name in (TYPICAL, LOW, HIGH)
-    )
+    kept = kept_ratio(site, accelerators)
+    ratio, low, high = (goodput_ratio(load_site(name), accelerators) for name in (TYPICAL, LOW, HIGH))
     return Goodput(
         ratio,
+        kept,
         low,
         high,
-        stops=accelerators * step_hours / ratio / site.gpu_hours_per_stop,
+        stops=accelerators * work_hours / kept / site.gpu_hours_per_stop,
         interval_hours=checkpoint_interval_hours(site, accelerators),
-    )
-
-
-def _of_length(site: Site, accelerators: float, step_hours: float) -> float:
-    """The ratio of a run: other losses (evaluation, slow hosts, replays) grow to their full share within a day."""
-    grown = min(step_hours / 24.0, 1.0)
-    return (
-        goodput_ratio(site, accelerators)
-        * (1.0 - grown * site.other_loss_ratio)
-        / (1.0 - site.other_loss_ratio)
     )

@@ -118,7 +118,7 @@ class PoolsQuestion:
         np.fill_diagonal(usd, 0.0)
         gbps = gbps.copy()
         np.fill_diagonal(gbps, np.inf)
-        share = 1.0 + base.asked.assumptions.evaluation_share_ratio
+        share = base.asked.assumptions.work_ratio
         self.terms = Terms(
             hours_per_step_s=job.total_steps * share / 3600.0, ahead=self.given.steps_off_policy > 0,
             weights=self.weights, moved_usd=usd, gbps=gbps, most_nodes=float(limits.max_nodes),

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Iterable
 
 from catalogs.tables.regions import off_by_default
-from planner.performance.constants import load_constants
-from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.front_scale import Scale
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
@@ -23,7 +21,6 @@ _MOST_REGIONS = 4
 _NEAR = 0.02  # gap of a fleet from which on it is said what its bound leaves out
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
 _LEAST_GAIN_USD = 1.0  # of a measurement: less is $0 on the screen
-_DAY_HOURS = 24.0  # published whole runs took days to months: nothing is known of shorter ones
 _PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
     "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
@@ -183,23 +180,19 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(
-        text for text in (_proven(plan), left_out, _beyond_steps(plan), unsure) if text
+        text for text in (_proven(plan), left_out, _beside_steps(plan), unsure) if text
     ), following
 
 
-def _beyond_steps(plan: Plan) -> str:
-    """How much longer published runs took, where neither the plan nor a measurement of one's own counts it."""
-    steps = _steps_hours(plan)
-    measured = any(item.key.startswith("calibration.") for item in plan.assumptions)
-    if plan.kind != "training" or steps < _DAY_HOURS or measured:
-        return ""
-    constants = load_constants()
-    ratio = constants["run.speed_ratio"] / (1.0 - load_site(TYPICAL).other_loss_ratio)
-    wide = math.exp(constants["run.spread"])
-    return (
-        f"Hours assume benchmarked step times: published runs took {number(ratio, 2)} x as long "
-        f"(80 %: {number(ratio / wide, 2)} to {number(ratio * wide, 2)} x)."
+def _beside_steps(plan: Plan) -> str:
+    """What the hours have beside the steps, unless the workload itself says how much."""
+    key = "beside_steps_ratio"
+    ratio = next(
+        (item.value for item in plan.assumptions if item.key == key and item.origin == "default"), "0"
     )
+    if not plan.lines or ratio == "0":
+        return ""
+    return f"Hours include {ratio} x the steps' time beside the steps, as published runs took (assumptions.{key})."
 
 
 def _proven(plan: Plan) -> str:

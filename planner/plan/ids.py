@@ -39,6 +39,10 @@ class TimePartId(PartId):
     WARM_UP = "warm_up", "Kernels are compiled and the first steps run slower."
     TRAINING_STEPS = "training_steps", "Optimizer steps, or answering the requests of batch inference."
     EVALUATION = "evaluation", "Evaluation runs between the steps."
+    BESIDE_STEPS = (
+        "beside_steps",
+        "Data stalls, slow hosts, lower clocks and replays, as far as published runs took longer than their steps.",
+    )
     CHECKPOINTS = "checkpoints", "Checkpoints are written while the steps wait."
     INTERRUPTIONS = "interruptions", "Expected waits for capacity, restarts, and work done twice."
     FINAL_EXPORT = (
@@ -100,7 +104,10 @@ class CostId(PartId):
 
 # What a run must do wherever it runs: the hours of work that a spot policy schedules.
 RUN_WORK = frozenset(
-    (TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT)
+    (
+        *(TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.BESIDE_STEPS),
+        *(TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT),
+    )
 )
 # What keeps data, checkpoints and the disks of machines, and reads them.
 STORAGE = frozenset(

@@ -13,6 +13,7 @@ _TIMES = {
     TimePartId.WARM_UP: "compile and warm-up",
     TimePartId.TRAINING_STEPS: "training steps",
     TimePartId.EVALUATION: "evaluation",
+    TimePartId.BESIDE_STEPS: "beside the steps",
     TimePartId.CHECKPOINTS: "checkpoints",
     TimePartId.INTERRUPTIONS: "interruptions",
     TimePartId.FINAL_EXPORT: "final export",

@@ -1,7 +1,8 @@
 """What a measurement before the purchase is worth: 100 steps on few nodes, against the interval that it narrows.
 
 One measured run of one's own takes the mean error of predicted speed from 17.8 % to 9.9 % (docs/calibration.md, any row
-as the measurement), so that the interval keeps 0.56 of its width. Figures of the plan alone: nothing is searched.
+as the measurement), so that the interval of the speed keeps 0.56 of its width; the spread of whole runs over what their
+steps say stays. Figures of the plan alone: nothing is searched.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from planner.normal import Z80
+from planner.plan.assumed import assumed
 from planner.plan.ids import TimePartId
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -54,8 +57,24 @@ def profiling(plan: Any) -> Profiling | None:
     compute = math.fsum(
         float(c.amount_usd) for plan_line in plan.lines for c in plan_line.costs if c.kind == "compute"
     )
-    narrows = min(compute * (mid / low - mid / high) * (1.0 - KEPT_RATIO), _spread_usd(plan))
+    wide = compute * (mid / low - mid / high)
+    narrows = min(wide * _narrower_ratio(math.log(high / low) / 2.0, _of_runs(plan)), _spread_usd(plan))
     return Profiling(nodes, cost, narrows) if narrows >= LEAST_RETURN * cost else None
+
+
+def _narrower_ratio(speed: float, runs: float) -> float:
+    """By how much a measurement narrows an interval, over the width that the speed alone gives it.
+
+    Args:
+        speed: half-width of the interval of the speed, in the logarithm.
+        runs: that of whole runs over what their steps say.
+    """
+    return (math.hypot(speed, runs) - math.hypot(KEPT_RATIO * speed, runs)) / speed
+
+
+def _of_runs(plan: Any) -> float:
+    """Half-width of the 80 % interval of whole runs over what their steps say, in the logarithm; 0 in older plans."""
+    return Z80 * assumed(plan, "whole_run_log_sd", 0.0)
 
 
 def _spread_usd(plan: Any) -> float:

@@ -19,6 +19,7 @@ from planner.render.numbers import hours, number
 
 _AMONG_THE_STEPS = {
     TimePartId.EVALUATION: "evaluation",
+    TimePartId.BESIDE_STEPS: "beside the steps",
     TimePartId.CHECKPOINTS: "checkpoints",
     TimePartId.INTERRUPTIONS: "interruptions",
 }

@@ -114,7 +114,8 @@ class Speed:
         log_sd: standard deviation of its logarithm.
         steps: logged steps behind it; effective: independent ones among them, by their autocorrelation.
         measured_s: as logged, without the plan's prior; None where the log has too few steps.
-        planned_s: the plan's, overhead included; None without a plan.
+        planned_s: the plan's, all that comes between steps included; planned_least_s: without what runs take beside
+            their steps, which a run may be spared. None without a plan.
     """
 
     step_s: float
@@ -123,6 +124,7 @@ class Speed:
     effective: float
     measured_s: float | None
     planned_s: float | None
+    planned_least_s: float | None = None
 
 
 @record(frozen=True)

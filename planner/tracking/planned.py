@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.normal import Z80
+from planner.plan.assumed import assumed
 from planner.plan.file import load_plan
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan, PlanLine
@@ -34,6 +35,8 @@ class Planned:
         steps: in all (where the plan counts none: units of work); units, unit: tokens or samples in all.
         step_s, step_log_sd: predicted seconds per step, and the standard deviation of their logarithm.
         overhead_ratio: evaluation and checkpoints over the steps themselves.
+        beside_ratio, run_log_sd: what runs take beside their steps, over the steps, and the spread of whole runs over
+            what their steps say, of the logarithm; 0 in plans that do not count it.
         final_hours: export at the end.
         lead_hours: from the start to the first step: data, capacity, provisioning, image, warm-up.
         start, deadline: moments.
@@ -57,6 +60,8 @@ class Planned:
     step_s: float
     step_log_sd: float
     overhead_ratio: float
+    beside_ratio: float
+    run_log_sd: float
     final_hours: float
     lead_hours: float
     start: datetime
@@ -77,6 +82,11 @@ class Planned:
     nodes: int
     network_ratio: float | None
     checkpoint_hours: float
+
+    @property
+    def pace_s(self) -> float:
+        """Seconds per step that the plan's hours come to, all that comes between steps included."""
+        return self.step_s * (1.0 + self.overhead_ratio + self.beside_ratio)
 
 
 def load_planned(path: Path) -> Planned:
@@ -123,7 +133,8 @@ def planned_of(plan: Plan, place: str) -> Planned:
     return Planned(
         plan, work * 3600.0 / step_s, units, speed.unit, step_s,
         max(math.log(spread) / (2.0 * Z80), 0.01) if spread >= 1.0 else 0.15,
-        math.fsum(hours.get(part, 0.0) for part in _OVERHEAD) / work, hours.get(TimePartId.FINAL_EXPORT, 0.0),
+        math.fsum(hours.get(part, 0.0) for part in _OVERHEAD) / work, hours.get(TimePartId.BESIDE_STEPS, 0.0) / work,
+        assumed(plan, "whole_run_log_sd", 0.0), hours.get(TimePartId.FINAL_EXPORT, 0.0),
         _lead_hours(plan), moment_of(plan.start), None if plan.deadline is None else moment_of(plan.deadline),
         None if goal is None else goal.deadline_confidence_ratio,
         None if goal is None or goal.budget_usd is None else float(goal.budget_usd),
@@ -199,17 +210,8 @@ def _interruptions(plan: Plan, work: float) -> tuple[float, float, float, float]
     setback = max((waited + launch.lost_hours) / count, 1e-3)
     recorded = all(place.observed_ratio is not None for place in launch.places) and bool(launch.places)
     key = "spot_frailty_sd" if recorded else "spot_unrecorded_frailty_sd"
-    sd = _assumed(plan, key, _RECORDED_SD if recorded else _UNRECORDED_SD)
+    sd = assumed(plan, key, _RECORDED_SD if recorded else _UNRECORDED_SD)
     return count / used, sd, setback, min(launch.lost_hours / count / setback, 1.0)
-
-
-def _assumed(plan: Plan, key: str, default: float) -> float:
-    text = next((item.value for item in plan.assumptions if item.key == key), None)
-    try:
-        value = default if text is None else float(text)
-    except ValueError:
-        return default
-    return value if math.isfinite(value) and value > 0 else default
 
 
 def _other_usd(plan: Plan) -> float:

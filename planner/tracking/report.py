@@ -132,7 +132,8 @@ def _speed(tracked: Tracked) -> _Row:
             "seconds",
             "too few steps to measure: the plan's is taken",
         )
-    change = speed.measured_s / speed.planned_s - 1.0
+    nearest = min(max(speed.measured_s, speed.planned_least_s or speed.planned_s), speed.planned_s)
+    change = speed.measured_s / nearest - 1.0
     word = (
         "as planned"
         if abs(change) < 0.005

@@ -3,7 +3,8 @@
 A slow step is often followed by another slow one. The standard error of their mean is that of `n / tau` independent
 steps, tau = 1 + 2 * (sum of autocorrelations), summed over pairs of lags while they stay positive
 (Geyer 1992, initial positive sequence, doi:10.1214/ss/1177011137). The plan's interval is the prior, in the logarithm;
-what changes from one stretch of a run to the next (other machines, other data) stays as a spread of its own.
+what changes from one stretch of a run to the next (other machines, other data) stays as a spread of its own. Until the
+log covers a few checkpoint intervals, what comes between steps is the plan's, with the spread of whole runs.
 """
 
 from __future__ import annotations
@@ -35,23 +36,28 @@ def measure_speed(intervals: Intervals, planned: Planned | None) -> Speed:
         intervals: of the log.
         planned: the plan; None: the log alone.
     """
-    prior = None if planned is None else planned.step_s * (1.0 + planned.overhead_ratio)
+    prior = None if planned is None else planned.pace_s
+    least = None if planned is None else planned.step_s * (1.0 + planned.overhead_ratio)
     working = np.flatnonzero(intervals.working & (intervals.seconds > 0))
     per_step = intervals.seconds[working] / intervals.steps[working]
     steps = intervals.steps[working]
     left_out = warm_up(per_step.tolist()) if len(per_step) <= _MOST_POINTS else 0
     per_step, steps = per_step[left_out:], steps[left_out:]
     if len(per_step) < _FEW:
-        sd = 0.3 if planned is None else planned.step_log_sd
-        return Speed(prior or intervals.step_s, sd, len(per_step), 0.0, None, prior)
+        sd = 0.3 if planned is None else math.hypot(planned.step_log_sd, planned.run_log_sd)
+        return Speed(prior or intervals.step_s, sd, len(per_step), 0.0, None, prior, least)
     mean, log_error, effective = _mean(per_step, steps)
     if planned is None or prior is None:
         return Speed(mean, math.hypot(log_error, DRIFT_SD), len(per_step), effective, mean, None)
     covered = float(intervals.seconds[working].sum()) / 3600.0
+    unseen_sd = 0.0
     if covered < _INTERVALS_SEEN * planned.checkpoint_hours:
-        mean = float(np.median(per_step)) * (1.0 + planned.overhead_ratio)
-    log_mean, sd = _posterior(math.log(mean), log_error, math.log(prior), planned.step_log_sd)
-    return Speed(math.exp(log_mean), math.hypot(sd, DRIFT_SD), len(per_step), effective, mean, prior)
+        mean = float(np.median(per_step)) * planned.pace_s / planned.step_s
+        unseen_sd = planned.run_log_sd  # the log has steps alone yet
+    prior_sd = planned.step_log_sd if unseen_sd else math.hypot(planned.step_log_sd, planned.run_log_sd)
+    log_mean, sd = _posterior(math.log(mean), log_error, math.log(prior), prior_sd)
+    spread = math.hypot(sd, DRIFT_SD, unseen_sd)
+    return Speed(math.exp(log_mean), spread, len(per_step), effective, mean, prior, least)
 
 
 def _posterior(measured: float, error: float, prior: float, prior_sd: float) -> tuple[float, float]:

@@ -35,7 +35,7 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
     assume, job = context.asked.assumptions, context.asked.job
     nodes = float(candidates.nodes[at])
     work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
-    steps = work / (1.0 + assume.evaluation_share_ratio)
+    steps = work / assume.work_ratio
     interval = float(candidates.interval_hours[at])
     on_spot = [bool(context.market.is_spot[part.row]) for part in candidates.parts(at)]
     spot = candidates.kind[at] == IN_TURN or all(on_spot)
@@ -63,7 +63,11 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
         (TimePartId.DATA_TO_NODES, to_nodes, "default", f"{nodes:.0f} nodes read in parallel"),
         (TimePartId.WARM_UP, warm, "default", ""),
         (TimePartId.TRAINING_STEPS, steps, "model", f"{job.total_steps:,.0f} {job.step_name}s"),
-        (TimePartId.EVALUATION, work - steps, "default", ""),
+        (TimePartId.EVALUATION, steps * assume.evaluation_share_ratio, "default", ""),
+        (
+            TimePartId.BESIDE_STEPS, steps * assume.beside_steps_ratio, "default",
+            f"{assume.beside_steps_ratio:g} x the steps: data stalls, slow hosts, replays",
+        ),
         (
             TimePartId.CHECKPOINTS, checkpoints, "model",
             f"{job.checkpoint_gib:,.1f} GiB every {interval * 60:,.0f} min",
