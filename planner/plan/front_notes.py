@@ -192,7 +192,7 @@ def _beside_steps(plan: Plan) -> str:
     )
     if not plan.lines or ratio == "0":
         return ""
-    return f"Hours include {ratio} x the steps' time beside the steps, as published runs took (assumptions.{key})."
+    return f"Hours include {ratio} x the time of the steps, spent beside them by published runs (assumptions.{key})."
 
 
 def _proven(plan: Plan) -> str:

@@ -21,6 +21,7 @@ _TIME_PARTS = {
     "compile and warm-up": TimePartId.WARM_UP,
     "training steps": TimePartId.TRAINING_STEPS,
     "evaluation": TimePartId.EVALUATION,
+    "beside the steps": TimePartId.BESIDE_STEPS,
     "checkpoints": TimePartId.CHECKPOINTS,
     "interruptions": TimePartId.INTERRUPTIONS,
     "final export": TimePartId.FINAL_EXPORT,

@@ -134,7 +134,7 @@ def planned(**limits: Any) -> Plan:
 
 
 def test_a_plan_on_demand_is_done_later_at_worst_and_sooner_at_best() -> None:
-    limits: dict[str, Any] = {"deadline": "72h", "deadline_confidence": 0.8, "max_nodes": 1}
+    limits: dict[str, Any] = {"deadline": "144h", "deadline_confidence": 0.8, "max_nodes": 1}
     few = [{"accelerator": "v100*", "purchase_option": "on_demand", "accelerators": 2}]
     wide = planned(**limits, obtainable=few)
     known = planned(**limits, waiting=[{"purchase_option": "on_demand", "hours": 3.0, "never_ratio": 0.025}])

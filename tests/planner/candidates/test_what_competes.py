@@ -54,7 +54,7 @@ def test_a_cluster_larger_than_asking_brings_is_bought_beforehand_or_not_at_all(
                 if item.accelerator == "a100*" and item.purchase_option == "on_demand")  # fmt: skip
     large = {"samples": 40_000_000_000, "global_batch": 65536, "sequence_length": 128, "precision": "bf16"}
     catalog = make_catalog([Offer(A100X8, "us-east-1", "10")])
-    fast = {"deadline": "30h", "max_nodes": 64}
+    fast = {"deadline": "45h", "max_nodes": 64}
     job = work(training=large, constraints=fast)
     told = {"accelerator": "a100*", "purchase_option": "on_demand", "accelerators": 512}
     free = plan_on(catalog, work(training=large, constraints={**fast, "obtainable": [told]})).plan

@@ -97,10 +97,11 @@ def _worker(job: dict[str, Any], offer: Offer, limit: float) -> Worker:
     fixed = (assume.image_pull_s + assume.compile_warmup_s + assume.export_s) / 3600 + write
     steps = math.ceil(TRAINING["samples"] / TRAINING["global_batch"])  # type: ignore[operator]
     failures = assume.machine_failures_per_node_hour
-    course = steps * step / 3600 * (1 + assume.evaluation_share_ratio)
+    course = steps * step / 3600 * (1 + assume.evaluation_share_ratio + assume.beside_steps_ratio)
     restart = (assume.restart_time_s + 1 / assume.object_store_read_gb_per_s_per_node) / 3600
     course *= (1 + write / 0.5) * (1 + failures * (0.25 + restart))
-    slow = math.exp(NormalDist().inv_cdf(0.9) * math.log(high / low) / (2 * Z80))
+    sigma = math.hypot(math.log(high / low) / (2 * Z80), assume.whole_run_log_sd)
+    slow = math.exp(NormalDist().inv_cdf(0.9) * sigma)
     hourly = float(offer.price_per_hour) * usd_per_currency(offer.currency)
     price = bundled_tariffs().storage_price(offer.machine.provider, offer.region)
     assert price is not None

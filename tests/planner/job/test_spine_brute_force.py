@@ -159,7 +159,7 @@ def candidate(
     for quota in limits.get("quota", []):
         if sum(count * machine.vcpus for offer, count in parts if _draws(offer, quota)) > quota["limit"]:
             return None
-    work_hours = steps * step / 3600 * (1 + assume.evaluation_share_ratio)
+    work_hours = steps * step / 3600 * (1 + assume.evaluation_share_ratio + assume.beside_steps_ratio)
     write = 1.0 / (assume.checkpoint_write_gb_per_s_per_node * nodes) / 3600
     spot = next((part for part in parts if part[0].purchase_option == "spot"), None)
     others = nodes - (spot[1] if spot else 0)
@@ -168,7 +168,7 @@ def candidate(
     waiting += data_gb * 8 / assume.user_upload_gbps / 3600
     read = min(assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total)
     fixed = (assume.image_pull_s + assume.compile_warmup_s + assume.export_s) / 3600 + write
-    sigma = math.log(high / low) / (2 * Z80)
+    sigma = math.hypot(math.log(high / low) / (2 * Z80), assume.whole_run_log_sd)
     interval = 0.5
     restart = assume.restart_time_s / 3600 + 1.0 / read / 3600
     failing = 1 + assume.machine_failures_per_node_hour * others * (interval / 2 + restart)

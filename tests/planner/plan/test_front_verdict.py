@@ -1,4 +1,4 @@
-"""What the verdict says of hours that no plan counts."""
+"""What the verdict says of the hours beside the steps."""
 
 from __future__ import annotations
 
@@ -6,30 +6,26 @@ from dataclasses import replace
 
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.ids import TimePartId
-from planner.plan.model import Assumption, Plan
-from tests.planner.render.render_plans import FLEET, SPOT, TRAINING
+from planner.plan.model import Assumption, Origin, Plan
+from tests.planner.render.render_plans import SPOT, TRAINING
 
-SAID = "published runs took"
-
-
-def with_steps(hours: float) -> Plan:
-    parts = (
-        replace(part, hours=hours) if part.id == TimePartId.TRAINING_STEPS else part
-        for part in TRAINING.timeline
-    )
-    return replace(TRAINING, timeline=tuple(parts))
+SAID = "published runs"
 
 
-def test_runs_of_days_say_how_much_longer_published_ones_took() -> None:
-    assert SAID in verdict_lines(with_steps(24.0))[0]
-    assert SAID not in verdict_lines(with_steps(23.9))[0], "nothing is published of shorter runs"
-    assert SAID not in verdict_lines(FLEET)[0]
+def resting_on(value: str, origin: Origin) -> Plan:
+    beside = Assumption("beside_steps_ratio", value, "ratio", origin)
+    return replace(TRAINING, assumptions=(*TRAINING.assumptions, beside))
 
 
-def test_who_has_measured_is_not_told_of_others() -> None:
-    own = Assumption("calibration.hopper", "1.1", "", "derived")
-    measured = replace(TRAINING, assumptions=(*TRAINING.assumptions, own))
-    assert SAID in verdict_lines(TRAINING)[0] and SAID not in verdict_lines(measured)[0]
+def test_a_plan_says_what_its_hours_have_beside_the_steps() -> None:
+    text = verdict_lines(resting_on("0.32", "default"))[0]
+    assert "Hours include 0.32 x the time of the steps" in text and "(assumptions.beside_steps_ratio)" in text
+
+
+def test_who_states_it_is_not_told() -> None:
+    for value, origin in (("0.1", "workload"), ("0", "default")):
+        assert SAID not in verdict_lines(resting_on(value, origin))[0]
+    assert SAID not in verdict_lines(TRAINING)[0], "a plan of before counted nothing beside the steps"
 
 
 def test_a_run_shorter_than_its_interval_needs_no_checkpoint() -> None:

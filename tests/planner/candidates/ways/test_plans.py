@@ -25,7 +25,7 @@ from tests.planner.candidates.ways.cases import (
 )
 from tests.planner.spine_catalogs import not_dearer
 
-TIGHT = 20.0
+TIGHT = 26.0
 LOOSE = 600.0
 
 
