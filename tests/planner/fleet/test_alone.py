@@ -62,7 +62,7 @@ def test_a_plan_that_is_its_own_baseline_has_one_row() -> None:
 @pytest.mark.parametrize("runs", [5, 61])
 def test_runs_that_do_not_divide_among_the_workers_are_done_whole(runs: int) -> None:
     """Some workers do one run more than the others: these end the fleet, and each is paid for its own."""
-    job = fleet(runs=runs, limits={"max_nodes": 12, "deadline": "12h"})
+    job = fleet(runs=runs, limits={"max_nodes": 12, "deadline": "16h"})
     job["training"] = {**job["training"], "samples": job["training"]["samples"] * 5 // runs}
     plan = exactly([Offer(L4, "us-central1", "1.00")], job)
     each = runs / plan.lines[0].nodes

@@ -35,14 +35,14 @@ def _asked(name: str, enough: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> None:
     limits, wishes = CASES[name]
-    tight = exactly(OFFERS, fleet(6, {"deadline": "12h", **limits}, **wishes))
+    tight = exactly(OFFERS, fleet(6, {"deadline": "16h", **limits}, **wishes))
     assert tight.status == "infeasible"
     (relaxation,) = tight.relaxations
     assert relaxation.constraint == name
     assert name in relaxation.note or "constraints" in relaxation.note
     assert relaxation.note.startswith("if runs could be split; whole runs may need more: ")
     limits, wishes = _asked(name, relaxation.needed)
-    assert exactly(OFFERS, fleet(6, {"deadline": "12h", **limits}, **wishes)).status == "planned"
+    assert exactly(OFFERS, fleet(6, {"deadline": "16h", **limits}, **wishes)).status == "planned"
 
 
 def test_work_that_no_fleet_does_in_time_is_the_deadlines() -> None:

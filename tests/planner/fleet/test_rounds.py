@@ -42,7 +42,7 @@ def _asked() -> Iterator[list[FleetInput]]:
 
 def _planned(time_limit_s: float = 300.0) -> Plan:
     """A plan that needs a reserve."""
-    settings = {"constraints.deadline_confidence": 0.99}
+    settings = {"constraints.deadline_confidence": 0.99, "constraints.deadline": "46h"}
     return planner.optimize(
         "examples/hpo-fleet.yaml", as_of="2026-11-28", time_limit_s=time_limit_s, settings=settings
     )

@@ -69,7 +69,7 @@ def test_a_shared_file_system_holds_what_all_lines_read() -> None:
 def test_a_shared_file_system_is_paid_until_the_last_worker_ends(way: str) -> None:
     """Five runs by workers of which some do two: volumes of their own are paid for their own hours, in the mean."""
     job = {
-        **fleet(5, {"max_nodes": 20, "deadline": "14h"}),
+        **fleet(5, {"max_nodes": 20, "deadline": "20h"}),
         "storage": {"data": way},
         "data": {"size": "20GB"},
     }

@@ -34,12 +34,12 @@ def chance(plan: Plan) -> float:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "runs", "too_many"), [(0.8, 120, 130), (0.9, 90, 110), (0.95, 50, 100)]
+    ("confidence", "runs", "too_many"), [(0.8, 120, 130), (0.9, 90, 110), (0.95, 50, 90)]
 )
 def test_a_fleet_on_demand_meets_its_deadline_with_the_confidence_asked(
     confidence: float, runs: int, too_many: int
 ) -> None:
-    asked = limits(deadline_confidence=confidence)
+    asked = limits("26h", deadline_confidence=confidence)
     plan, certain = (planned(runs, {**asked, "waiting": waits}) for waits in ([], CERTAIN))
     assert confidence <= chance(plan) < 0.975
     assert chance(plan) < chance(certain) or _nodes(plan) > _nodes(certain)

@@ -287,7 +287,7 @@ STRICTER: dict[str, Json] = {
     "max_kgco2e": {"max_kgco2e": 0.001},
     "max_accelerators": {"max_accelerators": 1},
     "deadline": {"deadline": "2h"},
-    "deadline_confidence": {"deadline": "12h", "deadline_confidence": 0.999999},
+    "deadline_confidence": {"deadline": "14h", "deadline_confidence": 0.999999},
     "providers": {"providers": ["gcp"]},
     "regions": {"regions": ["eu-*"]},
     "residency": {"residency": ["eu"]},
@@ -309,9 +309,9 @@ STRICTER: dict[str, Json] = {
 @pytest.mark.parametrize("limit", STRICTER)
 def test_a_plan_for_looser_limits_is_rejected(limit: str) -> None:
     catalog = make_catalog([Offer(A10G, "us-east-1", "1.10")])
-    plan = plan_on(catalog, work(constraints={"max_nodes": 4, "deadline": "12h"})).plan.to_dict()
+    plan = plan_on(catalog, work(constraints={"max_nodes": 4, "deadline": "14h"})).plan.to_dict()
     assert plan["lines"][0]["nodes"] > 1
-    strict = work(constraints={"max_nodes": 4, "deadline": "12h", **STRICTER[limit]})
+    strict = work(constraints={"max_nodes": 4, "deadline": "14h", **STRICTER[limit]})
     assert verify_plan(plan, loaded(strict).workload, catalog.offers)
 
 

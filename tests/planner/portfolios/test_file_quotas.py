@@ -20,7 +20,7 @@ name: job
 model: {{preset: bert-large}}
 training: {{samples: 300000000, sequence_length: 128, global_batch: 256, precision: fp16}}
 constraints:
-  deadline: 20d
+  deadline: 30d
   providers: [aws]
   regions: [us-east-1]
   purchase_options: [on_demand]
