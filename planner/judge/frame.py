@@ -87,6 +87,18 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
     return [*first, *(row for row in out if row["key"] not in listed)]
 
 
+def not_counted(answer: dict[str, Any], kind: str) -> str:
+    """What is wrong with a plan that an earlier version made, which knew fewer assumptions; empty of others."""
+    known = {item["key"] for item in answer["assumptions"]}
+    missing = [row["key"] for row in assumption_rows(kind) if row["key"] not in known]
+    if not missing:
+        return ""
+    return (
+        f"assumptions: made without {' and '.join(missing)}, so its hours, costs and chances are not those of this "
+        "version: save the plan again"
+    )
+
+
 def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
     """What a candidate in brief buys, and whether its offers are used one after another."""
     buys = []

@@ -165,6 +165,9 @@ def judge_saved(
         left_out[_FIGURES] = "saved in an older format: save the plan again"
     elif loaded is not None and any(item["key"].startswith(_CORRECTED) for item in answer["assumptions"]):
         left_out[_FIGURES] = CORRECTED
+    elif loaded is not None and (missing := frame.not_counted(answer, loaded.workload.kind)):
+        faults.append(missing)
+        left_out[_FIGURES] = "its assumptions are not those of this version: save the plan again"
     elif loaded is not None and memory is not None and workload is not None and prices:
         findings = judge_plan(answer, workload, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()

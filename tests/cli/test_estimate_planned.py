@@ -11,6 +11,8 @@ import pytest
 
 import planner
 from planner.errors import InputError
+from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
+from planner.plan.ids import TimePartId
 from planner.workloads.planned_cluster import _nodes
 from tests.cli.test_optimize import example
 from tests.conftest import CliResult
@@ -71,3 +73,41 @@ def test_spot_beside_machines_bought_otherwise_counts_with_them() -> None:
     beside = replace(topped_up, launch=replace(in_turn, strategy="spot_with_steady"))
     assert _nodes(beside) == _nodes(topped_up) == sum(line.nodes for line in topped_up.lines)
     assert _nodes(replace(beside, launch=in_turn)) == topped_up.lines[0].nodes
+
+
+SAME_HOURS = (
+    "bert-large", "dpo-8b", "grpo-8b", "llama-3-8b", "mixtral-eu", "onprem-comparison", "owned-top-up", "qlora-70b",
+    "resnet50-imagenet",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME_HOURS)
+def test_plan_and_estimate_name_the_same_hours_of_work(name: str) -> None:
+    """Steps, evaluation and what runs take beside them; each has start-up, stops and checkpoints of its own model."""
+    plan = plan_of(name)
+    (one,) = planner.estimate(example(name), as_of="2026-11-20").estimates
+    hours = {part.id: part.hours for part in plan.timeline}
+    steps = hours[TimePartId.TRAINING_STEPS]
+    work = steps + hours[TimePartId.EVALUATION] + hours[TimePartId.BESIDE_STEPS]
+    assert work == pytest.approx(1.34 * steps, rel=1e-9)
+    run = one.run
+    assert run is not None
+    assert run.step_hours == pytest.approx(steps, rel=1e-9)
+    kept = estimate_goodput(run.accelerators, work).kept_ratio
+    assert run.wall_hours.value == pytest.approx(work / kept + load_site(TYPICAL).startup_hours, rel=1e-9)
+    if (
+        plan.launch is None
+    ):  # capacity that stays: hours in use differ by the two models of stops and checkpoints
+        assert run.wall_hours.value == pytest.approx(plan.hours - (plan.starts_in_hours or 0.0), rel=0.03)
+
+
+def test_an_assumption_of_the_workload_holds_for_both(run_cli: Run) -> None:
+    none = ("--set", "assumptions.beside_steps_ratio=0", "--set", "assumptions.evaluation_share_ratio=0")
+    plan, found = (
+        answer(run_cli, command, "onprem-comparison", *none) for command in ("optimize", "estimate")
+    )
+    hours = {part["id"]: part["hours"] for part in plan["timeline"]}
+    (one,) = found["estimates"]
+    assert "beside_steps" not in hours
+    assert one["run"]["step_hours"] == pytest.approx(hours["training_steps"], rel=1e-9)
+    assert one["run"]["wall_hours"] == pytest.approx(one["run"]["step_hours"], rel=0.03)

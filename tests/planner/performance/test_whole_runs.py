@@ -10,12 +10,14 @@ from benchmarks.whole_runs import (
     OTHERS,
     RUNS,
     Run,
+    assumed_from,
     families_left_out,
     predict_runs,
     summary,
     usual_ratio,
     usual_spread,
 )
+from planner.asked.assumptions import load_assumptions
 from planner.estimation.values import Interval, RunTotals
 
 
@@ -54,3 +56,12 @@ def test_other_runs_are_not_those_that_the_ratio_comes_from_and_stay_as_near_as_
     assert figures["median"] < 33.0
     assert 0.85 < figures["bias"] < 1.1
     assert 0.7 <= figures["held"] <= 0.93
+
+
+def test_what_plans_assume_beside_the_steps_is_what_these_runs_took() -> None:
+    """To the digits that planner/data/assumptions.csv gives."""
+    assume = load_assumptions()
+    runs, _ = predict_runs(read_csv(RUNS))
+    beside, spread = assumed_from([one for one in runs if one.kind in ELAPSED])
+    assert beside == pytest.approx(assume.beside_steps_ratio, abs=0.005)
+    assert spread == pytest.approx(assume.whole_run_log_sd, abs=0.005)
