@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planner.market.model import Market
+    from planner.market.offers import OfferSet
 
 CLAIMS_FILE = Path(__file__).parents[1] / "data" / "price_claims.csv"
 _HIGH_SAVING = 0.7

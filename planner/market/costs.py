@@ -241,7 +241,8 @@ class CostModel:
         """
         place = self._place_of_offer[rows]
         usd: FloatArray = (
-            self._copy_gib_months(place, hours) * self._tags.storage_usd[place] + self._moves.copied_usd[place]
+            self._copy_gib_months(place, hours) * self._tags.storage_usd[place]
+            + self._moves.copied_usd[place]
         )
         return usd
 

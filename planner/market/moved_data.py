@@ -82,9 +82,7 @@ def copies(transfers: Sequence[Transfer]) -> list[Transfer]:
 
 def _moves(offer_set: OfferSet, job: Job, tariffs: Tariffs) -> Moves:
     _, keys = offer_set.offers.distinct_keys("provider", "region")
-    curves = offer_set.once(
-        ("curves", tariffs, job.location), lambda: curves_of(tariffs, job.location, keys)
-    )
+    curves = offer_set.once(("curves", tariffs, job.location), lambda: curves_of(tariffs, job.location, keys))
     staged = [bool(job.data_gb) and job.location != f"{provider}/{region}" for provider, region in keys]
     tiers = _Tiers(job, tariffs)
     known: dict[tuple[int, int, bool], tuple[tuple[Transfer, ...], float]] = {}
