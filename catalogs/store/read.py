@@ -84,16 +84,18 @@ def read_provider(directory: Path) -> Source:
     path = directory / MANIFEST
     manifest = read_manifest(path)
     files: dict[Path, bytes] = {}
+    digest: dict[Path, str] = {}
     for name in SNAPSHOT_TABLES:
         file = directory / f"{name}.csv.gz"
         files[file] = _read(file)
-        actual, expected = hashlib.sha256(files[file]).hexdigest(), manifest["files"].get(file.name)
+        actual = digest[file] = hashlib.sha256(files[file]).hexdigest()
+        expected = manifest["files"].get(file.name)
         if actual != expected:
             raise CatalogError(
                 f"{file} was changed or cut short: sha256 {actual[:12]}... is not the {str(expected)[:12]}... "
                 f"of its manifest; {_REMEDY}"
             )
-    digests = "".join(hashlib.sha256(files[file]).hexdigest() for file in sorted(files))
+    digests = "".join(digest[file] for file in sorted(files))
     # This hash names the compiled copy: rows of another snapshot must not enter under it.
     if manifest["sha256"] != hashlib.sha256(digests.encode()).hexdigest():
         raise CatalogError(f"{path}: its sha256 is not that of its files; {_REMEDY}")

@@ -91,13 +91,8 @@ def asked_places(places: Collection[str], regions: Collection[str], residency: C
         regions: patterns over provider/region, or over the region alone where there is no slash.
         residency: groups of regions.
     """
-    table = load_regions()
     groups = tuple(group.lower() for group in residency)
-    groups_of: dict[str, tuple[str, str, str]] = {
-        f"{row['provider']}/{row['region']}": (row["residency"], row["country"].lower(), row["continent"])
-        for row in table.rows()
-    }
-    ordinary = [place for place in groups_of if _row_of(place) is None]
+    groups_of, ordinary = _known_places()
     naming = [pattern for pattern in regions if not any(_fits(place, pattern) for place in ordinary)]
     groups = tuple(group for group in groups if not any(group in groups_of[place] for place in ordinary))
     return {
@@ -106,6 +101,18 @@ def asked_places(places: Collection[str], regions: Collection[str], residency: C
         if any(_fits(place, pattern) for pattern in naming)
         or any(group in groups_of.get(place, ()) for group in groups)
     }
+
+
+@cache
+def _known_places() -> tuple[dict[str, tuple[str, str, str]], list[str]]:
+    """Groups of each place of regions.csv, and the places outside of the rows of partitions.csv."""
+    table = load_regions()
+    columns = (table[name].tolist() for name in ("provider", "region", "residency", "country", "continent"))
+    groups_of = {
+        f"{provider}/{region}": (residency, country.lower(), continent)
+        for provider, region, residency, country, continent in zip(*columns, strict=True)
+    }
+    return groups_of, [place for place in groups_of if _row_of(place) is None]
 
 
 def _fits(place: str, pattern: str) -> bool:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.market.model import Market
 
+    BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
 
 LISTED = Wanted()
@@ -90,6 +91,7 @@ class Engine:
         shapes: Table | None = None,
         offer_bits: IntArray | None = None,
         admitted_only: bool = False,
+        among: BoolArray | None = None,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
 
@@ -97,9 +99,11 @@ class Engine:
             context: the planning run; its deadline is not used.
             max_nodes: look at sizes up to this many nodes, default the workload's limit.
             sizes: look at these numbers of nodes alone.
-            shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
+            shapes: of all hardware, or of that of the offers looked at, at `coarse_node_counts`, where another run of
+                the same job estimated them.
             offer_bits: filter bits per offer, where they are known.
             admitted_only: leave out, uncounted, candidates of offers that a limit removes.
+            among: look at these offers alone, shape `(n_offers,)`; no other may keep the limits.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
@@ -107,12 +111,13 @@ class Engine:
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits
-        self._offers = np.flatnonzero(self.offer_bits == 0) if admitted_only else None
+        looked_at = self.offer_bits == 0 if admitted_only else among
+        self._offers = None if looked_at is None else np.flatnonzero(looked_at)
         self._units = {} if sizes is not None else self._unit_sizes(limit)
         self._steady: dict[bytes, Candidates] = {}
         self._at_start: dict[datetime, Engine] = {}
         self._limits: dict[str, Any] = {
-            "max_nodes": max_nodes, "sizes": sizes, "admitted_only": admitted_only,
+            "max_nodes": max_nodes, "sizes": sizes, "admitted_only": admitted_only, "among": among,
         }  # fmt: skip
         self._partners: IntArray | None = None
 
@@ -135,10 +140,14 @@ class Engine:
     def units(self) -> list[tuple[Table, IntArray]]:
         """Shapes of racks in whole units, with the offers of each rack."""
         context, parts = self.context, []
+        hardware = hardware_of_offer(context.market)
+        offers = np.arange(len(hardware)) if self._offers is None else self._offers
         for row, counts in self._units.items():
-            if counts:
-                shapes = estimate_hardware(context.asked, context.market, np.asarray([row]), counts)
-                parts.append((shapes, np.flatnonzero(hardware_of_offer(context.market) == row)))
+            own = offers[hardware[offers] == row]
+            if counts and len(own):
+                parts.append(
+                    (estimate_hardware(context.asked, context.market, np.asarray([row]), counts), own)
+                )
         return parts
 
     def at_hours(self, hours: float, wanted: Wanted = LISTED) -> CandidateSearch:

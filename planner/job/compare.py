@@ -19,7 +19,7 @@ from catalogs.store.load import load_catalog
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
-from planner.candidates.engine import Engine
+from planner.candidates.engine import Engine, bits_of
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import moment_text
@@ -28,6 +28,7 @@ from planner.candidates.plan_parts.storage import data_kind
 from planner.candidates.plan_parts.summary import lines_of, summarize
 from planner.candidates.plan_parts.timeline import performance_of, risk_of
 from planner.candidates.prepare import check_ages, prepare
+from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Dates
     from planner.asked.options import Options
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
@@ -212,13 +214,25 @@ class _Question:
 
     def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, BoolArray, int | None]:
         context = self.context.with_asked(replace(self.asked, workload=self._limited(name)))
-        engine = Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only)
-        candidates = engine.at(self.deadline, _BEST).candidates
+        candidates = (
+            self._engine(context, name, admitted_only=admitted_only).at(self.deadline, _BEST).candidates
+        )
         mine = self._members(name, candidates)
         at = best_where(candidates, mine & (candidates.bits == 0), self.objective)
         if at is None:
             at = best_where(candidates, mine & (candidates.bits & ~_MISSABLE_BITS == 0), self.objective)
         return candidates, mine, at
+
+    def _engine(self, context: Context, name: str, *, admitted_only: bool) -> Engine:
+        """Candidates of the offers within `name`, or of those that keep its limits; on hardware that they are of."""
+        bits, shapes = bits_of(context.asked, context.market), self.engine.shapes
+        # an option may be bought beside another
+        among = bits == 0 if admitted_only else None if self.over == "option" else self._mask(name)
+        if among is None or not among.any():
+            return Engine(context, shapes=shapes, offer_bits=bits, admitted_only=admitted_only)
+        hardware = np.unique(hardware_of_offer(context.market)[among])
+        shapes = shapes.take(np.isin(shapes["hardware_row"], hardware))
+        return Engine(context, shapes=shapes, offer_bits=bits, admitted_only=admitted_only, among=among)
 
     def half_ratios(self, name: str) -> tuple[float, float]:
         """Half of the intervals of a row's cost and hours over the figures, as of a plan."""
@@ -301,7 +315,7 @@ class _Question:
         costs: dict[str, tuple[float, float | None]] = {}
         for key, bought in (("spot", ("spot", "on_demand")), ("on_demand", ("on_demand",))):
             limited = replace(self.asked, workload=self._limited(name, purchase_options=bought))
-            engine = Engine(self.context.with_asked(limited), shapes=self.engine.shapes, admitted_only=True)
+            engine = self._engine(self.context.with_asked(limited), name, admitted_only=True)
             candidates = engine.at(self.deadline, _BEST).candidates
             with_spot = self.market.is_spot[candidates.offer] == (key == "spot")
             at = best_where(

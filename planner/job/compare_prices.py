@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planner.market.model import Market
+    from planner.market.offers import OfferSet
 
 CLAIMS_FILE = Path(__file__).parents[1] / "data" / "price_claims.csv"
 _HIGH_SAVING = 0.7
@@ -136,19 +137,27 @@ def _least_prices(
     market: Market, option: str, provider: str | None = None
 ) -> dict[tuple[str, str], tuple[float, str]]:
     """Least quote per instance-hour, in its own currency, with its date, by place and type; refused offers left out."""
-    offer_set = market.offer_set
+    return market.offer_set.once(
+        ("least_prices", option, provider), lambda: _least_prices_of(market.offer_set, option, provider)
+    )
+
+
+def _least_prices_of(
+    offer_set: OfferSet, option: str, provider: str | None
+) -> dict[tuple[str, str], tuple[float, str]]:
     offers = offer_set.offers
     usable = offers.equals("purchase_option", option) & np.isfinite(offer_set.usd_per_hour)
     usable &= np.isnan(offer_set.owned_share)
     if provider is not None:
         usable &= offers.equals("provider", provider)
-    places = places_of(offers)
+    rows, places = np.flatnonzero(usable), places_of(offers)
+    prices, types = offer_set.quotes.take(rows).numbers().tolist(), offers["instance_type"][rows].tolist()
+    dates, codes = offers["as_of"][rows].tolist(), places.codes[rows].tolist()
     out: dict[tuple[str, str], tuple[float, str]] = {}
-    for row in np.flatnonzero(usable).tolist():
-        key = places.values[int(places.codes[row])], str(offers["instance_type"][row])
-        price = float(offer_set.quote(row))
+    for code, kind, price, date in zip(codes, types, prices, dates, strict=True):
+        key = places.values[code], kind
         if price > 0 and (key not in out or price < out[key][0]):
-            out[key] = price, str(offers["as_of"][row])
+            out[key] = price, date
     return out
 
 

@@ -1,18 +1,19 @@
 """What a candidate costs: compute, upfront parts, system disk, data and checkpoint storage, data transfer.
 
 `CostModel.evaluate` prices all candidates at once in floats; `CostModel.lines` prices one of them in Decimal from the
-same rounded quantities. Transfer amounts depend on the place only: their tiers are split once per place.
+same rounded quantities. Transfer amounts depend on the place only: their tiers are split once per place
+(`planner.market.moved_data`).
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.market.place_prices import USD, curves_of, tags_of
+from planner.market.moved_data import Transfer, copies, moves_of
+from planner.market.place_prices import tags_of
 from planner.market.pricing import (
     HOURS_PER_MONTH,
     QUANTUM,
@@ -28,11 +29,9 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    from catalogs.tariffs import Tariffs, TierCurve
+    from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
     from planner.market.storage.stores import Stored
@@ -56,24 +55,6 @@ class Money:
     kept_usd: FloatArray
     cost_usd: FloatArray
     cash_usd: FloatArray
-
-
-@record(frozen=True)
-class Transfer:
-    """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
-
-    cost_id: CostId
-    label: str
-    quantity: Decimal
-    unit_price: Decimal
-    curve: TierCurve
-    known: bool
-
-    def line(self) -> CostLine:
-        """Return the exact cost line."""
-        basis, flags = ("list", ()) if self.known else ("derived", ("unknown_transfer_price",))
-        tag = PriceTag(self.unit_price, "USD", USD, basis, self.curve.source, self.curve.as_of, flags)
-        return price_line(self.cost_id, self.label, self.quantity, self.curve.unit, tag)
 
 
 @record(frozen=True, eq=False)
@@ -102,22 +83,10 @@ class CostModel:
         self._offers = offer_set
         self._job = job
         self._tariffs = tariffs
-        self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self._tags = offer_set.once(("tags", tariffs, job.on), lambda: tags_of(tariffs, keys, job.on))
-        curves = offer_set.once(
-            ("curves", tariffs, job.location), lambda: curves_of(tariffs, job.location, keys)
-        )
-        known: dict[tuple[int, int, bool], tuple[tuple[Transfer, ...], float]] = {}
-        self._moves: list[tuple[tuple[Transfer, ...], float]] = []
-        self._copy = np.asarray([self._is_staged(*key) and not job.stream for key in keys], dtype=np.bool_)
-        for key, (into, out) in zip(keys, curves, strict=True):  # many places share their curves
-            alike = id(into), id(out), self._is_staged(*key)
-            if alike not in known:
-                transfers = self._transfers(into if alike[2] else None, out, staged=alike[2])
-                known[alike] = transfers, _usd_of(transfers)
-            self._moves.append(known[alike])
-        self._transfer = np.asarray([usd for _, usd in self._moves], dtype=np.float64)
+        self._moves = moves_of(offer_set, job, tariffs)
+        self._copy = np.asarray(self._moves.is_staged & (not job.stream), dtype=np.bool_)
         self._separate = offer_set.once("separate_disk", lambda: separate_disk(offer_set))
         whole = np.asarray([rule.whole_term for rule in offer_set.rules])[offer_set.rule_of_offer]
         new_share = 1.0 if commitment_share is None else commitment_share
@@ -131,11 +100,11 @@ class CostModel:
     def place(self, row: int) -> Place:
         """Return the tariffs of the place of offer `row`."""
         at = int(self._place_of_offer[row])
-        return Place(self._tags.storage[at], self._moves[at][0], self._tags.disk[at])
+        return Place(self._tags.storage[at], self._moves.transfers[at], self._tags.disk[at])
 
     def moved_usd(self, rows: IntArray) -> FloatArray:
         """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""
-        return np.asarray(self._transfer[self._place_of_offer[rows]], dtype=np.float64)
+        return np.asarray(self._moves.usd[self._place_of_offer[rows]], dtype=np.float64)
 
     def evaluate(
         self,
@@ -182,7 +151,7 @@ class CostModel:
         disk = np.where(has_disk, self._tags.disk_usd.take(place), 0.0) * np.where(
             has_disk, instance_hours, 0.0
         )
-        kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._transfer.take(place)
+        kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._moves.usd.take(place)
         if stored is not None:
             kept = kept + stored.cost(hours)
         owed = self._cash_share.take(rows)
@@ -272,15 +241,10 @@ class CostModel:
         """
         place = self._place_of_offer[rows]
         usd: FloatArray = (
-            self._copy_gib_months(place, hours) * self._tags.storage_usd[place] + self._copied_usd[place]
+            self._copy_gib_months(place, hours) * self._tags.storage_usd[place]
+            + self._moves.copied_usd[place]
         )
         return usd
-
-    @cached_property
-    def _copied_usd(self) -> FloatArray:
-        """What bringing the data to each place costs, USD."""
-        known = {id(transfers): _usd_of(_copies(transfers)) for transfers, _ in self._moves}
-        return np.asarray([known[id(transfers)] for transfers, _ in self._moves], dtype=np.float64)
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
         """The lines of `copy_usd` for one candidate."""
@@ -296,7 +260,7 @@ class CostModel:
                     place.storage,
                 )
             )
-        return [*out, *(part.line() for part in _copies(place.transfers))]
+        return [*out, *(part.line() for part in copies(place.transfers))]
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
         return _rounded(
@@ -323,54 +287,6 @@ class CostModel:
 
     def _label(self, cost_id: CostId) -> str:
         return cost_label(cost_id, inference=self._job.is_inference)
-
-    def _is_staged(self, provider: str, region: str) -> bool:
-        """Whether there are data, and elsewhere."""
-        return bool(self._job.data_gb) and self._job.location != f"{provider}/{region}"
-
-    def _transfers(
-        self, into: TierCurve | None, out: TierCurve | None, *, staged: bool
-    ) -> tuple[Transfer, ...]:
-        """What moves where data come by the curve `into`, if at all, and the model leaves by `out`; None: unknown."""
-        job = self._job
-        transfers: tuple[Transfer, ...] = ()
-        if staged:
-            moved = job.read_gb if job.stream else job.data_gb
-            cost_id = CostId.DATASET_STREAM if job.stream else CostId.DATASET_TRANSFER
-            transfers += self._split_tiers(cost_id, into, moved or 0.0, job.egress_used_gb)
-        if job.export_gb:
-            transfers += self._split_tiers(CostId.MODEL_EXPORT, out, job.export_gb, 0.0)
-        return transfers
-
-    def _split_tiers(
-        self, cost_id: CostId, known: TierCurve | None, gb: float, used_gb: float
-    ) -> tuple[Transfer, ...]:
-        """Split a transfer into priced tiers; places that share a curve share the pieces."""
-        curve = self._dearest if known is None else known
-        key = (cost_id, id(curve))
-        if key not in self._tiers:
-            pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
-            transfers = tuple(
-                Transfer(cost_id, self._label(cost_id), exact(float(q)), price, curve, known is not None)
-                for q, price in pieces
-                if price
-            )
-            self._tiers[key] = curve, transfers  # kept, so that no other curve takes its number
-        return self._tiers[key][1]
-
-    @cached_property
-    def _dearest(self) -> TierCurve:
-        return self._tariffs.dearest_internet_curve()
-
-
-def _copies(transfers: Sequence[Transfer]) -> list[Transfer]:
-    """Transfers that every region of a job needs: the data into it, not the one model out of it."""
-    return [part for part in transfers if part.cost_id != CostId.MODEL_EXPORT]
-
-
-def _usd_of(transfers: Sequence[Transfer]) -> float:
-    """Cost of transfers."""
-    return sum(float(part.quantity) * float(part.unit_price) for part in transfers)
 
 
 def _rounded(quantity: FloatArray) -> FloatArray:

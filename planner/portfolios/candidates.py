@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
@@ -306,7 +307,7 @@ def _worth_keeping(table: CandidateTable, draws: Sequence[Floats], region: Ints,
     # what draws on no quota competes wherever it is
     group = table.together.astype(np.int64)
     for column in (*np.where(bound, region + 1, 0).T, *(table.pool.T + 1)):
-        _, group = np.unique(group * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+        group = distinct(group * (int(column.max(initial=0)) + 1) + column)[2]
     nodes = np.where(table.pool >= 0, table.nodes, 0)
     hours = table.hours if timed else np.zeros(len(table))
     less = [table.late_hours, table.counted_micro_usd, table.cost_micro_usd]

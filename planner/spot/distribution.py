@@ -88,6 +88,26 @@ def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
     return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
 
 
+def stacked_frailties(sd: FloatArray, points: int, like: FloatArray) -> list[tuple[FloatArray, list[float]]]:
+    """`frailties` one below the other, as many in a call as are quick: a call takes long however few its rows.
+
+    Args:
+        sd: log-sd, shape `(n,)`.
+        points: of the quadrature.
+        like: what they are worked out for, shape `(n,)` or `(k, n)`.
+
+    Returns:
+        Factors of shape `(p, n)` or `(p, 1, n)` with their weights.
+    """
+    each = frailties(sd, points)
+    at_once = len(each) if len(each) * like.size <= _MAX_STACKED else 1
+    parts = [each[first : first + at_once] for first in range(0, len(each), at_once)]
+    over = (slice(None), *(None,) * (like.ndim - 1))
+    return [
+        (np.stack([factor for factor, _ in part])[over], [weight for _, weight in part]) for part in parts
+    ]
+
+
 @record(frozen=True)
 class Elapsed:
     """Distribution of the elapsed time, hours, arrays of shape `(n,)`, of a scaled job `(k, n)`.
@@ -236,8 +256,8 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
     total, square, paid, still, within = (np.zeros_like(floor) for _ in range(5))
     spread = np.expm1(frailty_sd * frailty_sd)
     with np.errstate(over="ignore", invalid="ignore"):
-        for factor, weight in frailties(frailty_sd, SPREAD_POINTS):
-            hazard = rate * factor
+        for factors, weights in stacked_frailties(frailty_sd, SPREAD_POINTS, floor):
+            hazard = rate * factors
             moments = compute_moments(job, hazard, wait, variance=True)
             ready = 1.0 / (1.0 + hazard * wait)
             # At launch capacity is down with probability 1 - ready, then for the first wait.
@@ -249,11 +269,13 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
             chance = moments.excess_variance * pool.dispersion + start_variance
             # Var over the wait's frailty: the waiting part scales with it.
             variance = chance * (1.0 + spread) + waits * waits * spread
-            total += weight * mean
-            paid += weight * up
-            within += weight * chance
-            square += weight * (variance + mean * mean)
-            still += weight * ready * np.exp(-hazard * floor)
+            raw, decay = variance + mean * mean, np.exp(-hazard * floor)
+            for at, weight in enumerate(weights):
+                total += weight * mean[at]
+                paid += weight * up[at]
+                within += weight * chance[at]
+                square += weight * raw[at]
+                still += weight * ready[at] * decay[at]
         moved = np.maximum(1.0 - still, 1e-300)
         mean = total / moved
         share = np.where(total > 0, paid / np.where(total > 0, total, 1.0), 0.0)

@@ -30,7 +30,7 @@ _LARGEST_EXPONENT = 700.0
 
 @record(frozen=True)
 class Moments:
-    """Per candidate, of the shape of its job's work, hours; times exclude the initial wait.
+    """Per candidate, hours, of the shape of its job's work and rates; times exclude the initial wait.
 
     Attributes:
         floor_hours: elapsed time when nothing is interrupted: work and checkpoints.
@@ -158,7 +158,8 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
 
     Args:
         job: the job, arrays of shape `(n,)`, or scaled.
-        rate: interruptions of the gang per up-hour, L, shape `(n,)`.
+        rate: interruptions of the gang per up-hour, L, shape `(n,)`; several a row, shape `(p, n)`, or `(p, 1, n)` for
+            a scaled job.
         wait: mean wait for capacity after an interruption, hours, shape `(n,)`.
         variance: whether the variance is wanted too.
 
@@ -195,10 +196,10 @@ def _by_notice(
         return guarded(job, rate, wait)
     if not job.protected.any():
         return exposed(job, rate, wait)
-    out = np.empty(job.work.shape)
+    out = np.empty(np.broadcast_shapes(job.work.shape, rate.shape))
     for mine, formula in ((job.protected, guarded), (~job.protected, exposed)):
         at = np.flatnonzero(mine)
-        out[..., at] = formula(job.take(at), rate[at], wait[at])
+        out[..., at] = formula(job.take(at), rate[..., at], wait[at])
     return out
 
 

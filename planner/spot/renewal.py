@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, meet_probability
+from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, meet_probability, stacked_frailties
 from planner.spot.moments import FloatArray, Job, compute_moments, split_job
 
 FRAILTY_SD = 0.35
@@ -171,13 +171,15 @@ def _alike(arrays: list[FloatArray]) -> Sequence[FloatArray]:
 def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
     elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
-    for factor, weight in frailties(pool.frailty_sd, MEAN_POINTS):
-        rate = pool.rate * factor
+    for factors, weights in stacked_frailties(pool.frailty_sd, MEAN_POINTS, job.work):
+        rate = pool.rate * factors
         means = compute_moments(job, rate, pool.wait, variance=False)
         down = rate * pool.wait / (1.0 + rate * pool.wait)
-        elapsed += weight * (means.floor_hours + means.excess_hours + pool.first_wait * down)
-        paid += weight * means.paid_hours
-        count += weight * means.interruptions
+        whole = means.floor_hours + means.excess_hours + pool.first_wait * down
+        for at, weight in enumerate(weights):
+            elapsed += weight * whole[at]
+            paid += weight * means.paid_hours[at]
+            count += weight * means.interruptions[at]
     return elapsed, paid, count
 
 

@@ -35,7 +35,10 @@ class PriceRefused(Constraint):
         )
         named = [name for name in limits.instance_types.allow or () if not set("*?[") & set(name)]
         if named:
-            sold_before = admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask
+            sold_before = offer_set.once(
+                "sold_before",
+                lambda: admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask,
+            )
             admitted = admitted | (sold_before & match_names(offers.coded("instance_type"), named))
         return ~admitted | ~(offer_set.usd_per_hour >= 0)
 
