@@ -35,6 +35,7 @@ class DuckDbEngine:
         connection: for set-up by the readers; queries go through `query`.
         kept: names of the tables that `keep` made.
         held: names that `register_view` makes tables in memory: of small ones, asked many times.
+        rowless: KPIs that are known to have no rows (`planner.finops.kpis.rowless`).
         is_large: the bill is one of many rows, see `expect`.
         tries_json: JSON is read out of texts that may be none: those have no value, and end no query.
     """
@@ -54,6 +55,7 @@ class DuckDbEngine:
         self._temporary = temporary
         self.kept: set[str] = set()
         self.held: frozenset[str] = frozenset()
+        self.rowless: frozenset[str] = frozenset()
         self.tries_json = False
         self.is_large = False
         self._threads = threads or max(1, min(os.cpu_count() or 1, 8))
