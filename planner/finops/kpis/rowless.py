@@ -40,8 +40,8 @@ def _lacking_datasets(bill: Bill, kpis: tuple[Kpi, ...]) -> frozenset[str]:
 def _lacking_charges(engine: DuckDbEngine, kpis: tuple[Kpi, ...]) -> frozenset[str]:
     conditions = {kpi.name: kpi.made_of for kpi in kpis if kpi.made_of and kpi.made_of not in focus_columns()}
     texts = list(dict.fromkeys(conditions.values()))
-    asked = ", ".join(f"COALESCE(BOOL_OR({text}), FALSE)" for text in texts)
-    (row,) = engine.rows(f"SELECT {asked} FROM focus")
+    asked = (f"COALESCE(BOOL_OR({text}), FALSE)" for text in texts)
+    (row,) = engine.rows(" ".join(("SELECT", ", ".join(asked), "FROM focus")))
     there = {text for text, holds in zip(texts, row, strict=True) if holds}
     return frozenset(name for name, text in conditions.items() if text not in there)
 
@@ -51,7 +51,9 @@ def has_no_rows(engine: Engine, name: str, where: str = "") -> bool:
     return where == NEVER or (isinstance(engine, DuckDbEngine) and name in engine.rowless)
 
 
-def rows_or_none(engine: Engine, name: str, ask: Callable[[], pd.DataFrame], *, rowless: bool) -> pd.DataFrame:
+def rows_or_none(
+    engine: Engine, name: str, ask: Callable[[], pd.DataFrame], *, rowless: bool
+) -> pd.DataFrame:
     """The rows of a KPI; of one without rows those of its first empty answer, whose columns have the same types.
 
     Args:
