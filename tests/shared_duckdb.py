@@ -55,6 +55,7 @@ def shared_duckdb(folder: Path, connect: Connect = duckdb.connect) -> Iterator[N
             instances[0].execute("SET enable_external_file_cache = false")
         for name in ("memory_limit", "threads"):
             instances[0].execute(f"SET {name} = '{config[name]}'")
+        instances[0].execute("SET disabled_optimizers = ''")
         return _Database(instances[0], f"bill_{next(numbers)}")
 
     with mock.patch("duckdb.connect", asked):

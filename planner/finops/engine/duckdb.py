@@ -25,6 +25,11 @@ _MORE = (WRITING_LIMIT, "1400MB", "2800MB")  # where a query holds more than it 
 # Of a question to a small bill its columns, bound through views and files, cost more than its rows: 10 ms against 5.
 # Writing the table costs 4 ms per 1,000 rows; from 100,000 rows on a review gets nothing back.
 HELD_ROWS = 30_000
+# Of a query over so few rows these cost more than they save; without them the rows, and their order, are the same.
+_DEAR_PASSES = (
+    *("common_subexpressions", "common_subplan", "expression_rewriter", "projection_placement"),
+    "statistics_propagation",
+)
 _Answer = TypeVar("_Answer")
 
 
@@ -34,7 +39,8 @@ class DuckDbEngine:
     Attributes:
         connection: for set-up by the readers; queries go through `query`.
         kept: names of the tables that `keep` made.
-        held: names that `register_view` makes tables in memory: of small ones, asked many times.
+        held: names that `register_view` makes tables in memory (`hold`): of small ones, asked many times.
+        rowless: KPIs that are known to have no rows (`planner.finops.kpis.rowless`).
         is_large: the bill is one of many rows, see `expect`.
         tries_json: JSON is read out of texts that may be none: those have no value, and end no query.
     """
@@ -54,7 +60,9 @@ class DuckDbEngine:
         self._temporary = temporary
         self.kept: set[str] = set()
         self.held: frozenset[str] = frozenset()
+        self.rowless: frozenset[str] = frozenset()
         self.tries_json = False
+        self._rows: dict[str, dict[str, int]] = {}
         self.is_large = False
         self._threads = threads or max(1, min(os.cpu_count() or 1, 8))
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -75,6 +83,11 @@ class DuckDbEngine:
         """Run one query; see `Engine.query`."""
         text = self._text(sql, parameters)
         return self._asked(lambda: self.connection.execute(text).df())
+
+    def hold(self, *names: str) -> None:
+        """Make tables in memory of views of these names, and plan the queries over them with less effort."""
+        self.held = frozenset(names)
+        self.connection.execute(f"SET disabled_optimizers = '{','.join(_DEAR_PASSES)}'")
 
     def expect(self, rows: int) -> None:
         """Give the queries of a large bill more memory before they go on on disk."""
@@ -186,7 +199,10 @@ class DuckDbEngine:
     def rows_by_file(self, files: Sequence[str]) -> dict[str, int]:
         """How many rows each of these Parquet files has, by its footer."""
         names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        return dict(self.rows(f"SELECT file_name, num_rows FROM PARQUET_FILE_METADATA([{names}])"))
+        if names not in self._rows:
+            found = self.rows(f"SELECT file_name, num_rows FROM PARQUET_FILE_METADATA([{names}])")
+            self._rows[names] = dict(found)
+        return self._rows[names]
 
     def has_column(self, files: Sequence[str], name: str) -> bool:
         """Whether one of these Parquet files has a column of that name."""

@@ -15,6 +15,9 @@ parameters are `:start`, `:end` (the month), `:before_start`, `:before_end` (the
 (90 days on), `:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys), `:like_tag` (rows that have the run tag)
 and `:tags_apart` (`yes` where spellings of a tag's value stay apart).
 
+A KPI with *made of* has no rows where no charge meets that condition, or that dataset is not there; a small bill is not
+asked for it then.
+
 A KPI is flagged or withheld where the checks named under *gate* fail; `planner/finops/data/quality_checks.csv` has
 their thresholds and reasons, `figures.csv` the KPI of each figure and the inputs that the figure does not use.
 """
@@ -28,6 +31,7 @@ def kpi_page() -> str:
             f"\n### {kpi.title} (`{kpi.name}`)\n", kpi.meaning, "", f"- unit: {kpi.unit}", f"- formula: {kpi.formula}",
             f"- source: {kpi.source}", f"- columns: {', '.join(kpi.columns)}",
             f"- gate: {', '.join(kpi.gate) or 'none'}; since FOCUS {kpi.since}",
+            *([f"- made of: `{kpi.made_of}`"] if kpi.made_of else []),
         )  # fmt: skip
         parts.append("\n".join(lines) + "\n")
     parts.append("\n## Worked out from them\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.finops.kpis.day_sums import over_table, stands_for_focus
+from planner.finops.kpis.rowless import has_no_rows, rows_or_none
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Engine, Parameter
 
 FIELDS = ("name", "title", "meaning", "unit", "formula", "source", "columns", "gate", "since")
+OPTIONAL = ("made_of",)
 _HERE = "planner.finops.kpis"
 
 
@@ -32,6 +34,7 @@ class Kpi:
         since: first FOCUS version that has what it needs.
         sql: one SELECT; `:name` is a parameter.
         parameters: their names.
+        made_of: the dataset, or the condition on charges, without which there are no rows; empty where none is stated.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Kpi:
     since: str
     sql: str
     parameters: tuple[str, ...]
+    made_of: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +112,7 @@ def parse_kpi(name: str, text: str) -> Kpi:
     for line in lines[:size]:
         words = line[2:].strip()
         start = words.split(":", 1)[0]
-        if start in FIELDS and line.startswith("-- ") and not line.startswith("--  "):
+        if start in (*FIELDS, *OPTIONAL) and line.startswith("-- ") and not line.startswith("--  "):
             key, words = start, words[len(start) + 1 :].strip()
         head[key] = f"{head[key]} {words}" if key in head else words
     if missing := [field for field in FIELDS if not head.get(field)]:
@@ -119,7 +123,7 @@ def parse_kpi(name: str, text: str) -> Kpi:
     gate = () if head["gate"] == "none" else _words(head["gate"])
     return Kpi(
         name, head["title"], head["meaning"], head["unit"], head["formula"], head["source"], _words(head["columns"]),
-        gate, head["since"], sql, _parameters(sql),
+        gate, head["since"], sql, _parameters(sql), head.get("made_of", ""),
     )  # fmt: skip
 
 
@@ -152,4 +156,7 @@ def query_kpi(
     sql = "\n".join(("WITH kpi AS (", kpi.sql, ")", "SELECT * FROM kpi WHERE", where)) if where else kpi.sql
     sql = over_table(sql, over or stands_for_focus(engine, name))
     names = dict.fromkeys((*kpi.parameters, *_parameters(where)))
-    return engine.query(sql, {key: parameters[key] for key in names if key in parameters})
+    values = {key: parameters[key] for key in names if key in parameters}
+    return rows_or_none(
+        engine, name, lambda: engine.query(sql, values), rowless=has_no_rows(engine, name, where)
+    )

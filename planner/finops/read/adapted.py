@@ -8,11 +8,12 @@ from pathlib import Path
 
 from planner.finops.read.adapters.adapter import Adapter, adapted_sql, load_adapters, typed_inputs
 from planner.finops.read.columns import Kind, focus_columns
+from planner.finops.read.fields import Field
 from planner.finops.read.files import BillFile
 from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
 from planner.finops.read.select import text
-from planner.finops.read.stage import Field, Stager
+from planner.finops.read.stage import Stager
 
 _NOTHING = 0.005  # cents do not break a check
 

@@ -7,10 +7,11 @@ import csv
 import glob
 import gzip
 import hashlib
+import io
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
 
@@ -219,3 +220,21 @@ def _day_first(chunk: bytes) -> bool | None:
     if any(second > _MONTHS for _, second in parts):
         return False
     return True if any(first > _MONTHS for first, _ in parts) else None
+
+
+def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
+    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
+    if file.kind != "csv":
+        return None
+    with io.TextIOWrapper(
+        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
+    ) as lines:
+        reader = csv.reader(lines, delimiter=file.delimiter)
+        try:
+            next(reader, None)
+            for row in reader:
+                if test(dict(zip(file.header, row, strict=False))):
+                    return reader.line_num
+        except csv.Error:
+            return None
+    return None

@@ -12,8 +12,8 @@ from planner.errors import InputError
 from planner.files import write_atomically
 from planner.files.tables import csv_rows
 from planner.finops.read.columns import COST, focus_columns
+from planner.finops.read.fields import Field
 from planner.finops.read.select import text
-from planner.finops.read.stage import Field
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
 

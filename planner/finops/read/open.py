@@ -25,6 +25,7 @@ from planner.finops.read.columns import (
     likely_product,
     match_columns,
 )
+from planner.finops.read.fields import Field, names_of
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
@@ -41,7 +42,7 @@ from planner.finops.read.select import (
     spelled,
     with_effective,
 )
-from planner.finops.read.stage import Field, Stager, damaged, names_of
+from planner.finops.read.stage import Stager, damaged
 from planner.finops.read.tables import open_tables
 from planner.finops.read.tag_texts import texts_sql
 from planner.finops.read.totals import (
@@ -139,7 +140,7 @@ def _open(
     files, findings = inspect_files(find_files(paths))
     little = sum(file.path.stat().st_size for file in files) <= _ONE_THREAD_BYTES
     reader = DuckDbEngine(temporary, threads=1 if little else None)
-    stager = Stager(reader.connection, temporary)
+    stager = Stager(reader.connection, temporary, little=little)
     read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
@@ -153,7 +154,7 @@ def _open(
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = [narrowed(reader, group) for group in _merge(read)]
     if engine_name == reader.name and _is_small(reader, groups):
-        reader.held = frozenset({"focus"})
+        reader.hold("focus")
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:

@@ -2,71 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
-from planner.finops.read.cells import bad_cells, is_number, is_plain, read_cell, read_typed, tags_text
+from planner.finops.read.cells import bad_cells, is_number, tags_text
 from planner.finops.read.columns import Kind, focus_values
-from planner.finops.read.files import BillFile, open_bytes
+from planner.finops.read.fields import Field, fields_of
+from planner.finops.read.files import BillFile, line_of, open_bytes
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, spelled, text
-from planner.records import record
+from planner.finops.read.usual import is_usual, unread_sql, usual_cell
 
 if TYPE_CHECKING:
     import duckdb
 
 NULLS = ("", "NULL", "null", "\\N")
 _SEPARATOR = "\x1f"  # between a column's name and the unread cell
-
-
-@record(frozen=True)
-class Field:
-    """A column of a file, or a field inside a struct of it.
-
-    Attributes:
-        name: `service.description`.
-        value: its expression.
-        type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
-        entries: a list of key and value pairs.
-        records: fields of the records of a list (`amount`, `name`).
-        day_first, decimal_comma: see `BillFile`.
-    """
-
-    name: str
-    value: str
-    type_name: str
-    entries: bool = False
-    records: tuple[str, ...] = ()
-    day_first: bool = False
-    decimal_comma: bool = False
-
-    def read(self, kind: Kind, *, is_csv: bool) -> str:
-        """Return the expression that reads it."""
-        if is_csv:
-            return read_cell(self.value, kind, day_first=self.day_first, decimal_comma=self.decimal_comma)
-        return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
-
-    def is_plain(self, kind: Kind) -> bool:
-        """Whether reading it needs no work worth doing once."""
-        return is_plain(self.type_name, kind)
-
-    def in_place(self, kind: Kind, *, blank: bool) -> str:
-        """Return the expression that reads a plain value, in words that every engine has.
-
-        Args:
-            kind: what it holds.
-            blank: it may be an empty text, which means no value.
-        """
-        if self.type_name == "varchar":
-            return f"NULLIF({self.value}, '')" if blank else self.value
-        return read_typed(self.value, self.type_name, kind)
 
 
 class Stager:
@@ -77,9 +35,10 @@ class Stager:
         unchecked: files whose tags are left to whoever reads them all.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, *, little: bool = False) -> None:
         self._connection = connection
         self._folder = folder
+        self._little = little  # the files together: to plan a query over them costs more than to read them
         self._count = itertools.count(1)
         self._rewritten: dict[Path, Path] = {}
         self.findings: list[Finding] = []
@@ -127,7 +86,7 @@ class Stager:
             raise InputError(damaged(file.path, file.kind, no_text)) from None
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
-            out += _fields(name, quote(name), kind)
+            out += fields_of(name, quote(name), kind)
         return out
 
     def _tell_spelling(self, file: BillFile) -> None:
@@ -196,6 +155,8 @@ class Stager:
         Raises:
             InputError: the file is damaged, or the temporary disk is full.
         """
+        if self._little and is_usual(file) and (usual := self._stage_usual(file, inputs)) is not None:
+            return usual
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
         typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
@@ -206,21 +167,33 @@ class Stager:
         self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})
         return target
 
-    def typed_sql(self, file: BillFile, typed: Mapping[str, str], raw: Mapping[str, str]) -> str:
+    def _stage_usual(self, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> Path | None:
+        """Write a CSV as `stage` does where all cells are spelled as usual; else nothing is left of it."""
+        typed = {name: usual_cell(field.value, kind) for name, (field, kind) in inputs.items()}
+        typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
+        raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
+        known = len(self.findings)
+        target = self.write(file, self.typed_sql(file, typed, raw, names_bad=False))
+        unread = f"SELECT 1 FROM READ_PARQUET({text(str(target))}) WHERE x_bad IS NOT NULL LIMIT 1"
+        if self._connection.execute(unread).fetchone() is None:
+            return target
+        del self.findings[known:]
+        target.unlink()
+        return None
+
+    def typed_sql(
+        self, file: BillFile, typed: Mapping[str, str], raw: Mapping[str, str], *, names_bad: bool = True
+    ) -> str:
         """Return the SELECT of typed columns and `x_bad`.
 
         Args:
             file: the file.
             typed: name -> expression.
             raw: name -> raw cell, for those that may not be readable.
+            names_bad: `x_bad` names the cell that could not be read, instead of being empty where one is.
         """
         cells = {name: quote(name + _SEPARATOR) for name in raw}
-        tests = [
-            f"CASE WHEN {quote(name)} IS NULL "
-            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({cell} AS VARCHAR)), '') END"
-            for name, cell in cells.items()
-        ]
-        bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
+        bad = (_named_bad if names_bad else unread_sql)({name: (quote(name), cells[name]) for name in raw})
         items = [f"{value} AS {quote(name)}" for name, value in typed.items()]
         items += [f"{cell} AS {cells[name]}" for name, cell in raw.items()]
         where = ""
@@ -247,7 +220,7 @@ class Stager:
         return target
 
     def _copy(self, query: str, target: Path) -> None:
-        with memory_to_write(self._connection):
+        with nullcontext() if self._little else memory_to_write(self._connection):
             self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
 
     def one(self, file: BillFile, sql: str) -> tuple[object, ...]:
@@ -334,6 +307,16 @@ class Stager:
         return target
 
 
+def _named_bad(cells: Mapping[str, tuple[str, str]]) -> str:
+    """Return the expression of the first cell of a row that could not be read, with its column's name."""
+    tests = [
+        f"CASE WHEN {value} IS NULL "
+        f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({cell} AS VARCHAR)), '') END"
+        for name, (value, cell) in cells.items()
+    ]
+    return f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
+
+
 def _line_end(path: Path) -> str:
     """Return how lines end, as DuckDB's reader names it."""
     with open_bytes(path) as file:
@@ -345,37 +328,6 @@ def _line_end(path: Path) -> str:
 
 def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
     return row.get(column, "").strip() == cell
-
-
-def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
-    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
-    if file.kind != "csv":
-        return None
-    with io.TextIOWrapper(
-        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
-    ) as lines:
-        reader = csv.reader(lines, delimiter=file.delimiter)
-        try:
-            next(reader, None)
-            for row in reader:
-                if test(dict(zip(file.header, row, strict=False))):
-                    return reader.line_num
-        except csv.Error:
-            return None
-    return None
-
-
-def _fields(name: str, value: str, kind: Any) -> list[Field]:
-    type_name = str(kind.id)
-    if type_name == "list":
-        child = kind.children[0][1]
-        inside = tuple(item for item, _ in child.children) if child.id == "struct" else ()
-        return [Field(name, value, "list", entries={"key", "value"} <= {*inside}, records=inside)]
-    out = [Field(name, value, type_name)]
-    if type_name == "struct":
-        for item, inner in kind.children:
-            out += _fields(f"{name}.{item}", f"{value}.{quote(item)}", inner)
-    return out
 
 
 def damaged(path: Path, kind: str, error: Exception) -> str:
@@ -392,8 +344,3 @@ def _duckdb_error() -> type[Exception]:
     import duckdb
 
     return duckdb.Error
-
-
-def names_of(fields: Sequence[Field]) -> list[str]:
-    """Return the names of fields."""
-    return [field.name for field in fields]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.kpis import load_kpis
 from planner.finops.kpis.day_sums import keep_day_sums
+from planner.finops.kpis.rowless import expect_rowless
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, compared_months, month_name
@@ -95,6 +97,7 @@ def _daily(bill: Bill) -> Any:
     if isinstance(bill.engine, DuckDbEngine):
         bill.engine.expect(sum(source.rows for source in bill.sources))
     keep_day_sums(bill)
+    expect_rowless(bill, load_kpis())
     return daily_frame(bill)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.finops.bill_days import bill_begins, in_order, rest_days, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
+from planner.finops.kpis.rowless import NEVER
 from planner.finops.provider_days import UNNAMED
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
@@ -185,7 +186,7 @@ class Inputs:
         """Rows of the KPI `run_cost` of runs that go on in the month; a bill may name many others."""
         if "runs" not in self.answers:
             there = "first_month <= :start AND (last_month >= :start OR last_end > :start)"
-            there = there if self._names_runs() else "FALSE"  # the query reads all tags twice
+            there = there if self._names_runs() else NEVER  # the query reads all tags twice
             frame: Any = query_kpi(self.bill.engine, "run_cost", self.parameters, where=there)
             for name in ("first_month", "last_month"):
                 frame[name] = frame[name].astype(str).str[:7]

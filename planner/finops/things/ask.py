@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.finops.bridge import ABSURD
-from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine
 from planner.finops.engine.literals import duckdb_text, parameter_names
 from planner.finops.kpis import load_kpi
 from planner.finops.things.many import SUMS, THINGS_OF_SUMS, count_things, keep_named, keep_sums
@@ -54,6 +54,8 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
 
 
 def _sums_many(engine: DuckDbEngine, months: Mapping[str, Parameter]) -> bool:
+    if engine.held and HELD_ROWS <= FEW_THINGS:
+        return False
     things = count_things(engine)
     return things > FEW_THINGS and keep_sums(engine, months, things)
 

@@ -11,6 +11,8 @@
 --   PricingCurrencyEffectiveCost, BillingCurrency, EffectiveCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows
 -- since: 1.0
+-- made_of: LOWER(COALESCE(ConsumedUnit, '')) LIKE '%token%' OR LOWER(COALESCE(PricingUnit, '')) LIKE '%token%'
+--   OR PricingCurrency <> COALESCE(BillingCurrency, '') OR ServiceCategory = 'AI and Machine Learning'
 WITH texts AS (
   SELECT
     ServiceProviderName AS provider,

@@ -8,6 +8,7 @@
 --   CapacityReservationStatus, EffectiveCost, ChargeCategory
 -- gate: effective_zero
 -- since: 1.1
+-- made_of: CapacityReservationId IS NOT NULL AND ChargeCategory = 'Usage'
 SELECT
   ServiceProviderName AS provider,
   ServiceName AS service,

@@ -9,6 +9,7 @@
 --   ContractCommitmentPeriodStart, ContractCommitmentPeriodEnd, ContractCommitmentCost
 -- gate: none
 -- since: 1.3
+-- made_of: ContractCommitment
 SELECT
   ContractCommitmentId AS commitment_id,
   MAX(ContractCommitmentDescription) AS commitment_name,

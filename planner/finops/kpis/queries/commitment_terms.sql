@@ -9,6 +9,7 @@
 --   ChargePeriodStart, ChargePeriodEnd, BilledCost
 -- gate: none
 -- since: 1.0
+-- made_of: CommitmentDiscountId IS NOT NULL AND ChargeCategory = 'Purchase' AND ChargeFrequency = 'One-Time'
 SELECT
   CommitmentDiscountId AS commitment_id,
   MAX(CommitmentDiscountName) AS commitment_name,

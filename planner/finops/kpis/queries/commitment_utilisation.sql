@@ -12,6 +12,7 @@
 --   ListCost, BilledCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, commitment_status
 -- since: 1.0
+-- made_of: CommitmentDiscountId IS NOT NULL
 WITH charges AS (
   SELECT
     x_month,

@@ -11,6 +11,7 @@
 --   ContractCommitmentCost
 -- gate: none
 -- since: 1.3
+-- made_of: ContractCommitment
 WITH texts AS (
   SELECT
     ContractApplied AS applied,

@@ -13,6 +13,7 @@
 --   ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
+-- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
 WITH texts AS (
   SELECT
     x_month,

@@ -9,6 +9,7 @@
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
+-- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
 WITH texts AS (
   SELECT
     x_day,

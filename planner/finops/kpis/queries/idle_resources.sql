@@ -11,6 +11,7 @@
 --   CommitmentDiscountStatus, PricingQuantity, PricingUnit
 -- gate: effective_zero
 -- since: 1.1
+-- made_of: ChargeCategory = 'Usage' AND (CapacityReservationStatus = 'Unused' OR ConsumedQuantity = 0)
 SELECT
   ServiceProviderName AS provider,
   ServiceName AS service,

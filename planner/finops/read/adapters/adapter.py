@@ -11,8 +11,8 @@ from typing import cast
 
 from planner.finops.read.cells import pairs_map, read_cell
 from planner.finops.read.columns import Kind, plain
+from planner.finops.read.fields import Field
 from planner.finops.read.select import SQL_TYPES, quote, text
-from planner.finops.read.stage import Field
 from planner.records import record
 
 _FOLDER = Path(__file__).resolve().parent
