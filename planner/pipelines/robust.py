@@ -22,7 +22,7 @@ from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput, cheapest_usd, follow
 from planner.pipelines.shared import in_order, solve_shared
 from planner.pipelines.solve import PipelineResult, picked
-from planner.pipelines.way import Way
+from planner.pipelines.way import Offered
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
@@ -45,7 +45,7 @@ def choose_robust(
     """The choice of least expected cost and worst outcomes.
 
     Args:
-        pipe: the question; its candidates are `Way`.
+        pipe: the question; its candidates are `Offered`, at their exact costs.
         quotas: what candidates draw on together.
         result: the plan by expected cost.
         terms: what is minimised.
@@ -108,8 +108,8 @@ class _Run:
         kept, chosen, varying = np.zeros(len(pipe.keys), dtype=np.bool_), set(result.chosen.values()), 0
         order = sorted(np.flatnonzero(keep).tolist(), key=lambda at: (pipe.keys[at] not in chosen, above[at]))
         for at in order:
-            way = pipe.keys[at]
-            varies = isinstance(way, Way) and way.source is not None
+            one = pipe.keys[at]
+            varies = isinstance(one, Offered) and one.source is not None
             if not varies or varying < MOST_PRICED:
                 varying += varies
                 kept[at] = True
@@ -162,7 +162,7 @@ class _Run:
 
 def _deviations(keys: Sequence[object], costs: ScenarioCosts) -> Floats:
     """Of each way, shape `(n, S)`."""
-    return costs.deviations([(way.source, way.row) if isinstance(way, Way) else (None, 0) for way in keys])
+    return costs.deviations([(one.source, one.row) if isinstance(one, Offered) else (None, 0) for one in keys])
 
 
 def _usd(result: PipelineResult) -> float:
