@@ -50,7 +50,9 @@ if TYPE_CHECKING:
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
 _CHEAPER_RATIO = 1e-9
-LOCAL_TIME_SHARE = 0.05  # of the time limit, at most and beside it, for a plan that tells which candidates to price
+LOCAL_TIME_SHARE = (
+    0.05  # of the time limit, at most and beside it, for a plan that tells which candidates to price
+)
 LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the search has used all of it
 
 
@@ -275,7 +277,9 @@ class Asking:
         terms = Terms.of(self.loaded.pipeline.risk, level)
         if terms is None or result.course is None:
             return result, None
-        chosen, made = choose_robust(priced(gathered.pipe), self._quotas(gathered), result, terms, self.solving)
+        chosen, made = choose_robust(
+            priced(gathered.pipe), self._quotas(gathered), result, terms, self.solving
+        )
         return (chosen, made) if made.confirmed else (result, made.as_plain())
 
     def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
@@ -288,7 +292,9 @@ class Asking:
         before_s = time.perf_counter() - began
         options = replace(self.solving, time_limit_s=limit_s)
         result = solve_shared(pipe, quotas, options, method=self.method)
-        dropped = {name: count + result.dropped.get(name, 0) for name, count in dropped.items()} or result.dropped
+        dropped = {
+            name: count + result.dropped.get(name, 0) for name, count in dropped.items()
+        } or result.dropped
         return replace(result, dropped=dropped, seconds=result.seconds + before_s)
 
 

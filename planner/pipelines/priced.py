@@ -13,7 +13,9 @@ from planner.pipelines.local_search import local_choice
 from planner.pipelines.question import PipelineInput, affordable, follow, reduce
 from planner.pipelines.way import Offered
 
-SLIP = 1e-6  # of the known plan's cost, and USD for each task: what costs not yet summed exactly may differ by
+SLIP = (
+    1e-6  # of the known plan's cost, and USD for each task: what costs not yet summed exactly may differ by
+)
 
 
 def worth_pricing(pipe: PipelineInput, limit_s: float) -> tuple[PipelineInput, Mapping[str, int]]:

@@ -235,8 +235,9 @@ def affordable(pipe: PipelineInput, most_usd: float) -> Bools:
     """Whether a choice in time of at most `most_usd` may have each candidate, shape `(n,)`; every task has one.
 
     A choice costs at least the cheapest candidate of every task. So a candidate that costs more above its task's
-    cheapest than `most_usd` is above the sum of the cheapest is in none. Without it a task may be slower at its fastest,
-    which makes others too slow for what is left of the deadline, and with those the cheapest dearer; and so on.
+    cheapest than `most_usd` is above the sum of the cheapest is in none. Without it a task may be slower at its
+    fastest, which makes others too slow for what is left of the deadline, and without those the cheapest dearer, and
+    so on.
     """
     kept, count = np.ones(len(pipe.keys), dtype=np.bool_), -1
     while count != (count := int(kept.sum())):

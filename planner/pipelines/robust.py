@@ -162,7 +162,9 @@ class _Run:
 
 def _deviations(keys: Sequence[object], costs: ScenarioCosts) -> Floats:
     """Of each way, shape `(n, S)`."""
-    return costs.deviations([(one.source, one.row) if isinstance(one, Offered) else (None, 0) for one in keys])
+    return costs.deviations(
+        [(one.source, one.row) if isinstance(one, Offered) else (None, 0) for one in keys]
+    )
 
 
 def _usd(result: PipelineResult) -> float:

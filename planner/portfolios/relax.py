@@ -123,7 +123,11 @@ def relax_budget(
     nothing = np.zeros(question.n_candidates, dtype=np.int64)
     none = np.zeros(question.n_jobs)
     free, _ = _moved(
-        replace(question, budget=None, objective=question.cost), late_hours, np.zeros_like(question.limit), none, 0
+        replace(question, budget=None, objective=question.cost),
+        late_hours,
+        np.zeros_like(question.limit),
+        none,
+        0,
     )
     found = solve_portfolio(free, options)
     if found.picks is None:
@@ -134,7 +138,9 @@ def relax_budget(
     bound = (question.least_cost - question.budget) * each
     if relative_gap(weighted, bound) > ELASTIC_GAP:
         return None
-    return _with_plan(question, late_hours, nothing, weights, _Found(picks, bound, proven=True), options, began)
+    return _with_plan(
+        question, late_hours, nothing, weights, _Found(picks, bound, proven=True), options, began
+    )
 
 
 class _Found(NamedTuple):

@@ -19,9 +19,7 @@ def _in_time(pipe: PipelineInput) -> list[tuple[float, tuple[int, ...]]]:
     options = [np.flatnonzero(pipe.task == task).tolist() for task in range(pipe.n_tasks)]
     courses = [(follow(pipe, np.asarray(one)), one) for one in itertools.product(*options)]
     return [
-        (course.cost_usd, one)
-        for course, one in courses
-        if course.end_hours.max() <= pipe.deadline_hours
+        (course.cost_usd, one) for course, one in courses if course.end_hours.max() <= pipe.deadline_hours
     ]
 
 
