@@ -18,6 +18,7 @@ import numpy as np
 from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from planner.portfolios.bound import beta_share
+from planner.portfolios.copies import Copies, for_all_copies
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.question import restricted
 from planner.portfolios.reduce import reduce_portfolio
@@ -146,24 +147,24 @@ class _Run:
         """The best choice among the candidates `near`, `plain` if there is no better one."""
         search: Search[Ints] = Search(options)
         search.offer(plain, objective_usd)
+        table, kinds = self._question.table, self._gathered.kinds
+        near = for_all_copies(near, table, kinds)
         small, at = restricted(self._question, near), np.flatnonzero(near)
         reduced = reduce_portfolio(small.numbers, drop_dominated=False)
-        deviation = self.costs.deviations(self.keys(at[reduced.keep]))
-        better = self._improved(np.searchsorted(at[reduced.keep], plain), at[reduced.keep], deviation)
+        kept = at[reduced.keep]
+        deviation = self.costs.deviations(self.keys(kept))
+        better = self._improved(np.searchsorted(kept, plain), kept, deviation)
         search.offer(*self._weighed(better))
-        model = build_portfolio(reduced)
-        model = with_tail(
-            model, np.arange(len(reduced.keep)), deviation, self._terms.weight, self._terms.level
-        )
+        copies = Copies(table, kinds, kept)
+        model, spread = copies.model(build_portfolio(reduced)), deviation[copies.led]
+        model = with_tail(model, np.arange(len(spread)), spread, self._terms.weight, self._terms.level)
         with search.interruptible():
-            begin = np.searchsorted(at, better)
-            found = search.solve(model, start=dict.fromkeys(begin.tolist(), 1.0))
+            found = search.solve(model, start=copies.point(better, reduced.keep))
         if found is None:
             return search
         search.raise_bound(found.bound)
         if found.has_point:
-            chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
-            picks = at[np.sort(np.asarray(chosen, dtype=np.int64))]
+            picks = copies.picks(found.x, reduced.keep)
             if not self._question.numbers.faults(picks):
                 search.offer(*self._weighed(picks))
         return search
