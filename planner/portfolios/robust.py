@@ -24,8 +24,11 @@ from planner.portfolios.question import restricted
 from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.shared_limits import MICRO, Bools, Floats, Ints
 from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import part_of
 from solvers.problem.tail import with_tail
+from solvers.problem.tail_reduce import not_replaced, within_reach
 from solvers.search.search import Search
+from solvers.search.tighten import safe_bound
 
 if TYPE_CHECKING:
     from planner.candidates.plan_parts.bought import Source
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from planner.portfolios.question import Question
     from planner.portfolios.solve import PortfolioOptions, PortfolioResult
     from planner.portfolios.table import CandidateTable
+    from solvers.problem.milp import Milp
 
 TRIED, LEAST_GAIN = 20, 1e-9  # ways of a job that limits may refuse before the next job; a gain that counts
 LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
@@ -156,18 +160,32 @@ class _Run:
         better = self._improved(np.searchsorted(kept, plain), kept, deviation)
         search.offer(*self._weighed(better))
         copies = Copies(table, kinds, kept)
-        model, spread = copies.model(build_portfolio(reduced)), deviation[copies.led]
-        model = with_tail(model, np.arange(len(spread)), spread, self._terms.weight, self._terms.level)
+        start, led = copies.point(better, reduced.keep), np.flatnonzero(copies.led)
+        usd = self._question.numbers.objective[kept[led], None] / MICRO + deviation[led]
+        wanted = not_replaced(usd, reduced.draws[led], reduced.job[led])
+        wanted |= np.isin(reduced.keep[led], list(start))
+        counts = copies.model(build_portfolio(reduced))
+        most, found = search.cost, None
         with search.interruptible():
-            found = search.solve(model, start=copies.point(better, reduced.keep))
+            relaxation = search.relax(self._with_tail(counts, deviation[led], wanted))
+            bound = -np.inf if relaxation is None else safe_bound(relaxation)
+            search.raise_bound(bound)
+            wanted[wanted] = within_reach(relaxation, int(wanted.sum()), bound, most)
+            found = search.solve(self._with_tail(counts, deviation[led], wanted), start=start)
         if found is None:
             return search
-        search.raise_bound(found.bound)
+        search.raise_bound(min(found.bound, most))
         if found.has_point:
             picks = copies.picks(found.x, reduced.keep)
             if not self._question.numbers.faults(picks):
                 search.offer(*self._weighed(picks))
         return search
+
+    def _with_tail(self, counts: Milp, deviation: Floats, wanted: Bools) -> Milp:
+        """The model of the candidates `wanted`, with what they deviate by in the scenarios."""
+        part = part_of(counts, wanted, np.ones(counts.n_rows, dtype=np.bool_))
+        columns = np.arange(part.n_columns)
+        return with_tail(part, columns, deviation[wanted], self._terms.weight, self._terms.level)
 
     def _weighed(self, picks: Ints) -> tuple[Ints, float]:
         """A choice and what is minimised."""
