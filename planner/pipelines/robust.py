@@ -28,8 +28,8 @@ from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust,
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
 from solvers.problem.tail import with_tail
-from solvers.problem.tail_reduce import not_replaced, within_reach
 from solvers.search.search import Search
+from solvers.search.tail_reduce import not_replaced, within_reach
 from solvers.search.tighten import safe_bound
 
 if TYPE_CHECKING:

@@ -91,16 +91,16 @@ class Offered:
         return float(self.way.cost_usd)
 
 
-def _described(one: Offered, source: Source, made: Candidates) -> Way:
-    bought, offer = source.bought(one.row), int(made.offer[one.row])
+def _described(one: Offered, source: Source, candidates: Candidates) -> Way:
+    bought, offer = source.bought(one.row), int(candidates.offer[one.row])
     offers = source.context.market.offer_set.offers
     names = ("provider", "region", "zone", "instance_type")
     return Way(
         task=one.task, number=one.number, **{name: str(offers[name][offer]) for name in names},
         purchase_option=bought.how,
         option_variant=bought.parts[0].option_variant if len(bought.parts) == 1 else "",
-        nodes=int(made.nodes[one.row]), hours=one.hours, expected_hours=float(made.hours[one.row]),
+        nodes=int(candidates.nodes[one.row]), hours=one.hours, expected_hours=float(candidates.hours[one.row]),
         cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-        price_as_of=min(str(offers["as_of"][part.row]) for part in made.parts(one.row)), bought=bought,
+        price_as_of=min(str(offers["as_of"][part.row]) for part in candidates.parts(one.row)), bought=bought,
         source=source, row=one.row,
     )  # fmt: skip

@@ -96,7 +96,7 @@ def relax_portfolio(
     reduced = reduce_elastic(replace(question, objective=late))
     search = _least(reduced, weights, options)
     assert search.best is not None  # every job has a candidate
-    found = _Found(reduced.keep[search.best], search.bound, search.closed)
+    found = _Choice(reduced.keep[search.best], search.bound, search.closed)
     return _with_plan(question, late_hours, late, weights, found, options, began)
 
 
@@ -139,11 +139,11 @@ def relax_budget(
     if relative_gap(weighted, bound) > ELASTIC_GAP:
         return None
     return _with_plan(
-        question, late_hours, nothing, weights, _Found(picks, bound, proven=True), options, began
+        question, late_hours, nothing, weights, _Choice(picks, bound, proven=True), options, began
     )
 
 
-class _Found(NamedTuple):
+class _Choice(NamedTuple):
     """A choice that breaks little (a candidate per job), a bound on what any breaks, USD, and whether that is all."""
 
     picks: Ints
@@ -156,12 +156,12 @@ def _with_plan(
     late_hours: Floats,
     late: Ints,
     weights: ElasticWeights,
-    found: _Found,
+    choice: _Choice,
     options: PortfolioOptions,
     began: float,
 ) -> Relaxed:
     """What a choice breaks, and the plan within the limits so moved; `late` weighs lateness in micro-dollars."""
-    picks = found.picks
+    picks = choice.picks
     raised = np.maximum(question.used(picks) - question.limit, 0)
     over = 0 if question.budget is None else max(int(question.cost[picks].sum()) - question.budget, 0)
     weighted = _weighted(question, raised, weights) + over / MICRO * weights.usd_per_usd_over_budget
@@ -178,7 +178,7 @@ def _with_plan(
     plan = solve_portfolio(moved, again, start=position[picks])
     return Relaxed(
         raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted,
-        bound_usd=min(found.bound_usd, weighted), proven=found.proven, picks=picks, question=moved, plan=plan,
+        bound_usd=min(choice.bound_usd, weighted), proven=choice.proven, picks=picks, question=moved, plan=plan,
         kept=np.flatnonzero(keep), seconds=seconds,
     )  # fmt: skip
 

@@ -26,8 +26,8 @@ from planner.portfolios.shared_limits import MICRO, Bools, Floats, Ints
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import part_of
 from solvers.problem.tail import with_tail
-from solvers.problem.tail_reduce import not_replaced, within_reach
 from solvers.search.search import Search
+from solvers.search.tail_reduce import not_replaced, within_reach
 from solvers.search.tighten import safe_bound
 
 if TYPE_CHECKING:

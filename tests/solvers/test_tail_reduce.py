@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from solvers.problem.tail_reduce import not_replaced
+from solvers.search.tail_reduce import not_replaced
 from tests.draws import share_of
 
 
