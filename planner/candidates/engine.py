@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import mark_best, mark_deadline, mark_offers, mark_unrecorded
 from planner.candidates.model import concat_candidates
@@ -187,11 +188,26 @@ class Engine:
         """Whether an admitted offer begins at an hour of the day: then waits depend on the start."""
         return bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
 
+    def of_types(self, types: npt.NDArray[np.bool_]) -> Engine:
+        """The same question of the offers of some instance types alone; those of others are not counted.
+
+        Every way to run buys one type, so the ways of these types are the same.
+
+        Args:
+            types: which, shape `(n_types,)`.
+        """
+        elsewhere = ~types[self.context.market.offer_set.type_of_offer]
+        bits = np.where(elsewhere, self.offer_bits | BIT["instance_type"], self.offer_bits)
+        limits = {**self._limits, "admitted_only": True}
+        return Engine(self.context, **limits, shapes=self.shapes, offer_bits=bits)
+
     def _starting(self, start: datetime) -> Engine:
         """The same question asked at another start."""
         if start not in self._at_start:
             context = self.context.with_deadline(None, start)
-            self._at_start[start] = Engine(context, **self._limits, shapes=self.shapes)
+            self._at_start[start] = Engine(
+                context, **self._limits, shapes=self.shapes, offer_bits=self.offer_bits
+            )
         return self._at_start[start]
 
     @cached_property

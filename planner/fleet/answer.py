@@ -123,17 +123,18 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
         proven.append(first.first)
     if mix is not None:
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
-    return _none(rounds, workers, sure, first, _unjudged(fallen))
+    return _none(rounds, replace(rounds, workers=workers), sure, first, alone, _unjudged(fallen))
 
 
-def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudged: str) -> Plan:
+def _none(asked: Round, anyhow: Round, sure: Outcome, first: Outcome, alone: Alone, unjudged: str) -> Plan:
     """The answer where no fleet is likely enough, or none is possible.
 
     Args:
-        asked: the question.
-        workers: all, whatever the luck.
+        asked: the question about workers that are in time.
+        anyhow: the same about all workers, whatever the luck.
         sure: the surest mix.
         first: the cheapest mix at spot's mean.
+        alone: fleets of one offer.
         unjudged: what is said of fleets with a fall-back whose chance was not worked out; empty without any.
     """
     found, options, begin = asked.found, asked.options, asked.begin
@@ -148,16 +149,18 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudge
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
     context = found.context
-    dear = at_most(workers, context.market)
+    dear = at_most(anyhow.workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)
-    broken = _reasons(at_their_dearest(first.question, question), first.result, options)
+    enough_usd = _enough_usd(asked, anyhow, first, alone)
+    broken = _reasons(at_their_dearest(first.question, question), first.result, options, enough_usd)
     beyond = _beyond_budget(asked)
     if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
         broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
     reasons = relaxations_of(beyond, context.asked) + relaxations_of(broken, context.asked)
     in_runs = bool(run_units(context.asked))
     unproven = _NONE_WHOLE if in_runs and first.result.has_plan and not reasons else ""
-    if in_runs:  # they are what a mix needs whose work divides freely
+    by_plan = enough_usd is not None and [one.limit_name for one in broken] == ["budget_usd"]
+    if in_runs and not by_plan:  # they are what a mix needs whose work divides freely
         reasons = tuple(replace(one, note=f"{_BEFORE_WHOLE}: {one.note}") for one in reasons)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unjudged or unproven)
 
@@ -165,6 +168,29 @@ def _none(asked: Round, workers: Workers, sure: Outcome, first: Outcome, unjudge
 def _unjudged(fallen: Cheapest) -> str:
     """What is said where the chance of some fleets with a fall-back was not worked out; empty without any."""
     return "" if np.isinf(fallen.unjudged_usd) else _NONE_JUDGED
+
+
+def _enough_usd(asked: Round, anyhow: Round, first: Outcome, alone: Alone) -> float | None:
+    """What falls due for the cheapest fleet found that is sure enough, whatever the budget; None where none is found.
+
+    Arguments as of `_none`.
+    """
+    found, context = asked.found, asked.found.context
+    if context.asked.workload.constraints.budget_usd is None or first.mix is not None or asked.left_s <= 0:
+        return None
+    limits = context.asked.workload.constraints.model_copy(update={"budget_usd": None})
+    workload = context.asked.workload.model_copy(update={"constraints": limits})
+    found = replace(found, context=replace(context, asked=replace(context.asked, workload=workload)))
+    free = replace(asked, found=found, likely=None, prove=False)
+    mixes = []
+    one = cheapest_sure(found, alone, free.ask, confidence_of(context.asked, context.dates))
+    if one is not None:
+        mixes.append(one.mix(asked.limit))
+    mean = cheapest(replace(free, workers=anyhow.workers, first=first.first))
+    sure = sure_enough(free, mean)
+    if sure.mix is not None and asked.is_sure(sure):
+        mixes.append(sure.mix)
+    return min((float(bill_of(found, mix)[1]) for mix in mixes), default=None)
 
 
 def _beyond_budget(asked: Round) -> list[Excess]:
@@ -227,8 +253,12 @@ def _candidates(context: Context) -> CandidateSearch:
     return engine.at(context.dates.deadline, Wanted(one_offer=True))
 
 
-def _reasons(question: FleetInput, result: FleetResult, options: Options) -> list[Excess]:
+def _reasons(
+    question: FleetInput, result: FleetResult, options: Options, enough_usd: float | None
+) -> list[Excess]:
     """A set of limits that must give way, and by how much; it may be up to `WORTH` heavier than the lightest.
+
+    `enough_usd`: a budget with which a plan is known.
 
     Raises:
         PlannerError: none need give way, though the solver said that nothing fits.
@@ -238,7 +268,7 @@ def _reasons(question: FleetInput, result: FleetResult, options: Options) -> lis
     if not question.n_options:
         return []
     wishes = SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend)
-    fleet_explanation = explain_infeasible_fleet(question, options=wishes, worth=WORTH)
+    fleet_explanation = explain_infeasible_fleet(question, options=wishes, worth=WORTH, enough_usd=enough_usd)
     if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
             f"solver fault: {result.solver} says that no fleet fits, yet one meets every limit; "

@@ -76,6 +76,7 @@ def explain_infeasible_fleet(
     options: SolveOptions | None = None,
     *,
     worth: float = 0.0,
+    enough_usd: float | None = None,
 ) -> FleetExplanation:
     """Name a light set of limits of `fleet`, and amounts, that must give way for a fleet to fit.
 
@@ -87,6 +88,7 @@ def explain_infeasible_fleet(
         weights: of its limits.
         options: how to solve.
         worth: part of its weight by which another set must be lighter than more budget alone to be worth a search.
+        enough_usd: a budget with which a plan is known; by default what the cheapest fleet costs.
     """
     offers = _unlimited(fleet)
     if not len(offers.keep):
@@ -96,7 +98,7 @@ def explain_infeasible_fleet(
     more = _more_workers(offers, rows, throughput, options)
     if more is not None:
         return more
-    over = _over_budget(fleet, rows["budget"], options)
+    over = _over_budget(fleet, rows["budget"], options, enough_usd)
     if (
         over is not None
         and fleet.budget_usd
@@ -114,7 +116,9 @@ def explain_infeasible_fleet(
     return _explained(fleet, counts, busy, found.weighted, found.solution.status)
 
 
-def _over_budget(fleet: FleetInput, usd_each: float, options: SolveOptions | None) -> FleetExplanation | None:
+def _over_budget(
+    fleet: FleetInput, usd_each: float, options: SolveOptions | None, enough_usd: float | None
+) -> FleetExplanation | None:
     """The cheapest fleet where only the budget gives way; None where there is none, or no budget, or one within it.
 
     What it costs is not proven to be the least: the search for lighter sets that follows looks for cheaper fleets too.
@@ -122,6 +126,9 @@ def _over_budget(fleet: FleetInput, usd_each: float, options: SolveOptions | Non
     budget = fleet.budget_usd
     if budget is None or math.isnan(budget):
         return None
+    if enough_usd is not None:
+        more = Excess("budget_usd", "", enough_usd, budget)
+        return FleetExplanation((more,), {}, (enough_usd - budget) * usd_each, Status.FEASIBLE)
     free = solve_fleet(replace(fleet, budget_usd=None), options, exact=False, prove=False)
     if not free.has_plan or free.objective_usd <= budget:
         return None

@@ -62,7 +62,7 @@ class Round:
     """A question about workers that leave some of their time in reserve.
 
     `first`: what was proven without any; `spread`: how the work is spread; `likely`: candidates among which a mix is
-    looked for, as it needs no proof of its own: among all where there is none.
+    looked for, as it needs no proof of its own: among all where there is none; `prove`: whether mixes are proven.
     """
 
     found: CandidateSearch
@@ -74,6 +74,7 @@ class Round:
     first: Proven | None = None
     spread: Spread = _ANYHOW
     likely: IntArray | None = None
+    prove: bool = True
 
     @property
     def left_s(self) -> float:
@@ -186,7 +187,7 @@ def cheapest(asked: Round) -> Outcome:
     runs = round(work / units) if units else 1
     question = spread_over(question_of(context, workers, work), asked.spread, runs)
     # the proof of an answer is of its first question
-    result = _solve(question, options, max(asked.left_s, 1.0), exact=asked.first is None)
+    result = _solve(question, options, max(asked.left_s, 1.0), exact=asked.first is None, prove=asked.prove)
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
     for _ in range(_ROUNDS):
@@ -215,7 +216,7 @@ def cheapest(asked: Round) -> Outcome:
         if mixes and asked.left_s <= 0:
             break
         question = spread_over(question_of(context, workers, work, spared, mix.period), asked.spread, runs)
-        result = _solve(question, options, max(asked.left_s, 1.0), exact=False)
+        result = _solve(question, options, max(asked.left_s, 1.0), exact=False, prove=asked.prove)
     if not mixes and asked.likely is not None and asked.left_s > 0:
         return cheapest(replace(asked, likely=None))
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
@@ -259,11 +260,13 @@ def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mi
     return Mix(used, chosen, count, hours, limit, work, result)
 
 
-def _solve(question: FleetInput, options: Options, time_limit_s: float, *, exact: bool) -> FleetResult:
+def _solve(
+    question: FleetInput, options: Options, time_limit_s: float, *, exact: bool, prove: bool
+) -> FleetResult:
     wishes = SolveOptions(gap=options.gap, time_limit_s=time_limit_s, backend=options.backend)
     if len(question.keys) <= _FEW:
         wishes = replace(wishes, core_columns=0)
-    return solve_fleet(question, wishes, exact=exact)
+    return solve_fleet(question, wishes, exact=exact, prove=prove)
 
 
 def over_budget(asked: Asked, due_usd: Decimal) -> float:

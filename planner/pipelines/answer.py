@@ -24,11 +24,12 @@ from planner.market.place_names import unlisted_names
 from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
+from planner.pipelines.priced import priced, worth_pricing
 from planner.pipelines.question import latest_ends
 from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
 from planner.pipelines.solve import PipelineResult, least_hours
-from planner.pipelines.way import Way
+from planner.pipelines.way import Offered
 from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
 from planner.records import record
@@ -43,11 +44,15 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.pipelines.shared import SharedQuota
+    from planner.pipelines.way import Way
     from planner.plan.model import CatalogSource
 
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
 _CHEAPER_RATIO = 1e-9
+LOCAL_TIME_SHARE = (
+    0.05  # of the time limit, at most and beside it, for a plan that tells which candidates to price
+)
 LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the search has used all of it
 
 
@@ -256,7 +261,9 @@ class Asking:
     def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
         given = [one.workload.constraints.quota for one in self.loaded.workloads if one is not None]
         limits = [limit for own in given for limit in own]
-        ways = [key for key in gathered.pipe.keys if isinstance(key, Way)]
+        if not limits:
+            return ()
+        ways = [key.way for key in gathered.pipe.keys if isinstance(key, Offered)]
         return shared_quotas(ways, limits, self.catalog.instance_types, load_tariffs())
 
     def shared_names(self, gathered: Gathered) -> tuple[str, ...]:
@@ -270,13 +277,25 @@ class Asking:
         terms = Terms.of(self.loaded.pipeline.risk, level)
         if terms is None or result.course is None:
             return result, None
-        chosen, made = choose_robust(gathered.pipe, self._quotas(gathered), result, terms, self.solving)
+        chosen, made = choose_robust(
+            priced(gathered.pipe), self._quotas(gathered), result, terms, self.solving
+        )
         return (chosen, made) if made.confirmed else (result, made.as_plain())
 
     def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
         """The best choice within `limit_s`."""
+        began, quotas, dropped = time.perf_counter(), self._quotas(gathered), {}
+        if quotas:
+            pipe = priced(gathered.pipe)  # a plan known may exceed them
+        else:
+            pipe, dropped = worth_pricing(gathered.pipe, LOCAL_TIME_SHARE * limit_s)
+        before_s = time.perf_counter() - began
         options = replace(self.solving, time_limit_s=limit_s)
-        return solve_shared(gathered.pipe, self._quotas(gathered), options, method=self.method)
+        result = solve_shared(pipe, quotas, options, method=self.method)
+        dropped = {
+            name: count + result.dropped.get(name, 0) for name, count in dropped.items()
+        } or result.dropped
+        return replace(result, dropped=dropped, seconds=result.seconds + before_s)
 
 
 def _with_time_as_planned(
@@ -309,11 +328,12 @@ def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...]
     if result.course is None:
         return (), ()
     pipe, course = gathered.pipe, result.course
-    ways = [result.chosen[name] for name in pipe.tasks]
     critical = _critical(gathered, result)
     stages = []
-    for at, way in enumerate(ways):
-        assert isinstance(way, Way)
+    for at, name in enumerate(pipe.tasks):
+        offered = result.chosen[name]
+        assert isinstance(offered, Offered)
+        way = offered.way
         waits = tuple(pipe.tasks[before] for before, after in result.orders if after == at)
         start, end = float(course.start_hours[at]), float(course.end_hours[at])
         stages.append(Stage(way, start, end, bool(critical[at]), waits))

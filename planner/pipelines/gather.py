@@ -14,7 +14,7 @@ from planner.market.place_names import check_pipeline_places
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput, sequence_of
 from planner.pipelines.tasks import WorkloadTask, slack_hours
-from planner.pipelines.way import Way
+from planner.pipelines.way import Offered, Way
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Gathered:
     """The question with what its numbers mean.
 
     Attributes:
-        pipe: the question; candidates carry `Way` as keys.
+        pipe: the question; candidates carry `Offered` as keys, and their costs as the engine has them.
         moves: tariffs between places.
         sizes_gb: what each edge moves.
         compared: feasible candidates per task before the best of each place were taken.
@@ -86,6 +86,8 @@ class Gatherer:
             for task, planned in zip(self._tasks, self._planned, strict=True)
         ]
 
+        self._moves: Moves | None = None  # between all places seen so far
+
     def gather(self) -> Gathered:
         """Candidates at durations up to the most that each task can have."""
         least = [
@@ -114,14 +116,17 @@ class Gatherer:
     def _gathered(self) -> Gathered:
         ways = [way for own in self._ways for way in own]
         task = [at for at, own in enumerate(self._ways) for _ in own]
-        places = tuple(dict.fromkeys(way.place for way in ways))
+        known = () if self._moves is None else self._moves.places
+        places = tuple(dict.fromkeys([*known, *(way.place for way in ways)]))
         number = {place: at for at, place in enumerate(places)}
-        moves = build_moves(places, self._tariffs, load_assumptions({}))
+        if self._moves is None or len(places) > len(known):
+            self._moves = build_moves(places, self._tariffs, load_assumptions({}))
+        moves = self._moves
         sizes = tuple(size for *_, size in self._reads)
         pipe = PipelineInput(
             tasks=tuple(self._names), keys=tuple(ways), task=_ints(task),
             place=_ints([number[way.place] for way in ways]),
-            cost_usd=np.asarray([float(way.cost_usd) for way in ways], dtype=np.float64),
+            cost_usd=np.asarray([way.usd for way in ways], dtype=np.float64),
             hours=np.asarray([way.hours for way in ways], dtype=np.float64), group=moves.group,
             source=_ints([u for u, *_ in self._reads]), target=_ints([v for _, v, _ in self._reads]),
             move_usd=moves.usd(sizes), move_hours=moves.hours(sizes), deadline_hours=self._limit,
@@ -143,13 +148,14 @@ def _deadline_hours(deadline: date | timedelta | None, start: datetime) -> float
     return length.total_seconds() / 3600.0
 
 
-def _sized(task: PipelineTask) -> Iterator[Way]:
+def _sized(task: PipelineTask) -> Iterator[Offered]:
     for number, item in enumerate(task.candidates):
         cost = item.cost_usd
         if cost is None:
             assert item.usd_per_hour is not None
             cost = item.usd_per_hour * item.nodes * Decimal(repr(item.hours))
-        yield Way(
+        way = Way(
             task.name, number, item.provider, item.region, "", item.instance_type, item.purchase_option, "", item.nodes,
             item.hours, item.hours, Decimal(cost), "",
         )  # fmt: skip
+        yield Offered(task.name, number, way.place, way.hours, float(way.cost_usd), given=way)

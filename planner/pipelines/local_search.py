@@ -76,8 +76,17 @@ class LocalSearch:
             return usd[group, self._group[task]] * apart, hours[group, self._group[task]] * apart
         return usd[self._group[task], group] * apart, hours[self._group[task], group] * apart
 
-    def _options(self, task: int) -> tuple[Floats, Floats]:
-        """Cost of each candidate of a task with its moves, and the slack it leaves (negative: does not fit)."""
+    def candidates(self, task: int) -> Ints:
+        """The candidates of a task."""
+        return self._own[task]
+
+    def change(self, task: int, candidate: int) -> None:
+        """Let a task take another candidate."""
+        self.chosen[task] = candidate
+        self._schedule()
+
+    def options(self, task: int) -> tuple[Floats, Floats]:
+        """Cost of each of a task's `candidates` with its moves, and the slack it leaves (negative: does not fit)."""
         pipe, own = self.pipe, self._own[task]
         cost, start = pipe.cost_usd[own].copy(), np.zeros(len(own))
         for edge in pipe.into[task]:
@@ -101,11 +110,10 @@ class LocalSearch:
                 return True
             most = min(self._slack) + least
             for task in [task for task in self.pipe.sequence if self._slack[task] <= most]:
-                slack = self._options(task)[1]
+                slack = self.options(task)[1]
                 at = int(np.argmax(slack))
                 if slack[at] > self._slack[task] + least:
-                    self.chosen[task] = self._own[task][at]
-                    self._schedule()
+                    self.change(task, int(self._own[task][at]))
                     break
             else:
                 return False
@@ -115,7 +123,7 @@ class LocalSearch:
 
     def _best_change(self, task: int, thrifty: bool) -> tuple[float, int]:
         """The worth of a task's best change (0: none) and the candidate; `thrifty` weighs the slack it uses."""
-        cost, slack = self._options(task)
+        cost, slack = self.options(task)
         now = int(np.searchsorted(self._own[task], self.chosen[task]))
         fits = slack >= 0 if self.pipe.timed else np.ones(len(cost), dtype=np.bool_)
         saved = np.where(fits, cost[now] - cost, 0.0)
@@ -134,8 +142,7 @@ class LocalSearch:
                 return
             worth[task], candidate = self._best_change(task, thrifty and pipe.timed)
             if worth[task] > 0 and worth[task] >= worth.max():
-                self.chosen[task] = candidate
-                self._schedule()
+                self.change(task, candidate)
                 near = [*pipe.source[pipe.into[task]], *pipe.target[pipe.out[task]], task]
                 worth[near] = np.inf
 

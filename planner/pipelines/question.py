@@ -181,16 +181,25 @@ def reduce(pipe: PipelineInput) -> tuple[PipelineInput, dict[str, int]]:
         The smaller input and how many candidates each rule dropped.
     """
     before = len(pipe.keys)
-    late = np.zeros(before, dtype=np.bool_)
-    if pipe.timed:
-        start, end = windows(pipe)
-        # a window is a difference of times of the deadline's size: so is its rounding
-        late = start[pipe.task] + pipe.hours > end[pipe.task] + 1e-12 * pipe.deadline_hours
+    late = too_late(pipe) if pipe.timed else np.zeros(before, dtype=np.bool_)
     rows = np.flatnonzero(~late)
     kept = _fronts(pipe, rows)
     smaller = pipe.take(kept)
     dropped = {"too late": int(late.sum()), "dominated": before - int(late.sum()) - len(kept)}
     return smaller, dropped
+
+
+def too_late(pipe: PipelineInput, allowed: Bools | None = None) -> Bools:
+    """Whether each candidate is too slow for its window beside the fastest of the others, shape `(n,)`.
+
+    Args:
+        pipe: the question; it has a deadline.
+        allowed: as for `windows`.
+    """
+    start, end = windows(pipe, allowed)
+    # a window is a difference of times of the deadline's size: so is its rounding
+    late = start[pipe.task] + pipe.hours > end[pipe.task] + 1e-12 * pipe.deadline_hours
+    return np.asarray(late, dtype=np.bool_)
 
 
 def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
@@ -209,11 +218,34 @@ def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
     return np.sort(rows[order[falls]])
 
 
-def cheapest_usd(pipe: PipelineInput) -> Floats:
-    """The cost of each task's cheapest candidate, shape `(n_tasks,)`, inf without one; no choice costs less in all."""
+def cheapest_usd(pipe: PipelineInput, allowed: Bools | None = None) -> Floats:
+    """The cost of each task's cheapest candidate, shape `(n_tasks,)`, inf without one; no choice costs less in all.
+
+    Args:
+        pipe: the question.
+        allowed: candidates to look at, shape `(n,)`; all by default.
+    """
     cost = np.full(pipe.n_tasks, np.inf)
-    np.minimum.at(cost, pipe.task, pipe.cost_usd)
+    usd = pipe.cost_usd if allowed is None else np.where(allowed, pipe.cost_usd, np.inf)
+    np.minimum.at(cost, pipe.task, usd)
     return cost
+
+
+def affordable(pipe: PipelineInput, most_usd: float) -> Bools:
+    """Whether a choice in time of at most `most_usd` may have each candidate, shape `(n,)`; every task has one.
+
+    A choice costs at least the cheapest candidate of every task. So a candidate that costs more above its task's
+    cheapest than `most_usd` is above the sum of the cheapest is in none. Without it a task may be slower at its
+    fastest, which makes others too slow for what is left of the deadline, and without those the cheapest dearer, and
+    so on.
+    """
+    kept, count = np.ones(len(pipe.keys), dtype=np.bool_), -1
+    while count != (count := int(kept.sum())):
+        least = cheapest_usd(pipe, kept)
+        kept &= pipe.cost_usd - least[pipe.task] <= most_usd - math.fsum(least)
+        if pipe.timed:
+            kept &= ~too_late(pipe, kept)
+    return kept
 
 
 def priced_for_solver(pipe: PipelineInput, most_usd: float) -> PipelineInput:

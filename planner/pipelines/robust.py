@@ -18,20 +18,25 @@ import numpy as np
 
 from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
 from planner.pipelines.branch import TIME_TOLERANCE
+from planner.pipelines.local_search import LocalSearch, local_choice
 from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput, cheapest_usd, follow
 from planner.pipelines.shared import in_order, solve_shared
-from planner.pipelines.solve import PipelineResult, picked
-from planner.pipelines.way import Way
+from planner.pipelines.solve import PipelineResult, picked, point_of
+from planner.pipelines.way import Offered
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
 from solvers.problem.tail import with_tail
 from solvers.search.search import Search
+from solvers.search.tail_reduce import not_replaced, within_reach
+from solvers.search.tighten import safe_bound
 
 if TYPE_CHECKING:
     from planner.pipelines.shared import SharedQuota
+    from solvers.problem.milp import Milp
 
+LOCAL_TIME_SHARE, LEAST_GAIN = 0.1, 1e-9  # of the time limit, at most, for a first choice; a gain that counts
 LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
 
 
@@ -45,7 +50,7 @@ def choose_robust(
     """The choice of least expected cost and worst outcomes.
 
     Args:
-        pipe: the question; its candidates are `Way`.
+        pipe: the question; its candidates are `Offered`, at their exact costs.
         quotas: what candidates draw on together.
         result: the plan by expected cost.
         terms: what is minimised.
@@ -108,8 +113,8 @@ class _Run:
         kept, chosen, varying = np.zeros(len(pipe.keys), dtype=np.bool_), set(result.chosen.values()), 0
         order = sorted(np.flatnonzero(keep).tolist(), key=lambda at: (pipe.keys[at] not in chosen, above[at]))
         for at in order:
-            way = pipe.keys[at]
-            varies = isinstance(way, Way) and way.source is not None
+            one = pipe.keys[at]
+            varies = isinstance(one, Offered) and one.source is not None
             if not varies or varying < MOST_PRICED:
                 varying += varies
                 kept[at] = True
@@ -118,20 +123,16 @@ class _Run:
     def solve_part(self, pipe: PipelineInput, options: SolveOptions) -> PipelineResult:
         """The best choice of a part of the question; its cost and bound are of what is minimised."""
         search: Search[Ints] = Search(options)
-        terms = self._terms
-        tail = _deviations(pipe.keys, self.costs)
-        model = with_tail(build_pipeline(pipe), np.arange(len(pipe.keys)), tail, terms.weight, terms.level)
+        deviation = _deviations(pipe.keys, self.costs)
+        place = pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place
+        wanted = not_replaced(pipe.cost_usd[:, None] + deviation, pipe.hours[:, None], place)
+        choice = local_choice(pipe, time.perf_counter() + search.left_s(LOCAL_TIME_SHARE))
+        if choice is not None:
+            choice = self._improved(pipe, choice, deviation)
+            search.offer(choice, self._objective(pipe, choice, follow(pipe, choice)))
+            wanted[choice] = True
         with search.interruptible():
-            found = search.solve(model)
-        if found is not None:
-            search.raise_bound(found.bound)
-            if found.status is Status.INFEASIBLE:
-                search.end(Termination.INFEASIBLE, found.report.message)
-            if found.has_point:
-                chosen = picked(pipe, found)
-                course = follow(pipe, chosen)
-                if course.end_hours.max(initial=0.0) <= pipe.deadline_hours * (1 + TIME_TOLERANCE):
-                    search.offer(chosen, self._objective(pipe, chosen, course))
+            self._solve_model(search, pipe, deviation, wanted)
         search.settle()
         method = f"MILP with scenarios ({search.solver})" if search.solver else "MILP with scenarios"
         if search.best is None:
@@ -141,6 +142,56 @@ class _Run:
         names = {name: pipe.keys[k] for name, k in zip(pipe.tasks, search.best.tolist(), strict=True)}
         course = replace(follow(pipe, search.best), cost_usd=search.cost)
         return PipelineResult(names, course, search.bound, search.status, method, search.elapsed_s)
+
+    def _solve_model(
+        self, search: Search[Ints], pipe: PipelineInput, deviation: Floats, wanted: Bools
+    ) -> None:
+        """The model with the tail over the candidates `wanted`, less those that the relaxation rules out."""
+        most, (part, model) = search.cost, self._with_tail(pipe, deviation, wanted)
+        relaxation = None if search.best is None else search.relax(model)
+        if relaxation is not None:
+            bound = safe_bound(relaxation)
+            search.raise_bound(bound)
+            wanted[wanted] = within_reach(relaxation, len(part.keys), bound, most)
+            part, model = self._with_tail(pipe, deviation, wanted)
+        rows = np.flatnonzero(wanted)
+        start = {} if search.best is None else point_of(part, np.searchsorted(rows, search.best))
+        found = search.solve(model, start=start)
+        if found is None:
+            return
+        search.raise_bound(min(found.bound, most))
+        if found.status is Status.INFEASIBLE and search.best is None:
+            search.end(Termination.INFEASIBLE, found.report.message)
+        if found.has_point:
+            chosen = rows[picked(part, found)]
+            course = follow(pipe, chosen)
+            if course.end_hours.max(initial=0.0) <= pipe.deadline_hours * (1 + TIME_TOLERANCE):
+                search.offer(chosen, self._objective(pipe, chosen, course))
+
+    def _with_tail(self, pipe: PipelineInput, deviation: Floats, wanted: Bools) -> tuple[PipelineInput, Milp]:
+        """The question of the candidates `wanted`, and its model with what they deviate by in the scenarios."""
+        part = pipe.take(np.flatnonzero(wanted))
+        columns, terms = np.arange(len(part.keys)), self._terms
+        return part, with_tail(build_pipeline(part), columns, deviation[wanted], terms.weight, terms.level)
+
+    def _improved(self, pipe: PipelineInput, choice: Ints, deviation: Floats) -> Ints:
+        """A choice made better task by task until no task alone makes it better."""
+        search, terms = LocalSearch(pipe, choice), self._terms
+        moved = True
+        while moved:
+            moved = False
+            for task in range(pipe.n_tasks):
+                own, now = search.candidates(task), int(search.chosen[task])
+                usd, slack = search.options(task)
+                others = deviation[search.chosen].sum(axis=0) - deviation[now]
+                tails = [terms.worst(others + one) for one in deviation[own]]
+                value = usd + terms.weight * np.asarray(tails)
+                value[(slack < 0) & (own != now)] = np.inf
+                best = int(np.argmin(value))
+                if value[best] < value[np.searchsorted(own, now)] - LEAST_GAIN * max(abs(value[best]), 1.0):
+                    search.change(task, int(own[best]))
+                    moved = True
+        return search.chosen
 
     def _objective(self, pipe: PipelineInput, chosen: Ints, course: Course) -> float:
         tail = _deviations([pipe.keys[k] for k in chosen.tolist()], self.costs).sum(axis=0)
@@ -162,7 +213,9 @@ class _Run:
 
 def _deviations(keys: Sequence[object], costs: ScenarioCosts) -> Floats:
     """Of each way, shape `(n, S)`."""
-    return costs.deviations([(way.source, way.row) if isinstance(way, Way) else (None, 0) for way in keys])
+    return costs.deviations(
+        [(one.source, one.row) if isinstance(one, Offered) else (None, 0) for one in keys]
+    )
 
 
 def _usd(result: PipelineResult) -> float:

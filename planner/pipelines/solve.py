@@ -18,6 +18,7 @@ from planner.pipelines.question import (
     Course,
     Ints,
     PipelineInput,
+    affordable,
     cheapest_usd,
     follow,
     priced_for_solver,
@@ -36,6 +37,7 @@ LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
 SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.6, 60  # branching for a plan, among the relaxation's places
 GAP_SHARE, MOST_NODES = 0.99, 150  # the branching that proves
+NEAR_ENOUGH = 1e-9  # of the best cost: sums of costs differ by rounding
 _KEEP = ("f", "s", "start", "last")
 
 
@@ -127,9 +129,11 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
     search.note("first plan")
     if search.done:
         return
-    if len(pipe.keys) < whole_below:
-        everything = np.ones(len(pipe.keys), dtype=np.bool_)
-        search.raise_bound(_as_one_model(search, pipe, everything, math.inf))
+    near = np.ones(len(pipe.keys), dtype=np.bool_)
+    if choice is not None:
+        near = affordable(pipe, search.cost * (1 + NEAR_ENOUGH))
+    if near.sum() < whole_below:
+        search.raise_bound(_as_one_model(search, pipe, near, search.cost if choice is not None else math.inf))
         return
     branching = Branching(search, pipe, np.arange(len(pipe.keys)))
     root = branching.root()

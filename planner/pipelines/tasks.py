@@ -19,8 +19,7 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.starts import chance_had
 from planner.candidates.wanted import Scope, Wanted
-from planner.market.pricing import total_usd
-from planner.pipelines.way import Way
+from planner.pipelines.way import Offered
 from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
@@ -92,6 +91,7 @@ class WorkloadTask:
         self.asked: list[float] = []
         self.compared = 0
         self._count = 0
+        self._place_of: dict[int, str] = {}  # `provider/region` of the market's regions
 
     def least_hours(self) -> float:
         """A time that no candidate beats, infinity where there is none.
@@ -102,7 +102,7 @@ class WorkloadTask:
         hours = unhindered_hours(candidates, np.flatnonzero(candidates.bits == 0), self.confidence)
         return float(hours.min(initial=np.inf))
 
-    def front(self, least: float, most: float) -> list[Way]:
+    def front(self, least: float, most: float) -> list[Offered]:
         """Candidates for all durations from `least` to `most` hours; infinity: time does not matter."""
         free = self._engine.at(None, self._wanted)
         if np.isinf(most):
@@ -117,7 +117,7 @@ class WorkloadTask:
             out += self.at(hours)
         return out + self.at(most)
 
-    def at(self, hours: float) -> list[Way]:
+    def at(self, hours: float) -> list[Offered]:
         """Per region the best way that is done within `hours`; nothing where that was asked before."""
         if any(abs(hours - other) <= _SAME * hours for other in self.asked):
             return []
@@ -141,7 +141,7 @@ class WorkloadTask:
         at = np.flatnonzero(candidates.bits == 0)
         return at[chance_had(candidates, at) > self.confidence]
 
-    def _steady(self, search: CandidateSearch, most: float) -> list[Way]:
+    def _steady(self, search: CandidateSearch, most: float) -> list[Offered]:
         """Per region the candidates that no other one there beats in sure hours and cost, none of them on spot."""
         candidates, context = search.candidates, search.context
         at = self._certain(candidates)
@@ -156,11 +156,20 @@ class WorkloadTask:
         chosen = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
         return self._ways(search, at[chosen], None)
 
-    def _ways(self, search: CandidateSearch, at: Ints, limit: float | None) -> list[Way]:
+    def _ways(self, search: CandidateSearch, at: Ints, limit: float | None) -> list[Offered]:
         """Candidates `at` as ways that take as long as they surely need, at most `limit`."""
         hours = self._sure(search.candidates, at, limit)
         source = Source(search.context, search.candidates.take(at))
-        return [self._way(source, row, float(sure)) for row, sure in enumerate(hours)]
+        offers, market = search.context.market.offer_set.offers, search.context.market
+        columns = source.made.offer.tolist(), hours.tolist(), source.made.cost_usd.tolist()
+        out = []
+        for row, (offer, sure, cost) in enumerate(zip(*columns, strict=True)):
+            self._count += 1
+            region = int(market.region_of_offer[offer])
+            if region not in self._place_of:
+                self._place_of[region] = f"{offers['provider'][offer]}/{offers['region'][offer]}"
+            out.append(Offered(self._name, self._count, self._place_of[region], sure, cost, source, row))
+        return out
 
     def _sure(self, candidates: Candidates, at: Ints, limit: float | None) -> Floats:
         hours = np.full(len(at), np.inf if limit is None else limit)
@@ -168,22 +177,6 @@ class WorkloadTask:
         other = np.flatnonzero(candidates.kind[at] != IN_TURN)
         hours[other] = np.minimum(hours[other], sure_hours(candidates, at[other], self.confidence))
         return hours
-
-    def _way(self, source: Source, row: int, hours: float) -> Way:
-        candidates, bought = source.made, source.bought(row)
-        offer = int(candidates.offer[row])
-        offers = source.context.market.offer_set.offers
-        names = ("provider", "region", "zone", "instance_type")
-        self._count += 1
-        return Way(
-            task=self._name, number=self._count, **{name: str(offers[name][offer]) for name in names},
-            purchase_option=bought.how,
-            option_variant=bought.parts[0].option_variant if len(bought.parts) == 1 else "",
-            nodes=int(candidates.nodes[row]), hours=hours, expected_hours=float(candidates.hours[row]),
-            cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-            price_as_of=min(str(offers["as_of"][part.row]) for part in candidates.parts(row)), bought=bought,
-            source=source, row=row,
-        )  # fmt: skip
 
 
 def slack_hours(

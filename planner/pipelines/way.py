@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.market.pricing import total_usd
 from planner.records import record
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from planner.candidates.model import Candidates
     from planner.candidates.plan_parts.bought import Bought, Source
 
 
@@ -50,3 +53,54 @@ class Way:
 
     def __str__(self) -> str:
         return f"{self.task}.{self.number}"
+
+
+@record(frozen=True, eq=False)
+class Offered:
+    """A candidate of a task: what choosing needs of it, the rest worked out where it is asked for.
+
+    Attributes:
+        number: of its task, to tell candidates apart.
+        place: `provider/region`.
+        hours: as those of its `way`.
+        usd: expected cost as the engine has it, by 1e-9 of itself and 1e-8 the cost of the lines of its `way`.
+        source, row: the candidate that it is; None for one sized elsewhere.
+        given: the way, where it is known.
+    """
+
+    task: str
+    number: int
+    place: str
+    hours: float
+    usd: float
+    source: Source | None = None
+    row: int = -1
+    given: Way | None = None
+
+    @cached_property
+    def way(self) -> Way:
+        """The candidate in full, with its cost lines."""
+        if self.given is not None:
+            return self.given
+        assert self.source is not None
+        return _described(self, self.source, self.source.made)
+
+    @property
+    def exact_usd(self) -> float:
+        """The sum of its cost lines."""
+        return float(self.way.cost_usd)
+
+
+def _described(one: Offered, source: Source, candidates: Candidates) -> Way:
+    bought, offer = source.bought(one.row), int(candidates.offer[one.row])
+    offers = source.context.market.offer_set.offers
+    names = ("provider", "region", "zone", "instance_type")
+    return Way(
+        task=one.task, number=one.number, **{name: str(offers[name][offer]) for name in names},
+        purchase_option=bought.how,
+        option_variant=bought.parts[0].option_variant if len(bought.parts) == 1 else "",
+        nodes=int(candidates.nodes[one.row]), hours=one.hours, expected_hours=float(candidates.hours[one.row]),
+        cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
+        price_as_of=min(str(offers["as_of"][part.row]) for part in candidates.parts(one.row)), bought=bought,
+        source=source, row=one.row,
+    )  # fmt: skip

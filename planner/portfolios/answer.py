@@ -18,7 +18,7 @@ from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
-from planner.portfolios.relax import Relaxed, relax_portfolio
+from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
@@ -139,10 +139,12 @@ def plan_portfolio(
     gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
     relaxed = None
     if result.status is Status.INFEASIBLE:
-        gatherer.time_late()
-        gathered = replace(gatherer.gather(), notes=gathered.notes)
-        question = in_time(gathered.question)
-        relaxed = _relaxed(loaded, gathered, options)
+        relaxed = _by_budget_alone(loaded, gathered, options)
+        if relaxed is None:
+            gatherer.time_late()
+            gathered = replace(gatherer.gather(), notes=gathered.notes)
+            question = in_time(gathered.question)
+            relaxed = _relaxed(loaded, gathered, options)
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
     terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
@@ -160,13 +162,28 @@ def plan_portfolio(
     )
 
 
+def _weights(loaded: LoadedPortfolio) -> ElasticWeights:
+    wish = loaded.portfolio.relaxation
+    return ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
+
+
+def _by_budget_alone(
+    loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOptions
+) -> Relaxed | None:
+    """More budget, where that is proven to be the lightest; how late other candidates are need not be worked out."""
+    every = gathered.question
+    if len(np.unique(every.table.job)) < len(gathered.jobs):
+        return None
+    return relax_budget(every.numbers, every.table.late_hours, _weights(loaded), options)
+
+
 def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOptions) -> Relaxed | None:
     """What must give way; None where a job has no candidate, not even a late one."""
     wish, every = loaded.portfolio.relaxation, gathered.question
     if len(np.unique(every.table.job)) < len(gathered.jobs):
         return None
-    weights = ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
-    relaxed = relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
+    late, weights = every.table.late_hours, _weights(loaded)
+    relaxed = relax_portfolio(every.numbers, late, weights, wish.usd_per_hour_late, options)
     if np.isfinite(gathered.whole_usd).any():  # dearer candidates were left aside, and among them may be less
         return replace(relaxed, bound_usd=-np.inf, proven=False)
     return relaxed

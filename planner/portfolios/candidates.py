@@ -11,6 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from planner.candidates.prepare import prepare
 from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.inputs.faults import FaultError
 from planner.inputs.resolve import resolve_times
-from planner.market.quota import machine_of
+from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.market.model import Market
     from planner.market.quota import Machine
+    from planner.portfolios.follow import Later
 
 MOST_FOR_RISK = (
     300  # candidates of a job and start that others replace at less expected cost, kept where risk counts
@@ -104,6 +106,7 @@ class WorkloadCandidates:
         self._quota: dict[tuple[str, ...], Machine] = {}
         self._regions: dict[str, int] = {}
         self._engines: OrderedDict[tuple[str, date], Engine] = OrderedDict()
+        self._narrowed: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()  # to scarce types
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
         self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
         self.sources: list[Source] = []
@@ -123,6 +126,8 @@ class WorkloadCandidates:
         origin: datetime,
         delay_usd_per_hour: float,
         up_to_usd: float = -np.inf,
+        *,
+        scarce: Later | None = None,
     ) -> Built:
         """Candidates of one workload that starts at `start`.
 
@@ -133,18 +138,20 @@ class WorkloadCandidates:
             origin: the portfolio's start.
             delay_usd_per_hour: what an hour until its end counts.
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
+            scarce: only candidates in time of instance types that draw on what is scarce are needed; None: all.
         """
         workload = self._workload(loaded, start, deadline, origin)
         try:
             times = resolve_times(workload, self._options.now)
         except FaultError as error:
             raise loaded.error(error.faults) from None
-        found = self._engine(loaded, workload, times.start).at(
-            times.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd), start=times.start
-        )
+        engine = self._engine(loaded, workload, times.start, scarce)
+        wanted = Wanted(Scope.SHOWN, up_to=up_to_usd)
+        found = engine.at(times.deadline, wanted, start=times.start)
         candidates = found.candidates
         report = count_filters(candidates.all_bits())
-        at = np.flatnonzero((candidates.bits & ~_SHARED) == 0)
+        allowed = _SHARED if scarce is None else _SHARED & ~_LATE
+        at = np.flatnonzero((candidates.bits & ~allowed) == 0)
         late = self._late_hours(candidates, at)
         at, late = at[np.isfinite(late)], late[np.isfinite(late)]
         begin = (start - origin).total_seconds() / 3600.0
@@ -175,11 +182,15 @@ class WorkloadCandidates:
             update["constraints"] = workload.constraints.model_copy(update={"deadline": moment})
         return workload.model_copy(update=update)
 
-    def _engine(self, loaded: LoadedWorkload, workload: Workload, start: datetime) -> Engine:
+    def _engine(
+        self, loaded: LoadedWorkload, workload: Workload, start: datetime, scarce: Later | None = None
+    ) -> Engine:
         """The engine of a workload file and the day it starts, by which prices to expect move.
 
         Jobs of the same model and training on the same offers share shapes.
         """
+        if scarce is not None:
+            return self._narrow(self._engine(loaded, workload, start), scarce)
         key = loaded.sha256, start.date()
         if key in self._engines:
             self._engines.move_to_end(key)
@@ -194,6 +205,19 @@ class WorkloadCandidates:
         if len(self._engines) > MOST_ENGINES:
             self._engines.popitem(last=False)
         return engine
+
+    def _narrow(self, engine: Engine, scarce: Later) -> Engine:
+        """The engine of the instance types that draw on what is scarce."""
+        if engine not in self._narrowed:
+            market = engine.context.market
+            offer_set, pool = market.offer_set, self._pools_of(market)
+            drawing = np.isin(pool, scarce.pools) & (pool >= 0)
+            for number in scarce.quotas:
+                drawing |= quota_units(offer_set, market.tariffs, self._portfolio.quota[number]) > 0
+            types = np.zeros(offer_set.types.n_rows, dtype=np.bool_)
+            types[offer_set.type_of_offer[drawing]] = True
+            self._narrowed[engine] = engine.of_types(types)
+        return self._narrowed[engine]
 
     def _late_hours(self, candidates: Candidates, at: Ints) -> Floats:
         """Hours by which the deadline must be later for each of the candidates `at`; 0: none."""

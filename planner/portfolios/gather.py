@@ -217,7 +217,7 @@ class Gatherer:
         for begin in starts_of(rule, job, self._start, self._windows):
             if tables and limit is not None and begin >= limit:
                 break
-            one = self._build(job, workload, begin, limit, up_to)
+            one = self._build(job, workload, begin, limit, up_to, self._later if tables else None)
             if self._later is None or not tables:
                 built.append(one)
             tables.append(self._scarce(one.table) if tables else one.table)
@@ -283,14 +283,15 @@ class Gatherer:
         begin: datetime,
         limit: datetime | None,
         up_to: float,
+        scarce: Later | None = None,
     ) -> Built:
         """Candidates of a job and start; equal jobs share them, and a wider set serves a narrower wish."""
         assert self._made is not None
-        key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
+        key = (workload.sha256, begin, limit, job.delay_usd_per_hour, scarce is None)
         known = self._known.get(key)
         if known is None or known.whole_usd < up_to:
             delay = job.delay_usd_per_hour
-            known = self._made.build(workload, begin, limit, self._start, delay, up_to)
+            known = self._made.build(workload, begin, limit, self._start, delay, up_to, scarce=scarce)
             self._known[key] = known
         return known
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.portfolios.shared_limits import Bools, Ints, PortfolioInput
+from planner.portfolios.shared_limits import Bools, Floats, Ints, PortfolioInput
 
 LOOK_BACK = 24  # rivals compared per candidate and limit; more would find little and is never wrong
 
@@ -43,6 +43,14 @@ class Reduced:
     entry_units: Ints
     dominator: Ints
     dropped: dict[str, int]
+
+    @property
+    def draws(self) -> Floats:
+        """What each candidate kept draws on the limits that can bind, its cost last, shape `(n_kept, n_live + 1)`."""
+        out = np.zeros((len(self.keep), len(self.live) + 1))
+        np.add.at(out, (self.entry_at, self.entry_row), self.entry_units)
+        out[:, -1] = self.source.cost[self.keep] if self.source.budget is not None else 0
+        return out
 
     def empty_jobs(self) -> Ints:
         """Jobs without a candidate left."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,7 +96,72 @@ def relax_portfolio(
     reduced = reduce_elastic(replace(question, objective=late))
     search = _least(reduced, weights, options)
     assert search.best is not None  # every job has a candidate
-    picks = reduced.keep[search.best]
+    found = _Choice(reduced.keep[search.best], search.bound, search.closed)
+    return _with_plan(question, late_hours, late, weights, found, options, began)
+
+
+def relax_budget(
+    question: PortfolioInput, late_hours: Floats, weights: ElasticWeights, options: PortfolioOptions
+) -> Relaxed | None:
+    """The budget of the cheapest plan in time, where it is proven that nothing lighter can give way; else None.
+
+    Whatever else gives way, every job costs at least its cheapest candidate, late ones included, so no set weighs less
+    than the budget that all the cheapest need. By how much late ones are late does not matter.
+
+    Args:
+        question: as for `relax_portfolio`.
+        late_hours: above 0 where a candidate is late, shape `(n_candidates,)`.
+        weights: of limits.
+        options: how to solve; the time limit covers both steps.
+    """
+    if question.budget is None or not question.over_budget:
+        return None
+    began = time.perf_counter()
+    in_time = np.flatnonzero(late_hours <= 0)
+    if len(np.unique(question.job[in_time])) < question.n_jobs:
+        return None
+    nothing = np.zeros(question.n_candidates, dtype=np.int64)
+    none = np.zeros(question.n_jobs)
+    free, _ = _moved(
+        replace(question, budget=None, objective=question.cost),
+        late_hours,
+        np.zeros_like(question.limit),
+        none,
+        0,
+    )
+    found = solve_portfolio(free, options)
+    if found.picks is None:
+        return None
+    picks = in_time[found.picks]
+    each = weights.usd_per_usd_over_budget / MICRO
+    weighted = (int(question.cost[picks].sum()) - question.budget) * each
+    bound = (question.least_cost - question.budget) * each
+    if relative_gap(weighted, bound) > ELASTIC_GAP:
+        return None
+    return _with_plan(
+        question, late_hours, nothing, weights, _Choice(picks, bound, proven=True), options, began
+    )
+
+
+class _Choice(NamedTuple):
+    """A choice that breaks little (a candidate per job), a bound on what any breaks, USD, and whether that is all."""
+
+    picks: Ints
+    bound_usd: float
+    proven: bool
+
+
+def _with_plan(
+    question: PortfolioInput,
+    late_hours: Floats,
+    late: Ints,
+    weights: ElasticWeights,
+    choice: _Choice,
+    options: PortfolioOptions,
+    began: float,
+) -> Relaxed:
+    """What a choice breaks, and the plan within the limits so moved; `late` weighs lateness in micro-dollars."""
+    picks = choice.picks
     raised = np.maximum(question.used(picks) - question.limit, 0)
     over = 0 if question.budget is None else max(int(question.cost[picks].sum()) - question.budget, 0)
     weighted = _weighted(question, raised, weights) + over / MICRO * weights.usd_per_usd_over_budget
@@ -112,9 +178,8 @@ def relax_portfolio(
     plan = solve_portfolio(moved, again, start=position[picks])
     return Relaxed(
         raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted,
-        bound_usd=min(search.bound, weighted), proven=search.closed, picks=picks, question=moved, plan=plan,
-        kept=np.flatnonzero(keep),
-        seconds=seconds,
+        bound_usd=min(choice.bound_usd, weighted), proven=choice.proven, picks=picks, question=moved, plan=plan,
+        kept=np.flatnonzero(keep), seconds=seconds,
     )  # fmt: skip
 
 

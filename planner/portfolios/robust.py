@@ -18,13 +18,17 @@ import numpy as np
 from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from planner.portfolios.bound import beta_share
+from planner.portfolios.copies import Copies, for_all_copies
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.question import restricted
 from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.shared_limits import MICRO, Bools, Floats, Ints
 from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import part_of
 from solvers.problem.tail import with_tail
 from solvers.search.search import Search
+from solvers.search.tail_reduce import not_replaced, within_reach
+from solvers.search.tighten import safe_bound
 
 if TYPE_CHECKING:
     from planner.candidates.plan_parts.bought import Source
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from planner.portfolios.question import Question
     from planner.portfolios.solve import PortfolioOptions, PortfolioResult
     from planner.portfolios.table import CandidateTable
+    from solvers.problem.milp import Milp
 
 TRIED, LEAST_GAIN = 20, 1e-9  # ways of a job that limits may refuse before the next job; a gain that counts
 LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
@@ -146,27 +151,41 @@ class _Run:
         """The best choice among the candidates `near`, `plain` if there is no better one."""
         search: Search[Ints] = Search(options)
         search.offer(plain, objective_usd)
+        table, kinds = self._question.table, self._gathered.kinds
+        near = for_all_copies(near, table, kinds)
         small, at = restricted(self._question, near), np.flatnonzero(near)
         reduced = reduce_portfolio(small.numbers, drop_dominated=False)
-        deviation = self.costs.deviations(self.keys(at[reduced.keep]))
-        better = self._improved(np.searchsorted(at[reduced.keep], plain), at[reduced.keep], deviation)
+        kept = at[reduced.keep]
+        deviation = self.costs.deviations(self.keys(kept))
+        better = self._improved(np.searchsorted(kept, plain), kept, deviation)
         search.offer(*self._weighed(better))
-        model = build_portfolio(reduced)
-        model = with_tail(
-            model, np.arange(len(reduced.keep)), deviation, self._terms.weight, self._terms.level
-        )
+        copies = Copies(table, kinds, kept)
+        start, led = copies.point(better, reduced.keep), np.flatnonzero(copies.led)
+        usd = self._question.numbers.objective[kept[led], None] / MICRO + deviation[led]
+        wanted = not_replaced(usd, reduced.draws[led], reduced.job[led])
+        wanted |= np.isin(reduced.keep[led], list(start))
+        counts = copies.model(build_portfolio(reduced))
+        most, found = search.cost, None
         with search.interruptible():
-            begin = np.searchsorted(at, better)
-            found = search.solve(model, start=dict.fromkeys(begin.tolist(), 1.0))
+            relaxation = search.relax(self._with_tail(counts, deviation[led], wanted))
+            bound = -np.inf if relaxation is None else safe_bound(relaxation)
+            search.raise_bound(bound)
+            wanted[wanted] = within_reach(relaxation, int(wanted.sum()), bound, most)
+            found = search.solve(self._with_tail(counts, deviation[led], wanted), start=start)
         if found is None:
             return search
-        search.raise_bound(found.bound)
+        search.raise_bound(min(found.bound, most))
         if found.has_point:
-            chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
-            picks = at[np.sort(np.asarray(chosen, dtype=np.int64))]
+            picks = copies.picks(found.x, reduced.keep)
             if not self._question.numbers.faults(picks):
                 search.offer(*self._weighed(picks))
         return search
+
+    def _with_tail(self, counts: Milp, deviation: Floats, wanted: Bools) -> Milp:
+        """The model of the candidates `wanted`, with what they deviate by in the scenarios."""
+        part = part_of(counts, wanted, np.ones(counts.n_rows, dtype=np.bool_))
+        columns = np.arange(part.n_columns)
+        return with_tail(part, columns, deviation[wanted], self._terms.weight, self._terms.level)
 
     def _weighed(self, picks: Ints) -> tuple[Ints, float]:
         """A choice and what is minimised."""

@@ -84,10 +84,13 @@ class PortfolioInput:
     @property
     def over_budget(self) -> bool:
         """Whether the jobs at their cheapest cost more than the budget, whatever the limits: then nothing fits."""
-        if self.budget is None or not self.n_candidates:
-            return False
+        return self.budget is not None and self.n_candidates > 0 and self.least_cost > self.budget
+
+    @property
+    def least_cost(self) -> int:
+        """What the jobs cost at their cheapest, whatever the limits; each job has a candidate."""
         jobs = np.flatnonzero(np.diff(self.job, prepend=-1))
-        return int(np.minimum.reduceat(self.cost, jobs).sum()) > self.budget
+        return int(np.minimum.reduceat(self.cost, jobs).sum())
 
     def first_of_job(self) -> Ints:
         """Where each job's candidates start, and the end of the last, shape `(n_jobs + 1,)`."""

@@ -40,9 +40,29 @@ def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> N
     (relaxation,) = tight.relaxations
     assert relaxation.constraint == name
     assert name in relaxation.note or "constraints" in relaxation.note
-    assert relaxation.note.startswith("if runs could be split; whole runs may need more: ")
+    before_whole = "if runs could be split; whole runs may need more: "
+    assert relaxation.note.startswith(before_whole) != (name == "budget")  # which a plan in whole runs needs
     limits, wishes = _asked(name, relaxation.needed)
     assert exactly(OFFERS, fleet(6, {"deadline": "16h", **limits}, **wishes)).status == "planned"
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5, 6])
+@pytest.mark.parametrize("shares", [{}, {"max_spot_share": 0.5}, {"max_regions": 1}])
+def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, Any]) -> None:
+    """Runs take hours on machines that differ in price: what they would cost if they were split may not do."""
+    offers = [
+        Offer(A10G, "us-east-1", "1.00", capacity=3.0),
+        Offer(L4, "us-central1", "0.80", capacity=3.0),
+        Offer(A10G, "us-west-2", "0.40", "spot", capacity=4.0),
+    ]
+
+    def asked(budget: object) -> Any:
+        return exactly(offers, fleet(runs, {"deadline": "12h", "budget_usd": budget}, **shares))
+
+    (relaxation,) = asked(2.5).relaxations  # enough for one run
+    assert relaxation.constraint == "budget"
+    enough = relaxation.needed.removeprefix("$").replace(",", "")
+    assert asked(enough).status == "planned"
 
 
 def test_work_that_no_fleet_does_in_time_is_the_deadlines() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.instances.portfolio import generate
 from planner.portfolios.elastic import ElasticWeights
-from planner.portfolios.relax import Relaxed, relax_portfolio
+from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 from solvers.problem.solution import Status
@@ -70,6 +70,26 @@ def check_relaxation(seed: int) -> None:
 def test_the_least_set_is_the_least_and_its_plan_exists(block: int) -> None:
     for seed in range(block * 20, block * 20 + 20):
         check_relaxation(seed)
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_more_budget_alone_is_the_least_however_little_lateness_weighs(block: int) -> None:
+    decided = 0
+    for seed in range(block * 40, block * 40 + 40):
+        question = random_portfolio(seed, with_budget=True)
+        question = replace(question, budget=question.least_cost * (seed % 5) // 6)
+        late = late_hours(question, seed)
+        found = relax_budget(question, late, WEIGHTS, PortfolioOptions(gap=1e-6))
+        if found is None:
+            continue
+        decided += 1
+        check_plan(question, late, found)
+        assert not found.raised.any()
+        assert not found.late_hours.any()
+        best = least_weight(question, np.zeros_like(late))
+        assert found.weighted_usd == pytest.approx(best, rel=1e-3, abs=1e-3), seed
+        assert found.bound_usd <= best * (1 + 1e-9) + 1e-6
+    assert decided > 3
 
 
 def test_a_failing_presolve_leaves_the_least_set() -> None:

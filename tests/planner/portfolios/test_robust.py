@@ -21,8 +21,10 @@ from planner.inputs.portfolio_load import load_portfolio
 from planner.pipelines.answer import plan_pipeline
 from planner.plan.robust import Outcome, Robust, Terms
 from planner.portfolios.answer import PortfolioAnswer, plan_portfolio
+from planner.portfolios.copies import Copies
 from planner.portfolios.robust import choose_robust
 from planner.portfolios.solve import PortfolioOptions
+from planner.portfolios.table import CandidateTable
 from tests.conftest import CliResult
 
 RunCli = Callable[..., CliResult]
@@ -119,6 +121,60 @@ def test_the_choice_is_the_best_of_all(plain: PortfolioAnswer, level: float, wei
     assert made.chosen.worst_usd <= made.plain.worst_usd + 1e-9
     assert made.chosen.expected_usd >= made.plain.expected_usd - 1e-9
     assert result.picks is not None and not plain.question.numbers.faults(result.picks)
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> PortfolioAnswer:
+    """Three copies of one job beside two of another, within a quota."""
+    path = _portfolio(tmp_path_factory.mktemp("copied"))
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document["jobs"][0]["count"], document["jobs"][1]["count"] = 3, 2
+    document["quota"] = [
+        {"provider": "aws", "region": "*", "quota": "L-DB2E81BA", "unit": "vCPU", "limit": 8}
+    ]
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return _planned(path)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_model_of_counts_has_the_same_best_choice(
+    copied: PortfolioAnswer, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    terms = Terms(0.9, 0.5, 20, seed=seed)
+    result, made = choose_robust(copied.gathered, copied.question, copied.result, terms, OPTIONS)
+    assert result.picks is not None and not copied.question.numbers.faults(result.picks)
+    kept = np.arange(len(copied.question.table))
+    monkeypatch.setattr(Copies, "__init__", _each_its_own)
+    assert Copies(copied.question.table, copied.gathered.kinds, kept).leader.tolist() == [0, 1, 2, 3, 4]
+    _, other = choose_robust(copied.gathered, copied.question, copied.result, terms, OPTIONS)
+    assert made.chosen.objective_usd == pytest.approx(other.chosen.objective_usd, rel=1e-4)
+    assert made.bound_usd <= other.chosen.objective_usd * (1 + 1e-9)
+    assert other.bound_usd <= made.chosen.objective_usd * (1 + 1e-9)
+
+
+_find_copies = Copies.__init__
+
+
+def _each_its_own(self: Copies, table: CandidateTable, kinds: Sequence[int], keep: np.ndarray) -> None:
+    _find_copies(self, table, range(len(kinds)), keep)
+
+
+def test_copies_are_told_and_choices_come_back(copied: PortfolioAnswer) -> None:
+    """Whichever copy does what, the point is the same, and its choice has the same candidates."""
+    table, random = copied.question.table, np.random.default_rng(3)
+    kept = np.sort(random.permutation(len(table) // 2) * 2)  # half of them: other halves for other copies
+    copies = Copies(table, copied.gathered.kinds, np.arange(len(table)))
+    assert copies.leader.tolist() == [0, 0, 0, 3, 3]
+    assert set(Copies(table, copied.gathered.kinds, kept[1:]).leader.tolist()) >= {0, 1, 3}
+    first = np.searchsorted(table.job, np.arange(6))
+    for _ in range(20):
+        picks = np.array([random.integers(first[job], first[job + 1]) for job in range(5)])
+        point = copies.point(picks, np.arange(len(table)))
+        assert sum(point.values()) == 5
+        again = copies.picks(point, np.arange(len(table)))
+        assert (table.job[again] == np.arange(5)).all()
+        said = [sorted(zip(table.source[one], table.row[one], strict=True)) for one in (picks, again)]
+        assert said[0] == said[1]
 
 
 def test_scenarios_are_common_and_their_mean_is_the_expected_cost(plain: PortfolioAnswer) -> None:
