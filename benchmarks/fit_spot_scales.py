@@ -7,7 +7,8 @@ its zone, region and pool: variances by restricted maximum likelihood (Poisson n
 gang exponent as a fixed effect. Correlations are of availability per tick; `simulated` is what the bundled weather
 gives for the same tables. Days that zones share: the same variances with the mean of a pool's window, and of a
 region's, as effects of their own, for records at half of the gang that was asked for; futures of weather alone say how
-much of them is weather, and `days_sd` is what is left.
+much of them is weather, and `days_sd` is what is left. The spread of the gang exponent is that of zones seen at several
+gangs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from benchmarks.fit_spot import traces_of_file
 from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import fit_hazards
-from planner.spot.hazards_cells import N_AGES, age_bucket, plain_type, plain_zone, spell_age_ticks
+from planner.spot.hazards_cells import (
+    N_AGES,
+    HazardCell,
+    age_bucket,
+    plain_type,
+    plain_zone,
+    spell_age_ticks,
+)
 from planner.spot.hazards_shrink import common_shape
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.trace import ZoneTrace
@@ -33,6 +41,7 @@ from planner.spot.traces.run_length import read_run_length
 FloatArray = npt.NDArray[np.float64]
 
 _DRAWS = 6  # futures of weather alone
+_FEW = 3  # ends at a gang: fewer say little of a slope
 
 
 @record(frozen=True, eq=False)
@@ -113,6 +122,40 @@ def _restricted_likelihood(
     return np.exp(best), beta, error
 
 
+def exponent_spread(cells: Sequence[HazardCell], shape: FloatArray, up: bool) -> tuple[float, float, int]:
+    """Mean of the gang exponents of zones, their spread beyond noise, and how many zones were seen at several gangs.
+
+    A zone's exponent is the slope of `log((N + 1/2) / (E + 1/2))` over log gang, N ends where `shape` expects E, gangs
+    weighted by `N + 1/2`. Between zones: the moment estimator of DerSimonian and Laird (Controlled Clinical Trials
+    7(3), 1986). Gangs of a zone are cut from the same probes, so noise is if anything taken too large.
+
+    Args:
+        cells: counts of zones at gangs.
+        shape: hazard per hour by age, shape `(k,)`.
+        up: ends of up spells, else of down spells.
+    """
+    seen: dict[object, list[tuple[float, float, float]]] = {}
+    for cell in cells:
+        ends, hours = (cell.downs, cell.up_hours) if up else (cell.ups, cell.down_hours)
+        if not cell.never_up and ends.sum() >= _FEW:
+            same = (cell.source, cell.as_of, cell.instance_type, cell.zone)
+            seen.setdefault(same, []).append((cell.gang, float(ends.sum()), float(hours @ shape)))
+    slopes, precisions = [], []
+    for rows in seen.values():
+        gang, count, expected = np.asarray(rows).T
+        x, weight = np.log(gang), count + 0.5
+        x = x - np.average(x, weights=weight)
+        if (precision := float((weight * x * x).sum())) > 0:
+            slopes.append(float((weight * x * np.log(weight / (expected + 0.5))).sum()) / precision)
+            precisions.append(precision)
+    slope, trust = np.asarray(slopes), np.asarray(precisions)
+    mean = float(np.average(slope, weights=trust))
+    beyond = float((trust * (slope - mean) ** 2).sum()) - (len(slope) - 1)
+    total = float(trust.sum())
+    variance = max(beyond / (total - float((trust**2).sum()) / total), 0.0)
+    return mean, variance**0.5, len(slope)
+
+
 def weather_alone(traces: Sequence[ZoneTrace], seed: int) -> list[ZoneTrace]:
     """The same records as the bundled weather would have them, without frailty."""
     model = fit_hazards(traces)
@@ -161,12 +204,17 @@ def main() -> None:
     traces = [trace for found in by_file for trace in found]
     halves = [[t for t in found if t.gang == max(found[-1].gang // 2, 1)] for found in by_file]
     drawn = [[t for found in halves for t in weather_alone(found, seed)] for seed in range(_DRAWS)]
+    whole = fit_hazards(traces)
     for name, up in (("down", True), ("up", False)):
         sds, beta, error = spread([w for trace in traces for w in windows(trace, given.days, up)])
         levels = " ".join(
             f"{k} {v:.2f}" for k, v in zip(("drift", "zone", "region", "pool"), sds, strict=True)
         )
         print(f"{name:5s} sd of {levels}; gang exponent {beta[1]:+.3f} (s.e. {error[1]:.3f})")
+        mean, alike, n = exponent_spread(whole.cells, whole.sides["down" if up else "up"].shape, up)
+        print(
+            f"      gang exponent of {n} zones seen at several gangs {mean:+.3f}, sd from zone to zone {alike:.3f}"
+        )
         records, *weather = (
             spread([w for t in found for w in windows(t, given.days, up)], days=True)[0]
             for found in ([t for found in halves for t in found], *drawn)

@@ -1,6 +1,6 @@
 """Where a forecast of a job's cost over several zones is wrong: many launches of each zone group, replayed together.
 
-`python -m benchmarks.spot_bias --traces DIR [--one-zone] [--pools | --seen] [--hours 12] [--futures 10]`
+`python -m benchmarks.spot_bias --traces DIR [--one-zone] [--pools | --seen] [--hours 12] [--futures 10] [--seed 0]`
 
 `spot_forecast` makes one forecast per job, and its jobs are few. Here every zone group of DIR/jobs/jobs.json is
 launched every `--hours` of its record, for three kinds of jobs. The launches of a group and a kind of job share one
@@ -291,6 +291,7 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--hours", type=float, default=12.0, help="between two launches of a group")
     parser.add_argument("--futures", type=int, default=10, help="drawn per launch")
+    parser.add_argument("--seed", type=int, default=0, help="of the futures: what another draw alone changes")
     parser.add_argument("--out", type=Path, help="draws and what came, to compare two runs launch by launch")
     parser.add_argument("--one-zone", action="store_true", help="each zone alone")
     left = parser.add_mutually_exclusive_group()
@@ -306,7 +307,8 @@ def main() -> None:
             # a file that is halved: not the half in which the launch's second day begins
             return load_hazards() if given.seen else days.model({**job, "start_tick": at, "deadline_h": 48.0})
 
-        found += launches(job, days.traces(job), model_at, round(given.hours * 10), given.futures)
+        drawn_as = {**job, "id": job["id"] + given.seed}
+        found += launches(drawn_as, days.traces(job), model_at, round(given.hours * 10), given.futures)
     for kind in KINDS:
         say(f"{kind[0]:g} h in {kind[1]:g} h", [one for one in found if one.kind == kind])
     for name, several in (("2 zones", (2, 2)), ("3 to 4 zones", (3, 4)), ("8 to 13 zones", (8, 13))):

@@ -245,13 +245,14 @@ class HazardModel:
     ) -> tuple[FloatArray, float]:
         """Hazard at a gang: straight in log hazard over log gang between two that were seen.
 
-        Beyond them it is the nearest one's with the measured gang exponent.
+        Beyond them it is the nearest one's with the measured gang exponent, the less sure the farther the gang is.
         """
         fit = self.sides[side]
         found = [fit.hazard((*pool, str(g)), region, zone) for g in near]
         if len(near) == 1:
-            beyond = (gang / near[0]) ** fit.scales.gang_exponent
-            return found[0][0] * beyond, found[0][1]
+            farther, (hazard, sd) = float(np.log(gang / near[0])), found[0]
+            unsure = fit.scales.gang_exponent_sd * farther
+            return hazard * np.exp(fit.scales.gang_exponent * farther), float(np.hypot(sd, unsure))
         share = _share(near, gang)
         (low, sd_low), (high, sd_high) = found
         return np.exp((1 - share) * np.log(low) + share * np.log(high)), max(sd_low, sd_high)

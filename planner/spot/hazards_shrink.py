@@ -30,8 +30,8 @@ _PSEUDO_POOL, _PSEUDO_ZONE, _PSEUDO_RECORD = 20.0, 12.0, 4.0
 class Scales(NamedTuple):
     """Standard deviations of the log hazard per level, what one more factor e of gang adds to it, and closed pools.
 
-    `closed_prior`: how many spells met on this side belong to a pool that is closed; `closed_end_per_hour`: how soon
-    such a pool opens.
+    `gang_exponent_sd`: how far the gang exponent differs from zone to zone. `closed_prior`: how many spells met on this
+    side belong to a pool that is closed; `closed_end_per_hour`: how soon such a pool opens.
     """
 
     drift_sd: float
@@ -39,6 +39,7 @@ class Scales(NamedTuple):
     region_sd: float
     pool_sd: float
     gang_exponent: float
+    gang_exponent_sd: float
     closed_prior: float
     closed_end_per_hour: float
 

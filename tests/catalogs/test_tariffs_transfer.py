@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from decimal import Decimal
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tariffs import TierCurve, load_tariffs
+from tests.conftest import ROOT
 
 D = Decimal
 TARIFFS = load_tariffs()
@@ -86,6 +88,31 @@ def test_gcp_tiers_out_of_order_are_marked_and_cautious() -> None:
     assert tokyo.cost_usd(D(1000)) >= D("0.12") * 1000
 
 
+@pytest.mark.parametrize(
+    ("src", "dst", "usd_per_gb"),
+    [
+        ("eastus", "westus2", "0.02"),
+        ("eastus", "westeurope", "0.05"),
+        ("belgiumcentral", "japaneast", "0.05"),
+        ("japaneast", "eastus", "0.08"),
+        ("australiaeast", "newzealandnorth", "0.08"),
+        ("brazilsouth", "eastus", "0.16"),
+    ],
+)
+def test_azure_between_regions(src: str, dst: str, usd_per_gb: str) -> None:
+    curve = TARIFFS.transfer_curve("azure", src, "azure", dst)
+    assert curve is not None and curve.usd_per_gb == (D(usd_per_gb),)
+
+
+def test_azure_regions_all_have_a_price_between_them() -> None:
+    with (ROOT / "catalogs" / "data" / "regions.csv").open(encoding="utf-8", newline="") as file:
+        regions = [row["region"] for row in csv.DictReader(file) if row["provider"] == "azure"]
+    pairs = [(src, dst) for src in regions for dst in regions if src != dst]
+    assert [
+        pair for pair in pairs if TARIFFS.transfer_curve("azure", pair[0], "azure", pair[1]) is None
+    ] == []
+
+
 def test_azure_zone_meter() -> None:
     curve = TARIFFS.transfer_curve("azure", "westeurope", "aws", "us-east-1")
     assert curve is not None
@@ -97,7 +124,7 @@ def test_azure_zone_meter() -> None:
     ("src", "dst"),
     [
         (("azure", "japaneast"), ("aws", "us-east-1")),  # only the free part of zone 2 is known
-        (("azure", "eastus"), ("azure", "westeurope")),  # inter-continent: missing
+        (("azure", "eastus"), ("azure", "chinaeast2")),  # another cloud
         (("alibaba", "cn-hangzhou"), ("aws", "us-east-1")),
         (("lambda", "us-east-1"), ("aws", "us-east-1")),
         (("gcp", "me-west1"), ("gcp", "me-central1")),

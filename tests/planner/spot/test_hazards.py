@@ -133,6 +133,18 @@ def test_a_gang_between_two_that_were_seen_lies_between_them() -> None:
     )
 
 
+def test_a_gang_far_from_those_seen_is_known_less_well() -> None:
+    model = load_hazards()
+    seen, beyond, farther = (
+        model.table_for(SpotZone("us-west-2a", "us-west-2", "p2.8xlarge", 1.0, "aws", gang))
+        for gang in (1, 8, 64)
+    )
+    for side in ("down", "up"):
+        sds = [getattr(table, f"frailty_sd_{side}") ** 2 for table in (seen, beyond, farther)]
+        step = (model.scales[side].gang_exponent_sd * np.log(8)) ** 2
+        assert sds[1] - sds[0] == pytest.approx(step) and sds[2] - sds[0] == pytest.approx(4 * step)
+
+
 def test_sixteen_are_scarcer_than_one() -> None:
     model = load_hazards()
     one, gang = (model.table_for(zone("europe-west1-c", "a3-highgpu-1g", g, "gcp")) for g in (1, 16))
