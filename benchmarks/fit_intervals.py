@@ -41,8 +41,8 @@ def interval_widths(
     """Constants of the interval: a width per family and stack, and what thin families, experts and open choices add.
 
     Args:
-        cases: the measured rows.
-        unseen: their predictions with their workload group left out of the fit, shape `(n_cases,)`.
+        cases: the measured rows, once for each way in which they were left out of the fit.
+        unseen: their predictions from fits without their workload group or publisher, shape `(n_cases,)`.
         kinds: model families to give widths for.
         constants: the fitted constants, for what an open choice moves.
     """
@@ -84,7 +84,7 @@ def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
         ]
         out[f"thin.{kind}.{name}.slowest_gb_per_s"] = min(rates)
         out[f"thin.{kind}.{name}.fastest_gb_per_s"] = max(rates)
-    if experts.sum() >= LEAST_ROWS:
+    if _rows(np.flatnonzero(experts).tolist(), cases) >= LEAST_ROWS:
         squared = gap[experts] ** 2 - thin[experts] ** 2 - usual[experts] ** 2
         extra = math.sqrt(max(float(np.quantile(squared, COVERAGE)), 0.0))
         out[f"interval.{kind}.experts"] = round(extra, 4)
@@ -92,13 +92,18 @@ def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
     out[f"interval.{kind}"] = base_width(gap, thin)
     for stack in sorted(set(stacks)):
         own = [p for p, x in enumerate(stacks) if x == stack]
-        if len(own) >= LEAST_ROWS:
+        if _rows(own, cases) >= LEAST_ROWS:
             width = base_width(gap[own], thin[own])
             out[f"interval.{kind}.{stack}"] = _believed(
                 width, out[f"interval.{kind}"], evidence_of([cases[p] for p in own])
             )
             out |= _bounds(kind, stack, [cases[p] for p in own])
     return out
+
+
+def _rows(positions: Sequence[int], cases: Sequence[Case]) -> int:
+    """How many measured rows these are; each may have been left out in several ways."""
+    return len({cases[p].row_id for p in positions})
 
 
 def _extra(cases: Sequence[Case], gap: Floats, usual: Floats) -> float:

@@ -14,6 +14,9 @@ Built = tuple[Any, tuple[int, ...]]
 # Regions per image that the second stage of Mask R-CNN is trained on, and the quarter of them that holds an object.
 REGIONS, POSITIVE_REGIONS = 512, 128
 SSD_BOXES = (4, 6, 6, 6, 4, 4)
+# What detectors keep as it was pre-trained: a ResNet's stem and first stage (`FREEZE_AT: 2` of Detectron2,
+# `trainable_backbone_layers=3` of torchvision and of MLPerf's RetinaNet).
+FROZEN = ("conv1", "bn1", "relu", "maxpool", "layer1")
 COCO_CLASSES, OPENIMAGES_CLASSES = 81, 264
 
 
@@ -28,6 +31,23 @@ def _module(forward: Callable[..., Any], **children: Any) -> Any:
     for name, child in children.items():
         made.add_module(name, child)
     return made
+
+
+def _frozen(module: Any) -> Any:
+    """The module without a backward pass, which `benchmarks.vision_profiles` takes for layers that are not trained."""
+    no_grad = importlib.import_module("torch").no_grad
+
+    def forward(self: Any, x: Any) -> Any:
+        with no_grad():
+            return self.kept(x)
+
+    module.requires_grad_(False)
+    return _module(forward, kept=module)
+
+
+def _freeze(trunk: Any) -> None:
+    for name in FROZEN:
+        trunk[name] = _frozen(trunk[name])
 
 
 def _ssd(backbone: Any, width: int, middle: tuple[int, ...], outputs: tuple[int, ...]) -> Any:
@@ -79,7 +99,7 @@ def ssd300_resnet34() -> Built:
     return _ssd(_trunk("resnet34"), 256, (256, 256, 128, 128, 128), (512, 512, 256, 256, 256)), (3, 300, 300)
 
 
-def _retinanet(backbone: str, classes: int, boxes: int, size: int) -> Built:
+def _retinanet(backbone: str, classes: int, boxes: int, size: int, *, freezes: bool) -> Built:
     detection = "torchvision.models.detection"
     fpn = importlib.import_module(f"{detection}.backbone_utils").resnet_fpn_backbone
     last = importlib.import_module("torchvision.ops.feature_pyramid_network").LastLevelP6P7
@@ -89,6 +109,8 @@ def _retinanet(backbone: str, classes: int, boxes: int, size: int) -> Built:
         backbone_name=backbone, weights=None, returned_layers=[2, 3, 4], extra_blocks=last(256, 256),
         trainable_layers=5, norm_layer=batch_norm,
     )  # fmt: skip
+    if freezes:
+        _freeze(body.body)
 
     def forward(self: Any, x: Any) -> Any:
         return self.head(list(self.body(x).values()))
@@ -98,12 +120,12 @@ def _retinanet(backbone: str, classes: int, boxes: int, size: int) -> Built:
 
 def retinanet_resnext50() -> Built:
     """RetinaNet of MLPerf Training v2.1 to v5.1: ResNeXt-50 32x4d, 264 OpenImages classes, 800 x 800."""
-    return _retinanet("resnext50_32x4d", OPENIMAGES_CLASSES, 9, 800)
+    return _retinanet("resnext50_32x4d", OPENIMAGES_CLASSES, 9, 800, freezes=True)
 
 
 def ssd320_resnet50fpn() -> Built:
     """SSD320 of the TensorFlow object detection API: ResNet-50, feature pyramid and shared heads as RetinaNet's."""
-    return _retinanet("resnet50", COCO_CLASSES, 6, 320)
+    return _retinanet("resnet50", COCO_CLASSES, 6, 320, freezes=False)
 
 
 def maskrcnn_r50fpn() -> Built:
@@ -111,6 +133,7 @@ def maskrcnn_r50fpn() -> Built:
     torch, nn = importlib.import_module("torch"), _nn()
     detection = importlib.import_module("torchvision.models.detection.mask_rcnn")
     net = detection.maskrcnn_resnet50_fpn(weights=None, weights_backbone=None, trainable_backbone_layers=5)
+    _freeze(net.backbone.body)
 
     def forward(self: Any, x: Any) -> Any:
         levels = list(self.body(x).values())

@@ -24,6 +24,8 @@ from planner.files import write_atomically
 from planner.performance.operators import COUNT_FIELDS, DIRECTORY, FIELDS, FLOP_FIELDS, HEAD
 
 BATCH = 2
+# A forward pass and two gradients, of inputs and of weights; frozen layers at the beginning have no gradients.
+PASSES = 3.0
 TILE = 64
 # Channels per group that cuDNN's direct kernels take, and the multiple of groups they come in.
 DIRECT_WIDTHS = (4, 8, 16, 32)
@@ -148,10 +150,13 @@ def operator(
 
 
 def count(model: Any, size: Shape) -> Counts:
-    """Counts of one forward pass of a PyTorch model in training mode, per sample of shape `size`."""
+    """Counts of one forward pass of a PyTorch model in training mode, per sample of shape `size`.
+
+    Layers that are not trained count once where others count three times; they keep no activations for later.
+    """
     torch = importlib.import_module("torch")
     dispatch = importlib.import_module("torch.utils._python_dispatch")
-    counts: Counts = dict.fromkeys((*HEAD[2:],), 0.0)
+    counts, frozen = (dict.fromkeys(HEAD[2:], 0.0) for _ in range(2))
 
     def tensors(value: Any) -> list[Shape]:
         items = value if isinstance(value, tuple | list) else [value]
@@ -165,15 +170,20 @@ def count(model: Any, size: Shape) -> Counts:
             if name not in _VIEWS and outs:
                 ins = [shape for value in args for shape in tensors(value)]
                 groups, steps = (args[8], [*args[3], *args[5]]) if name == "convolution" else (1, [])
-                operator(counts, name, ins, outs, groups, steps)
+                found = counts if torch.is_grad_enabled() else frozen
+                operator(found, name, ins, outs, groups, steps)
             return result
 
     model = model.train().to("meta")
     with Recorder():
         model(torch.empty((BATCH, *size), device="meta"))
-    trained = list(model.parameters())
+    for field in FIELDS:
+        counts[field] += frozen[field] / PASSES
+    counts["forward_flops"] += frozen["forward_flops"]
     counts["promoted_elements"] = promoted(model, size)
-    return {**counts, "params": float(sum(p.numel() for p in trained)), "tensors": float(len(trained))}
+    weights = list(model.parameters())
+    counts["tensors"] = float(sum(weight.requires_grad for weight in weights))
+    return {**counts, "params": float(sum(weight.numel() for weight in weights))}
 
 
 def promoted(model: Any, size: Shape) -> float:

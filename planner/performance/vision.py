@@ -27,9 +27,7 @@ FUSIBLE = frozenset({
 })  # fmt: skip
 # Operators that eager automatic precision runs in 32 bit, with casts and strided statistics; elsewhere they cost no
 # more than their plain relatives.
-LEAN = {
-    "layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution", "promoted": "pointwise",
-}  # fmt: skip
+LEAN = {"layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution"}
 # Counted once among the point-wise ones, in 16 bit.
 SAME_KIND = {"promoted": "pointwise"}
 
@@ -81,24 +79,23 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
         work.element_bytes < 4.0, c.of_stack("vision.fused_ratio", stack),
         max(c.of_stack("vision.fused_ratio", stack), c["vision.fused_ratio.compiled"]),
     )  # fmt: skip
+    last = work.channels_last > 0
+    plain = c["vision.passes.layer_norm" if stack == "eager" else "vision.passes.batch_norm"]
     # Channels are aligned for the matmul units of 16 bit only; fused attention never writes its scores.
     reach: dict[str, Floats] = {
         "unaligned_elements": np.where(work.element_bytes < 4.0, 1.0, 0.0),
         "attention_elements": np.where(work.materialised > 0, 1.0, c["vision.fused_attention_ratio"]),
+        # InPlaceABN reads with strides where channels are innermost, else as other norms in 32 bit.
+        "in_place_norm_elements": np.where(last, 1.0, plain / c["vision.passes.in_place_norm"]),
         # Written in 32 bit by eager automatic precision: once more the bytes of 16.
         "promoted_elements": np.where((work.element_bytes < 4.0) & (stack == "eager"), 1.0, 0.0),
     }
     elements = np.zeros(work.operators.shape[0])
     for name in ELEMENT_FIELDS:
         kind = name.removesuffix("_elements")
-        kind = SAME_KIND.get(kind, kind) if stack == "eager" else LEAN.get(kind, kind)
+        kind = SAME_KIND.get(kind, kind if stack == "eager" else LEAN.get(kind, kind))
         passes = c[f"vision.passes.{kind}"] * (fused if name in FUSIBLE else 1.0)
         elements = elements + passes * reach.get(name, 1.0) * column(name)
-    last = work.channels_last > 0
-    # InPlaceABN reads with strides where channels are innermost, else as other norms in 32 bit.
-    plain = c["vision.passes.layer_norm" if stack == "eager" else "vision.passes.batch_norm"]
-    excess = np.where(last, 0.0, c["vision.passes.in_place_norm"] - plain)
-    elements = elements - excess * column("in_place_norm_elements")
     # Direct kernels re-read their inputs; with channels outermost the depthwise ones have no contiguous channel.
     depthwise = np.where(last, c["vision.reread.depthwise"], c["vision.reread.depthwise_contiguous"])
     split = np.where(last, c["vision.reread.split"], c["vision.reread.grouped"])

@@ -58,6 +58,20 @@ def test_counts_of_resnet50_are_those_of_its_tables() -> None:
     assert found.at(448).values[COLUMN["kernels"]] == found.values[COLUMN["kernels"]]
 
 
+def test_layers_that_detectors_freeze_count_a_third() -> None:
+    found = find_published("retinanet_resnext50")
+    assert found is not None
+    # ResNeXt-50 at 800 pixels: the norms of the stem, of three blocks and of their shortcut have no backward pass.
+    frozen = 64 * 400**2 + (3 * (128 + 128 + 256) + 256) * 200**2
+    # Of the other stages, the first convolution is at twice the resolution: they halve it in the second.
+    trained = sum(
+        (blocks * 4 * width + 2 * width) * size**2 + width * 3 * size**2
+        for blocks, width, size in ((4, 256, 100), (6, 512, 50), (3, 1024, 25))
+    )
+    assert found.values[COLUMN["batch_norm_elements"]] == pytest.approx(trained + frozen / 3, rel=1e-4)
+    assert found.flops == pytest.approx(402.4e9, rel=0.001)
+
+
 def test_the_beginning_of_a_name_will_do_where_the_flops_agree() -> None:
     whole = find_published("vit_base_patch16_224")
     assert whole is not None
