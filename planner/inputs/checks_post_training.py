@@ -157,6 +157,9 @@ def _rollout_faults(training: Training, rollouts: Rollouts) -> Iterator[Fault]:
             yield Fault((*path, "steps_off_policy"), text)
         if rollouts.generation_share is not None:
             yield Fault((*path, "generation_share"), "needs 'placement: disaggregated'", at_key=True)
+    if rollouts.in_flight_updates is not None and not rollouts.steps_off_policy:
+        text = "on policy, responses are written with one version of the weights: write 'steps_off_policy: 1' or more"
+        yield Fault((*path, "in_flight_updates"), text, at_key=True)
     yield from engine_faults(rollouts, path)
 
 
