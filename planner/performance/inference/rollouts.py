@@ -127,7 +127,7 @@ def _with_degree(
     steady: Floats = (share - live) * answers.mean / live * step_s(case, engine, live, context)
     time = read + steady + tail_s(case, engine, live, prompt, answers, samples)
     time = np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
-    if not rollouts.in_flight:
+    if not (rollouts.in_flight and rollouts.steps_off_policy):
         return Generation(time, tp)
     ahead = build_ahead(
         case, engine, share, samples_per_prompt=rollouts.samples_per_prompt, steps=rollouts.steps_off_policy,

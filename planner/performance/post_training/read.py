@@ -74,7 +74,7 @@ def _rollouts(post: Any) -> Rollouts:
         colocated=section.placement == "colocated",
         generation_share=section.generation_share,
         steps_off_policy=section.steps_off_policy,
-        in_flight=section.steps_off_policy > 0 and section.in_flight_updates is not False,
+        in_flight=section.in_flight_updates is not False,
     )
 
 

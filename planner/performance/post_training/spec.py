@@ -66,7 +66,7 @@ class Rollouts:
     colocated: bool = True
     generation_share: float | None = None
     steps_off_policy: int = 0
-    in_flight: bool = False
+    in_flight: bool = True
     pool: Literal["both", "trainer", "rollouts"] = "both"
     paced_s: float = 0.0
 
