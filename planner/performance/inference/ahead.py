@@ -1,7 +1,7 @@
-"""Generation that runs ahead of training: prompts of later steps take the place of answered ones, and no step has a tail.
+"""Generation ahead of training: prompts of later steps take the place of answered ones, so that no step has a tail.
 
-A replica writes N answers at once without end. With B of them to a step, O tokens in the mean, M in the longest, t(N) the
-time of a step of decoding and k steps ahead, two things bound the time T between two updates:
+A replica writes N answers at once without end. With B of them to a step, O tokens in the mean, M in the longest, t(N)
+the time of a step of decoding and k steps ahead, two things bound the time T between two updates:
 
     throughput    T >= B O t(N) / N
     staleness     (k + 1) T >= M t(N) + trained
