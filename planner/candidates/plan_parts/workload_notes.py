@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planner.inputs.presets import find_preset
+from planner.inputs.presets import encoder_positions, find_preset
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.post_training.quantized import pinned_note
@@ -69,21 +69,21 @@ def _stop_note(workload: Workload) -> str:
 
 
 def _length_note(workload: Workload) -> str:
-    """That sequences are longer than an encoder has positions for; "" of other models and lengths."""
+    """That sequences are longer than an encoder has positions for or was trained on; "" of other models and lengths."""
     model, training = workload.model, workload.training
     preset = None if model is None or training is None or model.preset is None else find_preset(model.preset)
     if preset is None or training is None or training.sequence_length is None:
         return ""
     longest, of_text = preset.sequence_length, bool(preset.values.get("vocab"))
-    relative = float(preset.values.get("attention_ratio") or 1.0) > 1.0  # positions that no length ends
-    if preset.values.get("architecture") != "encoder" or not of_text or not longest or relative:
-        return ""
+    kind = encoder_positions().get(preset.name, "learned")
+    if preset.values.get("architecture") != "encoder" or not of_text or not longest or kind == "relative":
+        return ""  # relative positions end with no length
     if training.sequence_length <= longest:
         return ""
-    return (
-        f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,} positions of "
-        f"{preset.name}: it needs a model that was extended"
-    )
+    text = f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,}"
+    if kind == "rotary":  # nothing breaks, but what the model does there was not learned
+        return f"{text} tokens that {preset.name} was trained on: its rotary positions reach further only if scaled"
+    return f"{text} positions of {preset.name}: it needs a model that was extended"
 
 
 def _batch_note(asked: Asked) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.performance.inference.releases import year_of_release
 from planner.performance.post_training.spec import Contrastive, Engine, Lengths, Requests, Rollouts, Tuning
+from planner.releases import year_of_release
 
 
 def tuning_of(post: Any) -> Tuning:

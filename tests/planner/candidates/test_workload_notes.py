@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from planner.inputs.presets import encoder_positions, load_presets
 from tests.planner.spine_catalogs import A10G, A100X8, Offer, make_catalog, plan_on, work
 
 SPEECH = {"preset": "whisper-tiny"}
@@ -105,6 +106,31 @@ def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int
         make_catalog([Offer(A100X8, "us-east-1", "20.0")]), work(model={"preset": model}, training=training)
     ).plan
     assert any(f"longer than the 512 positions of {model}" in note for note in plan.warnings) is said
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "trained"), [("modernbert-base", 16_384, "8,192"), ("nomic-embed-text", 8192, "2,048"),
+                                     ("esm2-650m", 2048, "1,024")],
+)  # fmt: skip
+def test_rotary_positions_reach_beyond_what_was_trained_only_if_scaled(
+    model: str, length: int, trained: str
+) -> None:
+    training = {"samples": 1e4, "global_batch": 32, "sequence_length": length}
+    plan = plan_on(
+        make_catalog([Offer(A100X8, "us-east-1", "20.0")]), work(model={"preset": model}, training=training)
+    ).plan
+    notes = [note for note in plan.warnings if "rotary positions" in note]
+    assert notes == [
+        f"training.sequence_length {length:,} is longer than the {trained} tokens that {model} was trained on: its "
+        "rotary positions reach further only if scaled"
+    ]
+
+
+def test_the_positions_are_those_of_encoders_that_are_presets() -> None:
+    presets = load_presets()
+    for name, kind in encoder_positions().items():
+        assert presets[name].values["architecture"] == "encoder"
+        assert kind in ("rotary", "relative")
 
 
 @pytest.mark.parametrize(
