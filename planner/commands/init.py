@@ -12,9 +12,9 @@ from planner.commands.options import STDOUT, examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
-    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "openrlhf",
-    "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox", "composer", "oumi", "maxtext",
-    "levanter", "nanotron", "diffusion", "peft",
+    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "areal",
+    "prime_rl", "deepspeed_chat", "openrlhf", "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox",
+    "composer", "oumi", "maxtext", "levanter", "nanotron", "diffusion", "peft",
     "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from planner.inputs.item_passes import passes_of
 from planner.inputs.models import merge_model
 from planner.inputs.post_training import ADAPTED, adapter_key, adapter_names, load_objectives
 from planner.inputs.presets import find_preset, preset_names
+from planner.releases import released_engines
 
 if TYPE_CHECKING:
     from planner.inputs.post_training_schema import EngineChoice, Inference, Lengths, Rollouts
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Training
 
 _ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
-_RELEASES = _ENGINES.with_name("engine_releases.csv")
 _ANY_FAMILY = ("pretrain", "sft", "contrastive")
 
 
@@ -29,13 +29,6 @@ def engine_names() -> tuple[str, ...]:
     """Inference engines that data/engines.csv knows."""
     with _ENGINES.open(encoding="utf-8", newline="") as file:
         return tuple(dict.fromkeys(row["engine"] for row in csv.DictReader(file)))
-
-
-@cache
-def released_engines() -> frozenset[str]:
-    """Engines whose versions data/engine_releases.csv knows."""
-    with _RELEASES.open(encoding="utf-8", newline="") as file:
-        return frozenset(row["engine"] for row in csv.DictReader(file))
 
 
 def method_faults(w: Workload) -> Iterator[Fault]:
@@ -157,6 +150,9 @@ def _rollout_faults(training: Training, rollouts: Rollouts) -> Iterator[Fault]:
             yield Fault((*path, "steps_off_policy"), text)
         if rollouts.generation_share is not None:
             yield Fault((*path, "generation_share"), "needs 'placement: disaggregated'", at_key=True)
+    if rollouts.in_flight_updates is not None and not rollouts.steps_off_policy:
+        text = "on policy, responses are written with one version of the weights: write 'steps_off_policy: 1' or more"
+        yield Fault((*path, "in_flight_updates"), text, at_key=True)
     yield from engine_faults(rollouts, path)
 
 

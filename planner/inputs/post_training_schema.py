@@ -137,6 +137,12 @@ class Rollouts(Section):
     steps_off_policy: SmallCount = Field(
         0, description="Steps by which generation may run ahead of training; 0: on policy."
     )
+    in_flight_updates: bool | None = Field(
+        None,
+        description="With steps_off_policy: engines take new weights while they write responses (NeMo RL's"
+        " in_flight_weight_updates, verl's partial_rollout, AReaL), so that new prompts take the place of answered"
+        " ones. false: each update waits for the longest response. Default: true.",
+    )
 
 
 class EngineChoice(Section):

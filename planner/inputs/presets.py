@@ -75,6 +75,13 @@ def _rows() -> dict[str, dict[str, str]]:
 
 
 @cache
+def encoder_positions() -> dict[str, str]:
+    """How encoders number their tokens where they have no learned table: `rotary` or `relative`, by preset."""
+    with (_DATA / "encoder_positions.csv").open(encoding="utf-8", newline="") as file:
+        return {row["preset"]: row["positions"] for row in csv.DictReader(file)}
+
+
+@cache
 def load_presets() -> dict[str, Preset]:
     """Read all presets, by name, in the order of the file."""
     return {name: _preset(row) for name, row in _rows().items()}

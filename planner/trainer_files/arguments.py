@@ -16,6 +16,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.trainer_files.branches import UNSET, Branches
+from planner.trainer_files.slurm import slurm_variables
 
 MAX_WORDS = 20_000
 _MOST_EXPANSION = 100_000
@@ -105,8 +106,8 @@ def programs_of(text: str, name: str) -> tuple[str, ...]:
 
 def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], set[str]]:
     """Words of the commands, variables put in, and the variables whose value is doubtful."""
-    variables: dict[str, str] = {}
-    words: list[str] = []
+    variables = slurm_variables(text)
+    words = _launched(variables)
     branches = Branches(variables, lambda part: _expand(part, variables))
     for line in (
         part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
@@ -158,6 +159,15 @@ def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> l
         if count.isdecimal()
         for word in (f"--{argument}", count, _END)
     ]
+
+
+def _launched(variables: Mapping[str, str]) -> list[str]:
+    """The accelerators that Slurm gives a script, as the arguments of a launcher; later ones count in their place."""
+    chips = variables.get("SLURM_GPUS_ON_NODE")
+    if chips is None:
+        return []
+    nodes = variables.get("SLURM_NNODES", "1")
+    return ["--nproc_per_node", chips, _END, "--nnodes", nodes, _END]
 
 
 def _lines(text: str) -> Iterator[str]:

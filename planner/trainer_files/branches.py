@@ -178,9 +178,13 @@ def _test(words: list[str]) -> bool | None:
     if len(words) == 2 and words[0] in ("-z", "-n"):
         empty = words[1].strip(UNSET) == ""  # a variable that the script does not set is empty
         return empty if words[0] == "-z" else not empty
-    if len(words) != 3 or UNSET in words[0] + words[2]:
+    if len(words) != 3:
         return None
     left, sign, right = words
+    if sign in ("=", "==", "!=") and "" in (left, right):  # `[ "$STAGE" == "" ]` in place of -z
+        return ((left + right).strip(UNSET) == "") is (sign != "!=")
+    if UNSET in left + right:
+        return None
     if sign in ("=", "==", "!="):
         return fnmatchcase(left, right) is (sign != "!=")
     if sign in _COMPARED and left.isdigit() and right.isdigit():

@@ -160,7 +160,12 @@ def _rollouts(facts: dict[str, Fact]) -> str:
     ]
     if stated.get("engine") not in (None, *engine_names()):
         del stated["engine"]
-    return "{" + ", ".join([*parts, *(f"{name}: {value}" for name, value in stated.items())]) + "}"
+    return "{" + ", ".join([*parts, *(f"{name}: {_written(value)}" for name, value in stated.items())]) + "}"
+
+
+def _written(value: Any) -> str:
+    """As YAML has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _lengths(longest: int | None, usual: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planner.inputs.presets import find_preset
+from planner.inputs.presets import encoder_positions, find_preset
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.post_training.quantized import pinned_note
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Asked
     from planner.inputs.schema import Workload
-    from planner.performance.spec import ModelSpec
+    from planner.performance.spec import ModelSpec, TrainingSpec
     from planner.plan.model import PlanLine
 
 
 # Tokens of a step: four times the 67M of Kimi K2 (arXiv 2507.20534), the largest published that we know.
 _MOST_TOKENS = 2**28
+# engines whose releases of 2025 had slow kernels for experts in MXFP4 (docs/performance/blind.md, Inference)
+_SLOW_EXPERTS = {"sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM"}
 _OF_A_NODE = 8  # accelerators of the machines that most GPUs are sold in
 _KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
 
@@ -38,6 +40,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
+        _kernels_note(asked.job.training),
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
@@ -69,21 +72,21 @@ def _stop_note(workload: Workload) -> str:
 
 
 def _length_note(workload: Workload) -> str:
-    """That sequences are longer than an encoder has positions for; "" of other models and lengths."""
+    """That sequences are longer than an encoder has positions for or was trained on; "" of other models and lengths."""
     model, training = workload.model, workload.training
     preset = None if model is None or training is None or model.preset is None else find_preset(model.preset)
     if preset is None or training is None or training.sequence_length is None:
         return ""
     longest, of_text = preset.sequence_length, bool(preset.values.get("vocab"))
-    relative = float(preset.values.get("attention_ratio") or 1.0) > 1.0  # positions that no length ends
-    if preset.values.get("architecture") != "encoder" or not of_text or not longest or relative:
-        return ""
+    kind = encoder_positions().get(preset.name, "learned")
+    if preset.values.get("architecture") != "encoder" or not of_text or not longest or kind == "relative":
+        return ""  # relative positions end with no length
     if training.sequence_length <= longest:
         return ""
-    return (
-        f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,} positions of "
-        f"{preset.name}: it needs a model that was extended"
-    )
+    text = f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,}"
+    if kind == "rotary":  # nothing breaks, but what the model does there was not learned
+        return f"{text} tokens that {preset.name} was trained on: its rotary positions reach further only if scaled"
+    return f"{text} positions of {preset.name}: it needs a model that was extended"
 
 
 def _batch_note(asked: Asked) -> str:
@@ -144,6 +147,17 @@ def _looked_up_note(model: ModelSpec) -> str:
         f"{compact(model.params, '')} parameters and {compact(flops, '')} FLOPs a sample: a layer multiplies each "
         "weight at least once, so most of these are looked up; describe them as model.embedding_tables, or memory, "
         "speed and traffic are wrong"
+    )
+
+
+def _kernels_note(training: TrainingSpec) -> str:
+    """That engines had slow kernels for experts in MXFP4; "" of other engines and precisions."""
+    work = training.tuning.requests or training.tuning.rollouts
+    if work is None or work.engine.precision != "mxfp4" or work.engine.name not in _SLOW_EXPERTS:
+        return ""
+    return (
+        f"{_SLOW_EXPERTS[work.engine.name]} before 2026 answered 1.1 to 26 times more slowly than predicted with MXFP4 "
+        "experts on Hopper and Ampere: measure, or plan for vllm"
     )
 
 

@@ -17,7 +17,7 @@ from planner.performance.device import build_devices
 from planner.performance.inference.cases import GIB
 from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.rates import MEMORY_SHARE
-from planner.performance.inference.rollouts import generation_s
+from planner.performance.inference.rollouts import generate
 from planner.performance.inference.shapes import Replica, replica_table
 from planner.performance.links import build_links
 from planner.performance.memory_risk import usable_gib
@@ -47,13 +47,13 @@ def estimate_rollouts(
     row = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(counts))
     nodes, each = np.tile(counts, hardware.n_rows), devices.take(row)
     with np.errstate(divide="ignore", invalid="ignore"):
-        time, tp = generation_s(
+        made = generate(
             model, rollouts, int(training.global_batch), each, nodes * each.count, c, most_tp=each.count
         )
-        rate = training.global_batch / (np.maximum(time, rollouts.paced_s) * nodes)
+        rate = training.global_batch / (np.maximum(made.time_s, rollouts.paced_s) * nodes)
     held = np.minimum(MEMORY_SHARE * each.memory_gib, usable_gib(each.memory_gib, each.memory_rate, c))
     weights = stored_bytes(model, rollouts.engine) / each.count / GIB
-    replica = Replica(np.nan_to_num(rate), tp, held, weights, np.zeros(len(row)))
+    replica = Replica(np.nan_to_num(rate), made.tp, held, weights, np.zeros(len(row)))
     own = np.arange(len(row), dtype=np.int64)
     return replica_table(model, training, each, replica, own, nodes, max_accelerators, c).with_columns(
         hardware_row=row

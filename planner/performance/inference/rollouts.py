@@ -1,12 +1,14 @@
 """One step of generation for reinforcement learning: all answers of a step, to the last token of the longest.
 
 Answers of different lengths run side by side and finish one after another, so that the end of a step runs a few long
-answers on an idle machine; the time is integrated over the falling number of live ones.
+answers on an idle machine; the time is integrated over the falling number of live ones. Generation that runs ahead and
+takes new weights in flight has no such end (`planner.performance.inference.ahead`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +16,41 @@ import numpy.typing as npt
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
+from planner.performance.inference.ahead import Ahead, build_ahead
 from planner.performance.inference.cases import build_cases, efficiency
 from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
 from planner.performance.post_training.lengths import log_width, quantiles
 from planner.performance.post_training.spec import Lengths, Rollouts
 from planner.performance.spec import ModelSpec
+from planner.records import record
 
 Floats = npt.NDArray[np.float64]
 QUANTILES = 24
 DEGREES = (1, 2, 4, 8, 16, 32, 64)
 
 
-def generation_s(
+@record(frozen=True)
+class Generation:
+    """Generation on each cluster; shape `(n,)`.
+
+    Attributes:
+        time_s: to generate the answers of a step, however long training takes, s; infinite where none fits.
+        tp: accelerators of one engine.
+        ahead: of generation that runs ahead and takes new weights in flight: what bounds it beside training.
+    """
+
+    time_s: Floats
+    tp: Floats
+    ahead: Ahead | None = None
+
+    def beside(self, trained: Floats, index: npt.NDArray[np.int64]) -> Floats:
+        """Time of clusters `index` beside steps that train for `trained` seconds, s."""
+        if self.ahead is None:
+            return self.time_s[index]
+        return np.minimum(self.time_s[index], self.ahead.take(index).time_s(trained))
+
+
+def generate(
     model: ModelSpec,
     rollouts: Rollouts,
     samples: int,
@@ -34,8 +59,8 @@ def generation_s(
     c: Constants,
     most_tp: Floats | None = None,
     handover: Callable[[Floats], Floats] | None = None,
-) -> tuple[Floats, Floats]:
-    """Time to generate the answers of a step, s, and the accelerators of one engine; infinite where none fits.
+) -> Generation:
+    """Generate the answers of a step.
 
     That size of an engine is taken with which generation and the hand-over of the weights take least together.
 
@@ -50,17 +75,32 @@ def generation_s(
         handover: time that an engine of so many accelerators takes to get new weights, s.
     """
     most = accelerators if most_tp is None else np.minimum(accelerators, most_tp)
-    best, least = np.full(accelerators.shape, np.inf), np.full(accelerators.shape, np.inf)
-    chosen = np.ones(accelerators.shape)
     pinned = rollouts.engine.tensor_parallel
-    for degree in (pinned,) if pinned else DEGREES:
+    degrees = (pinned,) if pinned else DEGREES
+    tried = []
+    for degree in degrees:
         tp = np.full(accelerators.shape, float(degree))
-        time = _with_degree(model, rollouts, samples, devices, accelerators, tp, c)
-        both = time if handover is None else time + handover(tp)
-        better = (degree <= most) & (both < least * (1.0 - 1e-9))
-        best, least = np.where(better, time, best), np.where(better, both, least)
-        chosen = np.where(better, tp, chosen)
-    return best, chosen
+        one = _with_degree(model, rollouts, samples, devices, accelerators, tp, c)
+        tried.append(replace(one, time_s=np.where(degree <= most, one.time_s, np.inf)))
+    best, least = np.zeros(accelerators.shape, dtype=np.int64), np.full(accelerators.shape, np.inf)
+    for at, one in enumerate(tried):
+        both = one.time_s if handover is None else one.time_s + handover(one.tp)
+        better = both < least * (1.0 - 1e-9)
+        best, least = np.where(better, at, best), np.where(better, both, least)
+    return _chosen(tried, best, least)
+
+
+def _chosen(tried: list[Generation], best: npt.NDArray[np.int64], least: Floats) -> Generation:
+    """Of each cluster the size of an engine that is best; one accelerator where none fits."""
+    columns = np.arange(best.shape[0])
+    time = np.stack([one.time_s for one in tried])[best, columns]
+    tp = np.where(np.isfinite(least), np.stack([one.tp for one in tried])[best, columns], 1.0)
+    curves = [one.ahead for one in tried if one.ahead is not None]
+    if not curves:
+        return Generation(time, tp)
+    throughput = np.stack([one.throughput_s for one in curves])[best, :, columns].T
+    longest = np.stack([one.longest_s for one in curves])[best, :, columns].T
+    return Generation(time, tp, Ahead(throughput, longest, curves[0].steps))
 
 
 def _with_degree(
@@ -71,7 +111,7 @@ def _with_degree(
     accelerators: Floats,
     tp: Floats,
     c: Constants,
-) -> Floats:
+) -> Generation:
     replicas = np.maximum(np.floor(accelerators / tp), 1.0)
     share = np.ceil(samples / replicas)
     prompt, answers = rollouts.prompts.mean, rollouts.answers
@@ -86,7 +126,14 @@ def _with_degree(
     context = np.full(live.shape, prompt + 0.5 * answers.mean)
     steady: Floats = (share - live) * answers.mean / live * step_s(case, engine, live, context)
     time = read + steady + tail_s(case, engine, live, prompt, answers, samples)
-    return np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
+    time = np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
+    if not (rollouts.in_flight and rollouts.steps_off_policy):
+        return Generation(time, tp)
+    ahead = build_ahead(
+        case, engine, share, samples_per_prompt=rollouts.samples_per_prompt, steps=rollouts.steps_off_policy,
+        longest=longest_answer(answers, samples), ratio=c["rollouts.generation_ratio"],
+    )  # fmt: skip
+    return Generation(np.minimum(time, ahead.alone_s()), tp, ahead)
 
 
 def tail_s(

@@ -257,6 +257,8 @@ def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     assert work is not None
     own = find_engine(work.engine.name, work.engine.year).spread
     base = own if work.answers is not None else c["items.spread"]
+    if work.answers is not None and work.engine.precision == "mxfp4":
+        base = max(base, c["mxfp4.spread"])  # kernels of 4-bit experts differ by engine, release and chip
     # chips that few rows measured, and lengths known by their mean alone
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
     result: Floats = np.hypot(base, unlike)

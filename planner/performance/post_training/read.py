@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.performance.inference.releases import year_of_release
 from planner.performance.post_training.spec import Contrastive, Engine, Lengths, Requests, Rollouts, Tuning
+from planner.releases import year_of_release
 
 
 def tuning_of(post: Any) -> Tuning:
@@ -74,6 +74,7 @@ def _rollouts(post: Any) -> Rollouts:
         colocated=section.placement == "colocated",
         generation_share=section.generation_share,
         steps_off_policy=section.steps_off_policy,
+        in_flight=section.in_flight_updates is not False,
     )
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import stored_bytes
-from planner.performance.inference.rollouts import generation_s
+from planner.performance.inference.rollouts import generate
 from planner.performance.layouts import Layouts
 from planner.performance.links import Links, build_links
 from planner.performance.post_training.spec import Rollouts
@@ -58,18 +58,18 @@ def with_rollouts(
     def handover(tp: Floats) -> Floats:
         return refit_s(model, rollouts, few, build_links(few, c), tp, nodes, c)
 
-    def made_by(accelerators: Floats) -> tuple[Floats, Floats]:
-        """Generation and refit of every layout."""
-        generation, tp = generation_s(model, rollouts, samples, few, accelerators, c, handover=handover)
-        return generation[inverse], handover(tp)[inverse]
+    def made_by(accelerators: Floats, slower: Floats) -> tuple[Floats, Floats, Floats]:
+        """Generation, refit and how much slower training is, of every layout."""
+        made = generate(model, rollouts, samples, few, accelerators, c, handover=handover)
+        return made.beside(step.total * slower, inverse), handover(made.tp)[inverse], slower
 
     if rollouts.colocated:
-        return _sum(step, *made_by(whole), np.ones(layout.nodes.shape))
+        return _sum(step, *made_by(whole, np.ones(layout.nodes.shape)))
     best: Step | None = None
     for share in (rollouts.generation_share,) if rollouts.generation_share else SHARES:
         own = np.clip(np.round(whole * share), 1.0, np.maximum(whole - 1.0, 1.0))
         slower = (whole / np.maximum(whole - own, 1.0))[inverse]
-        step_with_rollouts = _sum(step, *made_by(own), slower, ahead=rollouts.steps_off_policy > 0)
+        step_with_rollouts = _sum(step, *made_by(own, slower), ahead=rollouts.steps_off_policy > 0)
         best = step_with_rollouts if best is None else _better(best, step_with_rollouts)
     assert best is not None
     return best

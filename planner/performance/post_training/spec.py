@@ -51,6 +51,7 @@ class Rollouts:
         colocated: generation takes turns with training on the same accelerators.
         generation_share: share of the accelerators that generate where it does not; None leaves it to the search.
         steps_off_policy: steps by which generation may run ahead.
+        in_flight: engines that run ahead take new weights while they generate, so that no update waits for them.
         pool: what the machines do: both, or one of two pools, which `planner.job.pools` pairs.
         paced_s: of a pool: the least time of a step, which the other pool and the weights' way set, s.
     """
@@ -65,6 +66,7 @@ class Rollouts:
     colocated: bool = True
     generation_share: float | None = None
     steps_off_policy: int = 0
+    in_flight: bool = True
     pool: Literal["both", "trainer", "rollouts"] = "both"
     paced_s: float = 0.0
 

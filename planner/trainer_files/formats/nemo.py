@@ -279,6 +279,9 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     if keys.flag("grpo.async_grpo.enabled"):
         age = "grpo.async_grpo.max_trajectory_age_steps"
         reading.add("rollouts.steps_off_policy", keys.whole(age) or 1, age)
+        flying = "grpo.async_grpo.in_flight_weight_updates"
+        said = keys.flag(flying)
+        reading.add("rollouts.in_flight_updates", said is True, flying, assumed=said is None)
     if keys.flag("loss_fn.force_on_policy_ratio"):
         reading.add("rollouts.old_logprobs", "reused", "loss_fn.force_on_policy_ratio")
 

@@ -36,6 +36,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "engine_split": ("vllm.tensor_parallel_size", "vllm_tensor_parallel_size"),
     "together": ("train.colocate_all", "colocate_all_models"),
     "ahead": ("train.async_enable", "async_train"),
+    "flying": ("train.partial_rollout_enable", "partial_rollout"),
     "stage": ("ds.zero_stage", "zero_stage"),
     "offload": ("ds.adam_offload", "adam_offload"),
     "tensor": ("ds.tensor_parallel_size", "ds_tensor_parallel_size"),
@@ -144,11 +145,17 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
     if keys.first(*_NAMES["engines"]):
         reading.add("rollouts.engine", "vllm", keys.first(*_NAMES["engines"]))
         add_whole(reading, keys, "rollouts.tensor_parallel", *_NAMES["engine_split"])
-    together = bool(keys.flag(keys.first(*_NAMES["together"]) or "none"))
+    ahead = keys.first(*_NAMES["ahead"])
+    ahead = ahead if ahead and keys.flag(ahead) else ""
+    # of what generates ahead, only the trained models share accelerators
+    together = bool(keys.flag(keys.first(*_NAMES["together"]) or "none")) and not ahead
     reading.add("rollouts.placement", "colocated" if together else "disaggregated",
-                keys.first(*_NAMES["together"]) or "not colocate_all_models")  # fmt: skip
-    if keys.flag(keys.first(*_NAMES["ahead"]) or "none"):
-        reading.add("rollouts.steps_off_policy", 1, keys.first(*_NAMES["ahead"]))
+                ahead or keys.first(*_NAMES["together"]) or "not colocate_all_models")  # fmt: skip
+    if ahead:
+        flying = keys.first(*_NAMES["flying"])
+        reading.add("rollouts.steps_off_policy", 1, ahead)
+        reading.add("rollouts.in_flight_updates", bool(flying and keys.flag(flying)), flying or f"{ahead} alone waits",
+                    assumed=not flying)  # fmt: skip
     penalty = keys.first(*_NAMES["penalty"])
     if penalty and keys.number(penalty) == 0:
         reading.add("training.reference", "none", f"{penalty} 0")

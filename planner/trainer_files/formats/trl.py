@@ -33,7 +33,10 @@ _LOSSES_OF = {
     **dict.fromkeys(("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard"), "dpo"),
     **dict.fromkeys(("aot", "aot_pair", "apo_zero", "apo_down", "discopop"), "dpo"),
 }  # fmt: skip
-_OF_OPEN_INSTRUCT = ("num_unique_prompts_rollout", "local_rollout_batch_size")
+_OF_OTHERS = (
+    "num_unique_prompts_rollout", "local_rollout_batch_size",  # open-instruct
+    "lora_dim", "data_split", "sft_only_data_path", "num_padding_at_beginning", "only_optimize_lora",  # DeepSpeed-Chat
+)  # fmt: skip
 _WITHOUT_EFFECT = (r".*",)
 
 
@@ -41,7 +44,7 @@ def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
     has_model = "model_name_or_path" in data or "model_name" in data
-    others = is_llama_factory(document) or any(mark in data for mark in _OF_OPEN_INSTRUCT)
+    others = is_llama_factory(document) or any(mark in data for mark in _OF_OTHERS)
     return has_model and any(mark in data for mark in _MARKS) and not others
 
 

@@ -17,6 +17,7 @@ from planner.trainer_files.formats.common import (
     add_whole,
     warn_of_groups,
 )
+from planner.trainer_files.formats.verl_async import add_pools, add_steps, is_async, prompts_of_a_step
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -80,14 +81,18 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
 def _rollouts(reading: Reading, keys: Lookup) -> None:
     """Batches, lengths and the engine; a step generates `n` responses to each prompt of its batch."""
     samples, prompts = keys.whole(f"{_ROLLOUT}n") or 1, keys.whole(_BATCH)
+    update = keys.whole(f"{_ACTOR}ppo_mini_batch_size") or _UPDATE
     text = f"{_BATCH} x {_ROLLOUT}n"
+    if keys.has("async_training") and prompts is None:
+        prompts = prompts_of_a_step(keys, update)
+        text = f"mini-batches between updates of the engines x {_ROLLOUT}n"
+        add_steps(reading, keys, prompts)
     reading.add("training.global_batch", (prompts or _PROMPTS) * samples, text, assumed=prompts is None)
     longest = [keys.whole(name) or _LONGEST for name in (_PROMPT, _RESPONSE)]
     reading.add("training.sequence_length", sum(longest), "max_prompt_length + max_response_length")
     reading.add("rollouts.prompt_max", longest[0], _PROMPT)
     reading.add("rollouts.response_max", longest[1], _RESPONSE)
     reading.add("rollouts.samples_per_prompt", samples, f"{_ROLLOUT}n")
-    update = keys.whole(f"{_ACTOR}ppo_mini_batch_size") or _UPDATE
     if (asked := prompts or _PROMPTS) % update:
         reading.warn(f"{_ACTOR}ppo_mini_batch_size: {update} does not divide {asked} prompts: left out")
     else:
@@ -126,6 +131,9 @@ def _adapters(reading: Reading, keys: Lookup, model: str) -> None:
 
 
 def _accelerators(reading: Reading, keys: Lookup) -> None:
+    if is_async(keys):
+        add_pools(reading, keys)
+        return
     each, nodes = keys.whole("trainer.n_gpus_per_node"), keys.whole("trainer.nnodes")
     text = "trainer.n_gpus_per_node x trainer.nnodes"
     reading.add(ACCELERATORS, (each or _ACCELERATORS) * (nodes or 1), text, assumed=each is None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from planner.inputs.presets import encoder_positions, load_presets
 from tests.planner.spine_catalogs import A10G, A100X8, Offer, make_catalog, plan_on, work
 
 SPEECH = {"preset": "whisper-tiny"}
@@ -108,6 +109,31 @@ def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int
 
 
 @pytest.mark.parametrize(
+    ("model", "length", "trained"), [("modernbert-base", 16_384, "8,192"), ("nomic-embed-text", 8192, "2,048"),
+                                     ("esm2-650m", 2048, "1,024")],
+)  # fmt: skip
+def test_rotary_positions_reach_beyond_what_was_trained_only_if_scaled(
+    model: str, length: int, trained: str
+) -> None:
+    training = {"samples": 1e4, "global_batch": 32, "sequence_length": length}
+    plan = plan_on(
+        make_catalog([Offer(A100X8, "us-east-1", "20.0")]), work(model={"preset": model}, training=training)
+    ).plan
+    notes = [note for note in plan.warnings if "rotary positions" in note]
+    assert notes == [
+        f"training.sequence_length {length:,} is longer than the {trained} tokens that {model} was trained on: its "
+        "rotary positions reach further only if scaled"
+    ]
+
+
+def test_the_positions_are_those_of_encoders_that_are_presets() -> None:
+    presets = load_presets()
+    for name, kind in encoder_positions().items():
+        assert presets[name].values["architecture"] == "encoder"
+        assert kind in ("rotary", "relative")
+
+
+@pytest.mark.parametrize(
     ("model", "batch", "said"),
     [
         ("resnet-50", 180, "global_batch 180 is not a multiple of 8, so machines with 8 accelerators, which cannot "
@@ -122,3 +148,16 @@ def test_a_batch_that_no_machine_of_eight_divides_is_said(model: str, batch: int
     catalog = make_catalog([Offer(A10G, "us-east-1", "1.0")])
     plan = plan_on(catalog, work(model={"preset": model}, training=training)).plan
     assert [note for note in plan.warnings if note.startswith("global_batch")] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(("engine", "precision", "said"), [
+    ("sglang", "mxfp4", True), ("tensorrt_llm", "mxfp4", True), ("vllm", "mxfp4", False), ("sglang", "bf16", False),
+])  # fmt: skip
+def test_engines_with_slow_kernels_for_experts_in_4_bit_are_named(
+    engine: str, precision: str, said: bool
+) -> None:
+    asked = {"requests": 1e6, "engine": engine, "precision": precision, "input_tokens": {"mean": 500},
+             "output_tokens": {"mean": 200, "max": 1000}}  # fmt: skip
+    text = work(kind="inference", model={"preset": "gpt-oss-20b"}, inference=asked, training=None)
+    plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20.0")]), text).plan
+    assert any("with MXFP4 experts on Hopper and Ampere" in note for note in plan.warnings) is said

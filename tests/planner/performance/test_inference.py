@@ -37,9 +37,9 @@ from planner.performance.inference.rates import (
     room,
     step_s,
 )
-from planner.performance.inference.releases import year_of_release
 from planner.performance.post_training.spec import Engine
 from planner.performance.search import estimate_shapes
+from planner.releases import year_of_release
 from planner.render.words import assumed_sizes
 from tests.planner.performance.test_performance import A100
 

@@ -120,6 +120,7 @@ def test_more_updates_and_epochs_take_longer() -> None:
     [
         ({"global_batch": 1000}, {}, "16 must divide global_batch"),
         ({}, {"steps_off_policy": 1}, "placement: disaggregated"),
+        ({}, {"in_flight_updates": True}, "steps_off_policy: 1"),
         ({}, {"generation_share": 0.5}, "needs 'placement: disaggregated'"),
         ({}, {"update_batch": 100}, "must divide global_batch"),
         ({"reference": "precomputed"}, {}, "are new in each step"),

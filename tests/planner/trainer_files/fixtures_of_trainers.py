@@ -111,3 +111,88 @@ config:
               dtype: bf16}
       model: {name_or_path: black-forest-labs/FLUX.1-dev, is_flux: true, quantize: true}
 """
+AREAL = """
+experiment_name: run
+trial_name: first
+total_train_epochs: 2
+cluster: {n_nodes: 2, n_gpus_per_node: 8}
+allocation_mode: sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)
+rollout: {max_concurrent_rollouts: 64, max_head_offpolicyness: 2}
+gconfig: {n_samples: 8, max_new_tokens: 4096}
+actor:
+  path: Qwen/Qwen3-30B-A3B
+  dtype: bfloat16
+  gradient_checkpointing: true
+  optimizer: {type: adam, lr: 1e-5}
+  kl_ctl: 0.0
+  ppo_n_minibatches: 4
+ref: {path: "${actor.path}"}
+train_dataset: {path: some/prompts, batch_size: 64, type: rl, max_length: 1024}
+"""
+PRIME_RL = """
+max_steps = 200
+seq_len = 8192
+[deployment]
+type = "multi_node"
+num_train_nodes = 1
+num_infer_nodes = 3
+[model]
+name = "Qwen/Qwen3-8B"
+[trainer.model]
+cp = 2
+[trainer.model.compile]
+[trainer.model.ac]
+freq = 1
+[trainer.model.lora]
+rank = 32
+[trainer.optim]
+type = "adamw"
+[orchestrator]
+batch_size = 512
+group_size = 16
+max_off_policy_steps = 4
+[orchestrator.train.sampling]
+max_completion_tokens = 4096
+[inference.vllm]
+tensor_parallel_size = 2
+"""
+DEEPSPEED_CHAT = r"""
+#!/bin/bash
+STAGE=$1
+if [ "$STAGE" == "" ]; then
+    STAGE=2
+fi
+deepspeed --num_gpus 8 main.py \
+    --data_path some/preferences \
+    --data_split 2,4,4 \
+    --model_name_or_path meta-llama/Llama-2-7b-hf \
+    --per_device_train_batch_size 4 \
+    --gradient_accumulation_steps 2 \
+    --max_seq_len 1024 \
+    --num_train_epochs 2 \
+    --zero_stage $STAGE \
+    --gradient_checkpointing \
+    --lora_dim 64 \
+    --only_optimize_lora \
+    --dtype bf16
+"""
+VERL_ASYNC = r"""
+python -m verl.experimental.fully_async_policy.fully_async_main \
+    data.max_prompt_length=1024 \
+    data.max_response_length=8192 \
+    data.train_batch_size=0 \
+    algorithm.adv_estimator=grpo \
+    actor_rollout_ref.model.path=Qwen/Qwen3-8B \
+    actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+    actor_rollout_ref.actor.use_kl_loss=False \
+    actor_rollout_ref.rollout.n=16 \
+    actor_rollout_ref.rollout.name=vllm \
+    actor_rollout_ref.hybrid_engine=False \
+    trainer.nnodes=1 trainer.n_gpus_per_node=8 \
+    rollout.nnodes=3 rollout.n_gpus_per_node=8 \
+    rollout.total_rollout_steps=51200 \
+    async_training.staleness_threshold=0.5 \
+    async_training.trigger_parameter_sync_step=4 \
+    async_training.require_batches=2 \
+    async_training.partial_rollout=True
+"""

@@ -20,7 +20,16 @@ from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.registry import FORMATS, detect
 from tests.conftest import ROOT
 from tests.draws import draws
-from tests.planner.trainer_files.fixtures_of_trainers import LEVANTER, MAXTEXT, NANOTRON, OUMI, SIMPLETUNER
+from tests.planner.trainer_files.fixtures_of_trainers import (
+    AREAL,
+    DEEPSPEED_CHAT,
+    LEVANTER,
+    MAXTEXT,
+    NANOTRON,
+    OUMI,
+    PRIME_RL,
+    SIMPLETUNER,
+)
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -297,6 +306,7 @@ FIXTURES: dict[str, str] = {
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
+    "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import csv
 from functools import cache
 from pathlib import Path
 
-_DATA = Path(__file__).parents[2] / "data" / "engine_releases.csv"
+_DATA = Path(__file__).parents[1] / "data" / "engine_releases.csv"
 
 
 @cache
@@ -21,6 +21,11 @@ def _releases() -> dict[str, tuple[tuple[tuple[int, ...], int], ...]]:
         for row in csv.DictReader(file):
             found.setdefault(row["engine"], []).append((numbers(row["version"]), int(row["measured_as"])))
     return {engine: tuple(sorted(rows)) for engine, rows in found.items()}
+
+
+def released_engines() -> frozenset[str]:
+    """Engines whose versions are known."""
+    return frozenset(_releases())
 
 
 def numbers(version: str) -> tuple[int, ...]:

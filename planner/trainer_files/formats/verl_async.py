@@ -1,0 +1,70 @@
+"""verl's fully asynchronous trainer: its own accelerators for generation, batches by mini-batches, staleness.
+
+https://verl.readthedocs.io/en/latest/advance/fully_async.html. Responses flow one prompt at a time
+(`data.train_batch_size` is 0); the weights are handed over after `trigger_parameter_sync_step` times `require_batches`
+mini-batches.
+"""
+
+from __future__ import annotations
+
+import math
+
+from planner.trainer_files.formats.common import ACCELERATORS, NODES
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Reading
+
+_SECTION = "async_training."
+_SYNC, _BATCHES, _STALE = (
+    f"{_SECTION}{name}" for name in ("trigger_parameter_sync_step", "require_batches", "staleness_threshold")
+)
+_PARTIAL = f"{_SECTION}partial_rollout"
+_STEPS = "rollout.total_rollout_steps"
+# What verl takes where a file leaves a key out.
+_EACH = 8
+
+
+def is_async(keys: Lookup) -> bool:
+    """Whether generation has its own accelerators and may run ahead."""
+    return keys.has("async_training") or keys.flag("actor_rollout_ref.hybrid_engine") is False
+
+
+def prompts_of_a_step(keys: Lookup, mini_batch: int) -> int:
+    """Prompts between two hand-overs of weights."""
+    return mini_batch * (keys.whole(_SYNC) or 1) * (keys.whole(_BATCHES) or 1)
+
+
+def add_pools(reading: Reading, keys: Lookup) -> None:
+    """Note the two pools and by how much the one that generates may run ahead."""
+    train, generate = _pool(keys, "trainer."), _pool(keys, "rollout.")
+    text = "trainer. and rollout.nnodes x n_gpus_per_node"
+    reading.add(ACCELERATORS, train[0] + generate[0], text, assumed=train[2] or generate[2])
+    reading.add(NODES, train[1] + generate[1], text, assumed=train[2] or generate[2])
+    reading.add("rollouts.placement", "disaggregated", "actor_rollout_ref.hybrid_engine false")
+    reading.add("rollouts.generation_share", round(generate[0] / (train[0] + generate[0]), 6), text)
+    stale = keys.number(_STALE)
+    if stale is not None and stale > 0:
+        # part of a step's samples may be of the step before: one step ahead, the least that a workload can say
+        reading.add(
+            "rollouts.steps_off_policy", math.ceil(stale), f"{_STALE} {stale:g}", assumed=stale != int(stale)
+        )
+        reading.add("rollouts.in_flight_updates", keys.flag(_PARTIAL) is True, _PARTIAL)
+    elif not keys.has("async_training"):
+        reading.add(
+            "rollouts.steps_off_policy", 1, "one_step_off_policy has its own accelerators", assumed=True
+        )
+        reading.add(
+            "rollouts.in_flight_updates", False, "one_step_off_policy waits for a whole batch", assumed=True
+        )
+
+
+def add_steps(reading: Reading, keys: Lookup, prompts: int) -> None:
+    """Note how long training runs, in prompts there."""
+    total = keys.whole(_STEPS)
+    if total is not None:
+        reading.add("training.steps", max(total // prompts, 1), f"{_STEPS} / {prompts} prompts of a step")
+
+
+def _pool(keys: Lookup, section: str) -> tuple[int, int, bool]:
+    """Accelerators and nodes of a pool, and whether they are assumed."""
+    each, nodes = keys.whole(f"{section}n_gpus_per_node"), keys.whole(f"{section}nnodes")
+    return (each or _EACH) * (nodes or 1), nodes or 1, each is None

@@ -1,0 +1,187 @@
+"""Trainers whose generation has accelerators of its own, DeepSpeed-Chat, and what Slurm gives a script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.inputs.load import parse_workload
+from planner.trainer_files.answer import workload_from
+from planner.trainer_files.gather import Wishes
+from planner.trainer_files.slurm import slurm_variables
+from tests.planner.trainer_files.fixtures_of_trainers import AREAL, DEEPSPEED_CHAT, PRIME_RL, VERL_ASYNC
+from tests.planner.trainer_files.test_formats import draft, filled
+
+
+def written(folder: Path, text: str, name: str = "run.txt") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return workload_from([path], Wishes()).text
+
+
+def test_areal(tmp_path: Path) -> None:
+    text = written(tmp_path, AREAL)
+    for line in (
+        "preset: qwen3-30b-a3b", "epochs: 2", "global_batch: 512", "sequence_length: 5120", "pipeline_parallel: 2",
+        "expert_parallel: 2", "recompute: full", "objective: grpo", "reference: none", "optimizer: adamw",
+    ):  # fmt: skip
+        assert f"\n  {line}" in text or f"\n    {line}" in text, line
+    assert (
+        "response_tokens: {mean: 2048, max: 4096}, samples_per_prompt: 8, update_batch: 128, engine: sglang,"
+        " tensor_parallel: 2, placement: disaggregated, generation_share: 0.75, steps_off_policy: 2,"
+        " in_flight_updates: true}"
+    ) in text
+    parse_workload(filled(text), Path("w.yaml"))
+
+
+def test_the_backends_of_areal_may_stand_apart(tmp_path: Path) -> None:
+    apart = AREAL.replace("allocation_mode: sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)\n", "")
+    apart = apart.replace("rollout: {", "rollout: {backend: 'vllm:d4', ").replace(
+        "actor:\n", "actor:\n  backend: fsdp:d12\n"
+    )
+    text = written(tmp_path, apart)
+    assert "engine: vllm, tensor_parallel" not in text
+    assert "generation_share: 0.25" in text
+    assert "zero_stage: 3" in text
+
+
+def test_areal_on_policy_takes_turns_of_two_pools(tmp_path: Path) -> None:
+    text = written(tmp_path, AREAL.replace("max_head_offpolicyness: 2", "max_head_offpolicyness: 0"))
+    assert "steps_off_policy: 0}" in text
+    parse_workload(filled(text), Path("w.yaml"))
+
+
+def test_fine_tuning_with_areal(tmp_path: Path) -> None:
+    tuned = AREAL.replace("actor:", "model:").partition("gconfig:")
+    text = written(tmp_path, tuned[0] + tuned[2].partition("\n")[2])
+    assert "objective: sft" in text
+    assert "global_batch: 64" in text
+
+
+def test_prime_rl(tmp_path: Path) -> None:
+    text = written(tmp_path, PRIME_RL)
+    for line in (
+        "preset: qwen3-8b", "steps: 200", "global_batch: 512", "sequence_length: 8192", "context_parallel: 2",
+        "recompute: full", "stack: compiled", "method: lora", "lora_rank: 32", "objective: grpo",
+    ):  # fmt: skip
+        assert f"\n  {line}" in text or f"\n    {line}" in text, line
+    assert (
+        "old_logprobs: reused, samples_per_prompt: 16, engine: vllm, tensor_parallel: 2, placement: disaggregated,"
+        " generation_share: 0.75, steps_off_policy: 4, in_flight_updates: true}"
+    ) in text
+    parse_workload(filled(text), Path("w.yaml"))
+
+
+def test_fine_tuning_with_prime_rl_leaves_what_evaluates_out(tmp_path: Path) -> None:
+    text = written(
+        tmp_path,
+        'max_steps = 100\n[deployment]\nnum_train_gpus = 4\nnum_infer_gpus = 2\n[model]\nname = "Qwen/Qwen3-4B"\n'
+        '[data]\nseq_len = 4096\nbatch_size = 32\n[optim]\ntype = "adamw"\n',
+    )
+    assert "objective: sft" in text
+    assert "global_batch: 32" in text
+    assert "packing: true" in text
+
+
+def test_deepspeed_chat(tmp_path: Path) -> None:
+    text = written(tmp_path, DEEPSPEED_CHAT)
+    for line in (
+        "preset: llama-2-7b", "epochs: 2", "precision: bf16", "global_batch: 64", "sequence_length: 1024",
+        "zero_stage: 2", "recompute: full", "method: lora", "lora_rank: 64", "objective: sft", "packing: false",
+    ):  # fmt: skip
+        assert f"\n  {line}" in text or f"\n    {line}" in text, line
+
+
+def test_the_steps_of_deepspeed_chat(tmp_path: Path) -> None:
+    reward = draft(tmp_path, DEEPSPEED_CHAT.replace("--only_optimize_lora", "--num_padding_at_beginning 1"))
+    assert reward["training.objective"] == "reward"
+    assert "training.method" not in reward
+    third = DEEPSPEED_CHAT.replace("--model_name_or_path", "--actor_model_name_or_path")
+    third = third.replace(
+        "--max_seq_len 1024", "--max_prompt_seq_len 256 --max_answer_seq_len 512 --actor_zero_stage 3"
+    )
+    text = written(
+        tmp_path, third.replace("--per_device_train_batch_size", "--per_device_generation_batch_size")
+    )
+    assert "objective: ppo" in text
+    assert "global_batch: 32" in text
+    assert "sequence_length: 768" in text
+    assert "zero_stage: 3" in text
+
+
+def test_verl_ahead_of_training(tmp_path: Path) -> None:
+    text = written(tmp_path, VERL_ASYNC)
+    assert "global_batch: 4096" in text
+    assert "steps: 200" in text
+    assert (
+        "samples_per_prompt: 16, update_batch: 512, engine: vllm, placement: disaggregated, generation_share: 0.75,"
+        " steps_off_policy: 1, in_flight_updates: true}"
+    ) in text
+    parse_workload(filled(text), Path("w.yaml"))
+
+
+def test_verl_that_streams_on_policy(tmp_path: Path) -> None:
+    text = written(tmp_path, VERL_ASYNC.replace("staleness_threshold=0.5", "staleness_threshold=0"))
+    assert "placement: disaggregated" in text
+    assert "steps_off_policy" not in text
+
+
+@pytest.mark.parametrize(("said", "expected"), [(", in_flight_weight_updates: true", "true"), ("", "false")])
+def test_nemo_rl_says_whether_updates_wait(tmp_path: Path, said: str, expected: str) -> None:
+    text = written(
+        tmp_path,
+        "grpo:\n  num_prompts_per_step: 32\n  num_generations_per_prompt: 16\n"
+        f"  async_grpo: {{enabled: true, max_trajectory_age_steps: 1{said}}}\n"
+        "policy:\n  model_name: Qwen/Qwen3-8B\n  train_global_batch_size: 512\n  max_total_sequence_length: 4096\n"
+        "  generation: {backend: vllm, colocated: {enabled: false}}\n",
+    )
+    assert f"steps_off_policy: 1, in_flight_updates: {expected}" in text
+
+
+def test_generation_that_runs_ahead_shares_no_accelerators_in_openrlhf(tmp_path: Path) -> None:
+    text = written(
+        tmp_path,
+        "python3 -m openrlhf.cli.train_ppo_ray --pretrain Qwen/Qwen3-4B --micro_train_batch_size 2"
+        " --rollout_batch_size 128 --n_samples_per_prompt 8 --train_batch_size 1024 --colocate_all_models"
+        " --actor_num_gpus_per_node 4 --vllm_num_engines 2 --async_train --partial_rollout --zero_stage 3",
+    )
+    assert "placement: disaggregated, steps_off_policy: 1, in_flight_updates: true" in text
+    parse_workload(filled(text), Path("w.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "nodes", "chips"),
+    [
+        ("--nodes=2\n#SBATCH --gpus-per-node=8", "2", "8"),
+        ("-N 4\n#SBATCH --gres=gpu:a100:4", "4", "4"),
+        ("--nodes 1-2\n#SBATCH --gres=shard:2,gpu:8", "1", "8"),
+        ("--nodes=2\n#SBATCH --gpus=16", "2", "8"),
+        ("--nodes=2 --ntasks-per-node=4 --gpus-per-task=1", "2", "4"),
+        ("--gpus-per-node=h100:8(S:0-1)  # all of them", None, "8"),
+        ("--nodes=2", "2", None),
+    ],
+)
+def test_directives_of_slurm(lines: str, nodes: str | None, chips: str | None) -> None:
+    found = slurm_variables(f"#!/bin/bash\n#SBATCH --time=01:00:00\n#SBATCH {lines}\n# SBATCH --nodes=9\n")
+    assert found.get("SLURM_NNODES") == nodes
+    assert found.get("SLURM_GPUS_ON_NODE") == chips
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        "srun torchrun --nnodes=$SLURM_NNODES --nproc_per_node=$SLURM_GPUS_ON_NODE",
+        "srun python -u",
+        "srun accelerate launch --num_processes $((SLURM_NNODES * SLURM_GPUS_PER_NODE))",
+        "torchrun --nnodes 2 --nproc_per_node 4",
+    ],
+)
+def test_slurm_gives_the_accelerators_of_the_batch(tmp_path: Path, launcher: str) -> None:
+    found = draft(
+        tmp_path,
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gres=gpu:4\n"
+        f"{launcher} run_clm.py --model_name_or_path Qwen/Qwen3-4B --per_device_train_batch_size 2"
+        " --gradient_accumulation_steps 4 --num_train_epochs 1 --bf16 --block_size 2048",
+    )
+    assert found["training.global_batch"] == 64
