@@ -8,10 +8,12 @@ from planner.finops.read.columns import Kind
 
 # `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
 # because `0,123` is a number with a decimal comma elsewhere. What is neither stays unread and is reported.
-_MONEY = (
-    r"'^\s*-?([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)\s*$'"
-)
-_COMMAS = r"'^\s*-?([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?([eE]-?[0-9]+)?\s*$'"
+_AMOUNT = r"([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)"
+_MONEY = rf"'^\s*-?{_AMOUNT}\s*$'"
+# `(1,250.00)` is how accountants write -1,250.00
+_CREDIT = rf"'^\s*[(]\s*({_AMOUNT}|[0-9]+([.][0-9]*)?)\s*[)]\s*$'"
+_COMMA = r"([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?"
+_COMMAS = rf"'^\s*(-?{_COMMA}([eE]-?[0-9]+)?|[(]{_COMMA}[)])\s*$'"
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
 _LONG_YEAR = r"'^[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}'"
@@ -28,13 +30,18 @@ def read_cell(cell: str, kind: Kind, *, day_first: bool = False, decimal_comma: 
         decimal_comma: numbers are written `1.234,50`, not `1,234.50`.
     """
     if kind == "number" and decimal_comma:
-        swapped = f"TRY_CAST(REPLACE(REPLACE({cell}, '.', ''), ',', '.') AS DOUBLE)"
+        bare = f"REPLACE(REPLACE({cell}, '(', '-'), ')', '')"  # `(5,00)` is -5,00
+        swapped = f"TRY_CAST(REPLACE(REPLACE({bare}, '.', ''), ',', '.') AS DOUBLE)"
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_COMMAS}) AND ABS({swapped}) < {TOO_LARGE} THEN {swapped} END"
         )
     if kind == "number":
         stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
-        money = f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) END"
+        credit = f"-TRY_CAST(REPLACE(REPLACE({stripped}, '(', ''), ')', '') AS DOUBLE)"
+        money = (
+            f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) "
+            f"WHEN REGEXP_MATCHES({cell}, {_CREDIT}) THEN {credit} END"
+        )
         value = f"TRY_CAST({cell} AS DOUBLE)"
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":

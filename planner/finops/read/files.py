@@ -27,7 +27,9 @@ _DELIMITERS = ",;\t|"
 _DATE = re.compile(rb"""(?:^|[,;\t|"])(\d{1,2})/(\d{1,2})/\d{4}(?=[,;\t|" \r\n]|$)""", re.MULTILINE)
 _MONTHS = 12
 # three figures after a comma may be thousands, so they prove nothing
-_COMMA = re.compile(r"""(?:^|[;\t|"])-?\d+,(?:\d{1,2}|\d{4,})(?=[;\t|"]|$)""", re.MULTILINE)
+_COMMA = re.compile(
+    r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
+)
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
 _SEP = re.compile(r"sep=.\s*$", re.IGNORECASE)
 
