@@ -25,8 +25,7 @@ from planner.files import limited
 from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset
-from planner.finops.read.files import inspect_files
-from planner.finops.read.stage import line_of
+from planner.finops.read.files import inspect_files, line_of
 from planner.inputs.faults import near
 from planner.records import record
 

@@ -179,7 +179,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _told(name: str) -> tuple[float, str]:
-    """The number of chips that a text of `_counted` tells, and which: of several that fit the longest, `h200` not `h20`."""
+    """The number of chips that a text of `_counted` tells, and which: the longest that fits, `h200` not `h20`."""
     plain = re.sub("(?<=rtx|gtx)[ _-]", "", name)
     at, chip = min(((plain.find(chip), chip) for chip in _chips() if chip in plain), key=lambda one: one[0])
     before, after = plain[:at], plain[at + len(chip) :]

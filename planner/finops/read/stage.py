@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
-from planner.finops.read.cells import bad_cells, is_number, is_plain, read_cell, read_typed, tags_text
+from planner.finops.read.cells import (
+    USUAL,
+    Spelling,
+    bad_cells,
+    is_number,
+    is_plain,
+    read_cell,
+    read_typed,
+    tags_text,
+)
 from planner.finops.read.columns import Kind, focus_values
-from planner.finops.read.files import BillFile, open_bytes
+from planner.finops.read.files import BillFile, line_of, open_bytes
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, spelled, text
 from planner.records import record
@@ -36,7 +44,7 @@ class Field:
         type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
         entries: a list of key and value pairs.
         records: fields of the records of a list (`amount`, `name`).
-        day_first, decimal_comma: see `BillFile`.
+        spelling: of a CSV.
     """
 
     name: str
@@ -44,13 +52,12 @@ class Field:
     type_name: str
     entries: bool = False
     records: tuple[str, ...] = ()
-    day_first: bool = False
-    decimal_comma: bool = False
+    spelling: Spelling = USUAL
 
     def read(self, kind: Kind, *, is_csv: bool) -> str:
         """Return the expression that reads it."""
         if is_csv:
-            return read_cell(self.value, kind, day_first=self.day_first, decimal_comma=self.decimal_comma)
+            return read_cell(self.value, kind, self.spelling)
         return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
 
     def is_plain(self, kind: Kind) -> bool:
@@ -116,8 +123,7 @@ class Stager:
         """
         if file.kind == "csv":
             self._tell_spelling(file)
-            first, comma = file.day_first, file.decimal_comma
-            return [Field(n, quote(n), "varchar", day_first=first, decimal_comma=comma) for n in file.header]
+            return [Field(n, quote(n), "varchar", spelling=file.spelling) for n in file.header]
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
@@ -135,8 +141,9 @@ class Stager:
         ways = [
             way
             for way, holds in (
-                ("dates as day/month/year", file.day_first),
-                ("commas as decimal points", file.decimal_comma),
+                ("dates as day/month/year", file.spelling.day_first),
+                ("commas as decimal points", file.spelling.decimal_comma),
+                ("days and months of its own clock, not of UTC", file.spelling.own_clock),
             )
             if holds
         ]
@@ -345,24 +352,6 @@ def _line_end(path: Path) -> str:
 
 def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
     return row.get(column, "").strip() == cell
-
-
-def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
-    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
-    if file.kind != "csv":
-        return None
-    with io.TextIOWrapper(
-        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
-    ) as lines:
-        reader = csv.reader(lines, delimiter=file.delimiter)
-        try:
-            next(reader, None)
-            for row in reader:
-                if test(dict(zip(file.header, row, strict=False))):
-                    return reader.line_num
-        except csv.Error:
-            return None
-    return None
 
 
 def _fields(name: str, value: str, kind: Any) -> list[Field]:
