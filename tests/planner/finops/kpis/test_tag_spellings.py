@@ -255,4 +255,4 @@ def test_keys_that_aws_marks_as_the_users_own(tmp_path: Path) -> None:
         assert tag_keys(opened).spelled("createdBy") == "createdBy"
         statement = team_statement(opened, OCTOBER, rules_by_tag("team"), "ml")
         assert list(daily_of_bill(opened, by="tag:team")) == ["ml"]
-    assert (statement.values["team"], statement.values["cost"]) == ("ml", 3100.0)
+    assert (statement.values["team"], statement.values["total"]) == ("ml", 3100.0)
