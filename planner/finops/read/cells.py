@@ -20,6 +20,7 @@ _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
 _OFFSET = r"'[+-][0-9]{2}:?[0-9]{2}\s*$'"
 _LONG_YEAR = r"'^[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}'"
 _TIMES = ("", " %H:%M", " %H:%M:%S")
+_NAMED = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y")  # `Oct 15, 2026`, `15-Oct-2026`
 
 
 @record(frozen=True)
@@ -69,7 +70,7 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
             iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '') AS TIMESTAMP)"
         date = "%d/%m/%" if spelling.day_first else "%m/%d/%"
         long = _moments(cell, [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES])
-        short = _moments(cell, [f"{date}y{time}" for time in _TIMES])
+        short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *_NAMED])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
             f"WHEN REGEXP_MATCHES(TRIM({cell}), {_LONG_YEAR}) THEN {long} ELSE {short} END"

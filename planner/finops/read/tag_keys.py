@@ -38,8 +38,8 @@ class TagKeys:
     def spelled(self, asked: str) -> str:
         """The key as the bill spells it.
 
-        Itself where it is there, else the most frequent that differs in case only, else the same of keys that AWS marks as
-        the user's own (`user:team`).
+        Itself where it is there, else the most frequent that differs in case only, else the same of keys that AWS marks
+        as the user's own (`user:team`).
         """
         keys = self.present or ()
         if asked in keys:

@@ -188,3 +188,13 @@ def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: 
     with open_bill([path]) as bill:
         found = [name for (name,) in bill.engine.rows("SELECT ServiceName FROM focus")]
         assert (sorted(found), [one.code for one in bill.findings]) == (sorted(names), ["encoding"])
+
+
+@pytest.mark.parametrize(
+    "day", ["Oct 15, 2026", "October 15, 2026", "15 Oct 2026", "15 October 2026", "15-Oct-2026"]
+)
+def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
+    """An invoice's lines were of no month at all."""
+    row = charge(date(2026, 10, 1)) | {"ChargePeriodStart": day, "ChargePeriodEnd": ""}
+    with open_bill([write_bill(tmp_path / "bill.csv", [row])]) as bill:
+        assert bill.engine.rows("SELECT x_day FROM focus") == [(date(2026, 10, 15),)]
