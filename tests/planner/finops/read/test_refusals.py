@@ -154,7 +154,7 @@ def test_a_bill_without_a_readable_day(tmp_path: Path) -> None:
         message = refusal(path, month=month)
         assert (
             message.startswith("no day of the bill can be read: ")
-            and "ChargePeriodStart: must be a moment" in message
+            and "ChargePeriodEnd: must be a moment" in message
         )
         assert "a.csv:2" in message
 
