@@ -109,12 +109,12 @@ class Gate:
             KeyError: the table has no such row: a figure without a gate is never shown.
         """
         wanted = checks_of_figures()[figure].difference(but)
-        is_compared = self.before is not None and figure in compared_figures()
-        checks = _failing(self.comparing if is_compared else self.checks, wanted)
-        failed = [(check.status, check.reason) for check in checks]
-        if self.before is not None and is_compared:
-            name = f"{self.before.month:%B %Y}"
-            failed += [(check.status, f"{name}: {check.reason}") for check in self.before.failed(wanted)]
+        before = self.before if figure in compared_figures() else None
+        own = [(c.status, c.reason) for c in _failing(self.comparing if before else self.checks, wanted)]
+        other = [(one.status, one.reason) for one in before.failed(wanted)] if before else []
+        name = f"{before.month:%B %Y}" if before else ""
+        failed = [(one, f"{why} (in {name} too)" if (one, why) in other else why) for one, why in own]
+        failed += [(one, f"{name}: {why}") for one, why in other if (one, why) not in own]
         if not failed:
             return "ok", ""
         worst = max((status for status, _ in failed), key=_ORDER.__getitem__)

@@ -5,43 +5,72 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.finops.read.columns import Kind
+from planner.records import record
 
 # `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
 # because `0,123` is a number with a decimal comma elsewhere. What is neither stays unread and is reported.
-_MONEY = (
-    r"'^\s*-?([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)\s*$'"
-)
-_COMMAS = r"'^\s*-?([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?([eE]-?[0-9]+)?\s*$'"
+_AMOUNT = r"([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)"
+_MONEY = rf"'^\s*-?{_AMOUNT}\s*$'"
+# `(1,250.00)` is how accountants write -1,250.00
+_CREDIT = rf"'^\s*[(]\s*({_AMOUNT}|[0-9]+([.][0-9]*)?)\s*[)]\s*$'"
+_COMMA = r"([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?"
+_COMMAS = rf"'^\s*(-?{_COMMA}([eE]-?[0-9]+)?|[(]{_COMMA}[)])\s*$'"
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
+_OFFSET = r"'[+-][0-9]{2}:?[0-9]{2}\s*$'"
 _LONG_YEAR = r"'^[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}'"
 _TIMES = ("", " %H:%M", " %H:%M:%S")
+_NAMED = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y")  # `Oct 15, 2026`, `15-Oct-2026`
 
 
-def read_cell(cell: str, kind: Kind, *, day_first: bool = False, decimal_comma: bool = False) -> str:
+@record(frozen=True)
+class Spelling:
+    """How a CSV writes moments and numbers.
+
+    Attributes:
+        day_first: dates with slashes are day/month/year, not month/day/year.
+        decimal_comma: numbers are written `1.234,50`, not `1,234.50`.
+        own_clock: moments are written with an offset from UTC, and days and months are those of that clock.
+    """
+
+    day_first: bool = False
+    decimal_comma: bool = False
+    own_clock: bool = False
+
+
+USUAL = Spelling()
+
+
+def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
     """Return the DuckDB expression of a text cell's value.
 
     Args:
         cell: expression of the text.
         kind: what it holds. Moments without an offset are UTC; dates with dots are day.month.year.
-        day_first: dates with slashes are day/month/year, not month/day/year.
-        decimal_comma: numbers are written `1.234,50`, not `1,234.50`.
+        spelling: how the file writes it.
     """
-    if kind == "number" and decimal_comma:
-        swapped = f"TRY_CAST(REPLACE(REPLACE({cell}, '.', ''), ',', '.') AS DOUBLE)"
+    if kind == "number" and spelling.decimal_comma:
+        bare = f"REPLACE(REPLACE({cell}, '(', '-'), ')', '')"  # `(5,00)` is -5,00
+        swapped = f"TRY_CAST(REPLACE(REPLACE({bare}, '.', ''), ',', '.') AS DOUBLE)"
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_COMMAS}) AND ABS({swapped}) < {TOO_LARGE} THEN {swapped} END"
         )
     if kind == "number":
         stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
-        money = f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) END"
+        credit = f"-TRY_CAST(REPLACE(REPLACE({stripped}, '(', ''), ')', '') AS DOUBLE)"
+        money = (
+            f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) "
+            f"WHEN REGEXP_MATCHES({cell}, {_CREDIT}) THEN {credit} END"
+        )
         value = f"TRY_CAST({cell} AS DOUBLE)"
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
         iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
-        date = "%d/%m/%" if day_first else "%m/%d/%"
+        if spelling.own_clock:
+            iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '') AS TIMESTAMP)"
+        date = "%d/%m/%" if spelling.day_first else "%m/%d/%"
         long = _moments(cell, [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES])
-        short = _moments(cell, [f"{date}y{time}" for time in _TIMES])
+        short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *_NAMED])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
             f"WHEN REGEXP_MATCHES(TRIM({cell}), {_LONG_YEAR}) THEN {long} ELSE {short} END"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.finops.read.cells import is_plain, read_cell, read_typed
+from planner.finops.read.cells import USUAL, Spelling, is_plain, read_cell, read_typed
 from planner.finops.read.columns import Kind
 from planner.finops.read.select import quote
 from planner.records import record
@@ -21,7 +21,7 @@ class Field:
         type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
         entries: a list of key and value pairs.
         records: fields of the records of a list (`amount`, `name`).
-        day_first, decimal_comma: see `BillFile`.
+        spelling: of a CSV.
     """
 
     name: str
@@ -29,13 +29,12 @@ class Field:
     type_name: str
     entries: bool = False
     records: tuple[str, ...] = ()
-    day_first: bool = False
-    decimal_comma: bool = False
+    spelling: Spelling = USUAL
 
     def read(self, kind: Kind, *, is_csv: bool) -> str:
         """Return the expression that reads it."""
         if is_csv:
-            return read_cell(self.value, kind, day_first=self.day_first, decimal_comma=self.decimal_comma)
+            return read_cell(self.value, kind, self.spelling)
         return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
 
     def is_plain(self, kind: Kind) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from planner.errors import InputError
+from planner.finops.read.cells import USUAL, Spelling
 from planner.finops.read.model import Finding
 from planner.inputs.faults import near
 from planner.records import record
@@ -28,8 +29,13 @@ _DELIMITERS = ",;\t|"
 _DATE = re.compile(rb"""(?:^|[,;\t|"])(\d{1,2})/(\d{1,2})/\d{4}(?=[,;\t|" \r\n]|$)""", re.MULTILINE)
 _MONTHS = 12
 # three figures after a comma may be thousands, so they prove nothing
-_COMMA = re.compile(r"""(?:^|[;\t|"])-?\d+,(?:\d{1,2}|\d{4,})(?=[;\t|"]|$)""", re.MULTILINE)
+_COMMA = re.compile(
+    r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
+)
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
+_MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d)?)(?:[.]\d+)? ?([+-]\d\d:?\d\d)?")
+_CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
 _SEP = re.compile(r"sep=.\s*$", re.IGNORECASE)
 
 
@@ -43,8 +49,10 @@ class BillFile:
         delimiter, header: of a CSV.
         skip: lines before the header.
         mixed: lines of a CSV end in different ways.
-        day_first: dates of a CSV with slashes are day/month/year: some have a first part above 12, none a second.
-        decimal_comma: numbers of a CSV without commas between cells are written `1,25`, none `1.25`.
+        spelling: of a CSV. Dates with slashes are day/month/year where some have a first part above 12 and none a
+            second; numbers of a file without commas between cells have decimal commas where some are written `1,25` and
+            none `1.25`; days are those of the file's own clock where all moments have an offset and at least half are
+            its midnights, such as the ends of days and of billing periods.
     """
 
     path: Path
@@ -55,8 +63,7 @@ class BillFile:
     header: tuple[str, ...] = ()
     skip: int = 0
     mixed: bool = False
-    day_first: bool = False
-    decimal_comma: bool = False
+    spelling: Spelling = USUAL
 
 
 def find_files(paths: Sequence[str | Path]) -> list[Path]:
@@ -158,6 +165,24 @@ def open_bytes(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
 
 
+def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
+    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
+    if file.kind != "csv":
+        return None
+    with io.TextIOWrapper(
+        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
+    ) as lines:
+        reader = csv.reader(lines, delimiter=file.delimiter)
+        try:
+            next(reader, None)
+            for row in reader:
+                if test(dict(zip(file.header, row, strict=False))):
+                    return reader.line_num
+        except csv.Error:
+            return None
+    return None
+
+
 def _inspect(path: Path, sha256: str) -> BillFile:
     try:
         with open_bytes(path) as file:
@@ -184,13 +209,15 @@ def _inspect(path: Path, sha256: str) -> BillFile:
         raise InputError(f"{path}:1: the header names {', '.join(map(repr, repeated))} twice")
     body = "\n".join(lines[skip + 1 :]) if delimiter != "," else ""
     comma = bool(_COMMA.search(body)) and not _POINT.search(body)
-    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, day_first, comma)
+    spelling = Spelling(day_first, comma, _own_clock(start))
+    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
 
 
 def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
     """Read a CSV once for its encoding, whether its lines end in different ways, and which way its dates are written.
 
-    UTF-16 is recognised by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand.
+    UTF-16 is recognised by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand; Chinese
+    text by such bytes that come in pairs.
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", False, _day_first(start.decode("utf-16", errors="ignore").encode()) or False
@@ -208,10 +235,18 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
                     try:
                         decoder.decode(chunk)
                     except UnicodeDecodeError:
-                        encoding = "cp1252"
+                        whole = chunk.strip(_BEYOND_ASCII)  # the ends of a chunk may be halves of a letter
+                        encoding = "cp1252" if _CHINESE.sub(b"", whole) else "gb18030"
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
     return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
+
+
+def _own_clock(chunk: bytes) -> bool:
+    """Whether days and months are those of the offsets that moments are written with (see `BillFile`)."""
+    moments = _MOMENT.findall(chunk)
+    midnights = sum(time.strip(b"0:") == b"" for time, _ in moments)
+    return bool(moments) and 2 * midnights >= len(moments) and all(part.strip(b"+-0:") for _, part in moments)
 
 
 def _day_first(chunk: bytes) -> bool | None:

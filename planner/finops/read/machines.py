@@ -1,4 +1,7 @@
-"""GPUs of charges in bills without SkuPriceDetails (FOCUS 1.0), by the machine type that their words name."""
+"""GPUs of charges whose SkuPriceDetails do not tell them, by the machine that their words name.
+
+Either a machine type of the bundled catalog (`p5.48xlarge`), or a number of chips, as neoclouds write it (`8x H100`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine
+from planner.finops.read.adapters import load_adapters
 from planner.finops.read.columns import COST
 from planner.finops.read.select import Group, text, unit_letters
 
@@ -20,6 +24,41 @@ _WITH_GPUS = ("nvidia", "amd")
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
+# Numbers of GPUs that machines have; others are other numbers (`x86`).
+_COUNTS = "(?:1|2|3|4|6|8|10|16|72)"
+_COUNT = re.compile(rf"(?<![0-9]){_COUNTS}(?![0-9])")
+
+
+@lru_cache(maxsize=1)
+def _chips() -> tuple[str, ...]:
+    """Chips in lower case without memory and form, the longest first: `h100`, `rtxa6000`."""
+    from catalogs.tables.accelerators import load_accelerators
+
+    known = load_accelerators()
+    pairs = zip(map(str, known["accelerator"]), map(str, known["vendor"]), strict=True)
+    names = {name.split("-", 1)[0] for name, vendor in pairs if vendor in _WITH_GPUS}
+    return tuple(sorted((name for name in names if re.search("[0-9]", name)), key=lambda n: (-len(n), n)))
+
+
+@lru_cache(maxsize=1)
+def _counted() -> str:
+    """The pattern of a number of chips in lower case.
+
+    `8x H100`, `gpu_8x_h100_sxm5` (Lambda), `8xh100ib` (CoreWeave), `160x1792x8h100` (IBM), `H100 80GB x8`,
+    `h100-80gb-sxm-ib.8x` (Crusoe), `H100 SXM, 8 GPUs`, `bm.gpu.h100.8` (OCI).
+    """
+    spelled = (re.sub("^(rtx|gtx)", r"\1[ _-]?", name) for name in _chips())
+    chip = f"(?:{'|'.join(spelled)})"
+    words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
+    return "|".join(
+        (
+            f"(?:[0-9]+x)*{_COUNTS}(?: ?[x×][ _-]?)?(?:nvidia[ _-])?{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
+            f"{chip}{words}[ _-]?x ?{_COUNTS}",
+            f"{chip}[a-z0-9_-]*[.]{_COUNTS}x",
+            f"{chip}{words}[^a-z0-9]+{_COUNTS}[ _-]?gpus?",
+            f"[bv]m[.]gpu[.]{chip}[a-z0-9.-]*[.]{_COUNTS}",
+        )
+    )
 
 
 @lru_cache(maxsize=1)
@@ -47,21 +86,33 @@ def gpu_machines() -> Mapping[str, tuple[float, str]]:
 def naming_words(group: Group) -> str:
     """The expression of what names a charge's machine.
 
-    Empty where a file has SkuPriceDetails or no such words, and of exports whose adapter gives what is known.
+    Empty where a file has SkuPriceDetails or no such words, and of exports whose adapter knows which charges have GPUs.
     """
-    words = [group.columns[name] for name in NAMING if name in group.columns]
-    if DETAILS in group.columns or not words or group.dataset != COST or group.adapter:
+    own = (DETAILS,) if group.adapter and DETAILS in group.columns else NAMING
+    words = [group.columns[name] for name in own if name in group.columns]
+    told = not _leaves_machines(group.adapter) if group.adapter else DETAILS in group.columns
+    if told or not words or group.dataset != COST:
         return ""
     return f"LOWER(CONCAT_WS(' ', {', '.join(words)}))"
 
 
+@lru_cache(maxsize=16)
+def _leaves_machines(adapter: str) -> bool:
+    """Whether an adapter gives the type of a machine at most: AWS leaves product/gpu empty for some types."""
+    columns = next(one.columns for one in load_adapters() if one.name == adapter)
+    return "InstanceType" in columns.get(DETAILS, "InstanceType")
+
+
 def machine_sql(words: str) -> str:
     """The expression of the machine with GPUs that words name; an empty text where they name none."""
-    return _found(words, _ranked(gpu_machines()))
+    return f"REGEXP_EXTRACT({words}, {text(_every())}, 1)"
 
 
 def machines_named(words: Iterable[str]) -> frozenset[str]:
-    """The machines with GPUs that texts in lower case name, as `machine_sql` finds them."""
+    """The machines with GPUs that texts in lower case name, as `machine_sql` finds them.
+
+    Types of the catalog, or numbers of chips as the texts write them.
+    """
     matches = (_pattern().search(text) for text in words)
     return frozenset(match[1] for match in matches if match)
 
@@ -72,16 +123,20 @@ def _is_gpu_sku(words: str) -> str:
 
 
 def with_machines(group: Group, names: Collection[str], *, gpu_skus: bool = False) -> Group:
-    """Charges with the type and GPUs of their machines in the place of a SkuPriceDetails that a file lacks.
+    """Charges with the type and GPUs of their machines where SkuPriceDetails is missing, or an adapter's has no GPUs.
 
     Args:
         group: the charges.
         names: the machines that they name; of two that fit, each charge names the same one among these as among all.
         gpu_skus: whether some name a GPU that is sold by itself.
     """
-    details = "CAST(NULL AS VARCHAR)"
+    details, own = "CAST(NULL AS VARCHAR)", group.columns.get(DETAILS)
     if names:
         group, details = _with_machines(group, names), "x_planner_details"
+    if own is not None:
+        lacks = f"{own} LIKE '%InstanceType%' AND {own} NOT LIKE '%GpuCount%'"
+        details = f"CASE WHEN {lacks} THEN COALESCE({details}, {own}) ELSE {own} END"
+        return replace(group, columns={**group.columns, DETAILS: details})
     if gpu_skus:
         one = text(json.dumps({"GpuCount": 1}))
         details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(naming_words(group))} THEN {one} END)"
@@ -91,7 +146,8 @@ def with_machines(group: Group, names: Collection[str], *, gpu_skus: bool = Fals
 def _with_machines(group: Group, names: Collection[str]) -> Group:
     machines, ranked = gpu_machines(), _ranked(names)
     rows = ", ".join(
-        f"({text(name)}, {text(json.dumps(_details(name, *machines[name])))})" for name in ranked
+        f"({text(name)}, {text(json.dumps(_details(name, *(machines.get(name) or _told(name)))))})"
+        for name in ranked
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
     joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
@@ -112,8 +168,22 @@ def _found(words: str, ranked: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=1)
+def _every() -> str:
+    """The pattern of all machines: types come first, so that of two that begin at one place the type counts."""
+    return _expression(_ranked(gpu_machines())).replace(")(?:$", f"|{_counted()})(?:$")
+
+
+@lru_cache(maxsize=1)
 def _pattern() -> re.Pattern[str]:
-    return re.compile(_expression(_ranked(gpu_machines())))
+    return re.compile(_every())
+
+
+def _told(name: str) -> tuple[float, str]:
+    """The number of chips that a text of `_counted` tells, and which: the longest that fits, `h200` not `h20`."""
+    plain = re.sub("(?<=rtx|gtx)[ _-]", "", name)
+    at, chip = min(((plain.find(chip), chip) for chip in _chips() if chip in plain), key=lambda one: one[0])
+    before, after = plain[:at], plain[at + len(chip) :]
+    return float((_COUNT.findall(before) or _COUNT.findall(after))[-1]), chip
 
 
 def _details(name: str, count: float, chip: str) -> dict[str, object]:

@@ -174,7 +174,7 @@ def _open(
     if where or conversion:
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
-    check_month(months, month)
+    check_month(months, month, stager.findings)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     beside = rows_beside(reader, read)
     tag_texts = texts_sql(reader, groups, where, conversion)

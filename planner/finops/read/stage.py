@@ -75,8 +75,7 @@ class Stager:
         """
         if file.kind == "csv":
             self._tell_spelling(file)
-            first, comma = file.day_first, file.decimal_comma
-            return [Field(n, quote(n), "varchar", day_first=first, decimal_comma=comma) for n in file.header]
+            return [Field(n, quote(n), "varchar", spelling=file.spelling) for n in file.header]
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
@@ -94,8 +93,9 @@ class Stager:
         ways = [
             way
             for way, holds in (
-                ("dates as day/month/year", file.day_first),
-                ("commas as decimal points", file.decimal_comma),
+                ("dates as day/month/year", file.spelling.day_first),
+                ("commas as decimal points", file.spelling.decimal_comma),
+                ("days and months of its own clock, not of UTC", file.spelling.own_clock),
             )
             if holds
         ]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
 _SHOWN = 8
+OF_USERS = (
+    "user:"  # docs.aws.amazon.com/cur/latest/userguide/resource-tags-columns.html: resourceTags/user:team
+)
 RUN_TAGS = ("planner_run_id", "run_id")
 """Keys that name runs, the first that a bill has counts: that of exported plans (`planner.export.names.RUN_TAG`, which
 the reader of bills does not import), then the usual one."""
@@ -33,11 +36,16 @@ class TagKeys:
     present: tuple[str, ...] | None
 
     def spelled(self, asked: str) -> str:
-        """The key as the bill spells it: itself where it is there, else the most frequent that differs in case only."""
+        """The key as the bill spells it.
+
+        Itself where it is there, else the most frequent that differs in case only, else the same of keys that AWS marks
+        as the user's own (`user:team`).
+        """
         keys = self.present or ()
         if asked in keys:
             return asked
-        return next((key for key in keys if key.casefold() == asked.casefold()), asked)
+        wanted = (asked.casefold(), f"{OF_USERS}{asked}".casefold())
+        return next((key for one in wanted for key in keys if key.casefold() == one), asked)
 
     def spellings(self, key: str) -> tuple[str, ...]:
         """The key and, the most frequent first, those that differ in case only: all of them are one tag."""

@@ -121,8 +121,19 @@ def only_currency(totals: Sequence[Total], chosen: str) -> tuple[list[Total], st
     return kept, f'"BillingCurrency" = {text(chosen)}' if len(kept) < len(totals) else ""
 
 
-def check_month(months: Sequence[date], month: date | None) -> None:
-    """Refuse a month that the bill does not have."""
+def check_month(months: Sequence[date], month: date | None, found: Sequence[Finding] = ()) -> None:
+    """Refuse a month that the bill does not have, and a bill none of whose days can be read.
+
+    Args:
+        months: those of the bill.
+        month: the one asked for.
+        found: what could not be read.
+    """
+    unread = next(
+        (one for one in found if one.code == "bad_cells" and ": must be a moment" in one.message), None
+    )
+    if unread and not months:
+        raise InputError(f"no day of the bill can be read: {unread.message}")
     if month is None or month.replace(day=1) in months:
         return
     shown = ", ".join(f"{found:%Y-%m}" for found in months) or "no month at all"

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.finops.read.cells import TOO_LARGE
+from planner.finops.read.cells import TOO_LARGE, USUAL
 from planner.finops.read.columns import Kind
 from planner.finops.read.files import BillFile
 
 
 def is_usual(file: BillFile) -> bool:
     """Whether a file is a CSV whose dates and numbers may be spelled as usual."""
-    return file.kind == "csv" and not (file.day_first or file.decimal_comma)
+    return file.kind == "csv" and file.spelling == USUAL
 
 
 def usual_cell(cell: str, kind: Kind) -> str:

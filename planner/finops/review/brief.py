@@ -55,7 +55,8 @@ def _first_sentence(review: Review, key: str) -> tuple[str, ...]:
         return ()
     if section.status == "withheld":
         return (f"withheld: {section.reason}",)
-    return section.sentences[:1]
+    care = f" With care: {section.reason}." if section.status == "flagged" and section.reason else ""
+    return tuple(f"{said}{care}" for said in section.sentences[:1])
 
 
 def _known(review: Review) -> dict[str, Figure]:

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner.finops.read.tag_keys import known_spelling
+from planner.finops.read.tag_keys import OF_USERS, known_spelling
 
 if TYPE_CHECKING:
     from planner.inputs.showback_schema import Rule, ShowbackFile
@@ -20,7 +20,7 @@ Charge = Mapping[str, str]
 
 def plain_key(key: str) -> str:
     """A tag key without what spellings differ in: `Cost-Center`, `cost_center` and `costcenter` are one."""
-    return re.sub(r"[-_ .]", "", key.casefold())
+    return re.sub(r"[-_ .]", "", key.casefold().removeprefix(OF_USERS))
 
 
 @lru_cache(maxsize=16384)

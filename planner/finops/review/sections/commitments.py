@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
@@ -12,10 +12,16 @@ from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, table, text
 from planner.records import record
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 TITLE = "What was saved, and do commitments pay?"
 TOP = 30
 _CHARTED = 8
 _UNPRICED = 0.05  # share of covered use without any price from which on coverage and saving are unknown
+_ONE_SIDED = 0.001  # share of use cost from which on unused commitments without a price of their use are told
+_NOT_OF_COMMITMENTS = {"price_list_known_ratio", "price_contract_known_ratio", "savings_negotiated_money"}
+_HALF = "count as a cost, but what their use saved has no price"
 _ALIKE = "as much as at"
 _NO_USE = "the month has no use with such a price"
 
@@ -54,7 +60,11 @@ def build(inputs: Inputs) -> Section:
     own = inputs.of_this_month("commitment_utilisation")
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
-    figures = [*_savings(inputs), *_commitments(inputs, used, unused, len(own)), _coverage(inputs)]
+    figures = [
+        *_savings(inputs, _unused_of_unpriced(own)),
+        *_commitments(inputs, used, unused, len(own)),
+        _coverage(inputs),
+    ]
     has_contracts = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
     soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", len(ends),
                   "count")  # fmt: skip
@@ -74,14 +84,24 @@ def build(inputs: Inputs) -> Section:
     return Section("commitments", TITLE, sentences, tuple(figures), tuple(tables), charts)
 
 
-def _savings(inputs: Inputs) -> list[Figure]:
+def _unused_of_unpriced(own: pd.DataFrame) -> float:
+    """What was not used of commitments whose use has no price: it is a cost, and what it is for is no saving."""
+    unpriced = own["used_unpriced_cost"] > _UNPRICED * own["used_cost"]
+    return float(own.loc[unpriced, "unused_cost"].sum())
+
+
+def _savings(inputs: Inputs, one_sided: float) -> list[Figure]:
     s = savings(inputs)
     known = {
         check.key: check.value for check in inputs.gate.checks
     }  # the same share as the gate's, said once
 
     def made(key: str, label: str, value: float | None, unit: Any = "money") -> Figure:
-        return figure(inputs, key, label, value, unit, lacking=_NO_USE)
+        one = figure(inputs, key, label, value, unit, lacking=_NO_USE)
+        if one_sided <= _ONE_SIDED * s.effective_with_contracted or key in _NOT_OF_COMMITMENTS:
+            return one
+        lost = money(one_sided, inputs.bill.currency)
+        return flagged(one, f"{lost} of unused commitments {_HALF}")
 
     return [
         made("esr_list_ratio", "Effective savings rate against list", 1 - ratio(s.effective_with_list, s.list_cost),
@@ -256,7 +276,8 @@ def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int)
         if isinstance(contract, float):
             sides.append(f"{_beside(contract, 'below', 'above')} contracted")
         said = " prices and ".join(sides).replace(f"{_ALIKE} list prices and {_ALIKE}", f"{_ALIKE} list and")
-        out.append(f"What was used cost {said} prices.")
+        half = next((part for part in found["esr_list_ratio"].reason.split("; ") if part.endswith(_HALF)), "")
+        out.append(f"What was used cost {said} prices{f': {half}' if half else ''}.")
     else:
         out.append(f"No savings rate can be given: {found['esr_list_ratio'].reason}.")
     if count:

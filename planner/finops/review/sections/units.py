@@ -141,6 +141,8 @@ def _figures(inputs: Inputs, rows: list[dict[str, Any]], work: list[Work]) -> li
     services = math.fsum(float(row["effective_cost"]) for row in rows if text(row["service_category"]) == _AI)
     tokens = [one for one in work if one.kind == "tokens"]
     count = math.fsum(one.quantity for one in tokens)
+    if not services and not tokens:
+        return []  # of a bill of machines alone there is nothing to withhold
     lacking = "no charge of the month counts tokens"
     values: list[tuple[str, str, float | None, Any, str]] = [
         ("units_ai_money", "Cost of AI services", services or None, "money", "no charge is of an AI service"),

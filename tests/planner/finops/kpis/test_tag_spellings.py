@@ -17,6 +17,7 @@ from planner.finops.read import open_bill
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review
+from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.finops.use_cases.library import tag_paths
 from planner.finops.use_cases.report import report_use_case
 from tests.planner.finops.small_bill import charge, each_day, rows_of, section, sections_only, write_bill
@@ -235,3 +236,23 @@ def test_several_texts_are_written_for_every_engine(dialect: str) -> None:
     tree = parse_one(text, read=dialect)
     assert [one.this for one in tree.find_all(exp.Literal) if one.this in ("a", "b", "c")] == ["a", "b", "c"]
     assert len(list(tree.find_all(exp.Like))) == 2 and "team" in text and "Team" in text
+
+
+def test_keys_that_aws_marks_as_the_users_own(tmp_path: Path) -> None:
+    """`user:team` was not `team`: nothing was allocated, and showback gave no team a cent."""
+    tags = '{"user:team":"ml","user:env":"prod","user:planner_run_id":"run-1","aws:createdBy":"x"}'
+    rows = [
+        *each_day(SEPTEMBER, date(2026, 9, 30), Tags=tags),
+        *each_day(OCTOBER, date(2026, 10, 31), Tags=tags),
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    made = review(path)
+    assert [(row["owner"], row["tagged"]) for row in rows_of(made, "allocation", "allocation")] == [
+        ("ml", 1.0)
+    ]
+    with open_bill([path]) as opened:
+        assert tag_keys(opened).run_key() == "user:planner_run_id"
+        assert tag_keys(opened).spelled("createdBy") == "createdBy"
+        statement = team_statement(opened, OCTOBER, rules_by_tag("team"), "ml")
+        assert list(daily_of_bill(opened, by="tag:team")) == ["ml"]
+    assert (statement.values["team"], statement.values["total"]) == ("ml", 3100.0)

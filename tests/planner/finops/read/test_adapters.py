@@ -436,3 +436,24 @@ def test_accelerators_are_counted(tmp_path: Path) -> None:
                 figure.key: figure.value for part in review_bill(bill).sections for figure in part.figures
             }
         assert found["gpu_hours"] == hours
+
+
+def test_machines_of_exports_that_do_not_count_their_gpus(tmp_path: Path) -> None:
+    """Their GPU-hours were not counted, and a small machine's discount was promised for them."""
+
+    def typed(**more: str) -> dict[str, str]:
+        return CUR[0] | {"product/gpu": "", "product/instanceType": "p4de.24xlarge"} | more
+
+    aws = cur(
+        tmp_path / "cur.csv",
+        [typed(), typed(**{"product/gpu": "4"}), typed(**{"product/instanceType": "r6i.large"})],
+    )
+    info = '"UsageType":"ComputeHR","ServiceType":"Standard_ND96isr_H100_v5","VCPUs":96'
+    azure = write_rows(
+        tmp_path / "azure.csv", [AZURE | {"AdditionalInfo": one} for one in (f"{{{info}}}", info, "")]
+    )
+    for path, gpus in ((aws, [8, 4, None]), (azure, [8, 8, None])):
+        with open_bill([path]) as opened:
+            found = opened.engine.rows("SELECT JSON_EXTRACT_STRING(SkuPriceDetails, '$.GpuCount') FROM focus")
+        assert sorted(float(count) for (count,) in found if count) == sorted(filter(None, gpus))
+        assert len(found) == 3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from planner.finops.read import open_bill
+from tests.planner.finops.small_bill import charge, write_bill
 
 _BILL = """SELECT TIMESTAMP '2026-10-01' + n * INTERVAL 1 DAY AS "ChargePeriodStart", 2.0::DOUBLE AS "BilledCost",
   CASE WHEN n = 3 THEN '{bad}'::DOUBLE ELSE 2.0 END AS "EffectiveCost", 2.0::DOUBLE AS "ListCost",
@@ -42,3 +44,35 @@ def test_plain_amounts_stay_where_they_lie(tmp_path: Path) -> None:
     with open_bill([path]) as bill:
         assert bill.engine.query("SELECT SUM(EffectiveCost) AS cost FROM focus", {})["cost"][0] == 23.0
         assert not bill.findings
+
+
+CREDITS = [
+    ("(1,250.00)", -1250.0),
+    ("($5)", -5.0),
+    ("(12.5)", -12.5),
+    ("( $1,000 )", -1000.0),
+    ("(0,123)", None),  # a decimal comma elsewhere: never guessed
+    ("(5", None),
+]
+
+
+@pytest.mark.parametrize(("cell", "value"), CREDITS)
+def test_amounts_in_parentheses_are_negative_as_accountants_write_them(
+    tmp_path: Path, cell: str, value: float | None
+) -> None:
+    rows = [charge(date(2026, 10, day), 100) for day in (1, 2)] + [charge(date(2026, 10, 3), cell)]
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
+        found = bill.engine.rows("SELECT SUM(BilledCost) FROM focus WHERE BilledCost <> 100")
+        assert found == [(value,)]
+        assert [one.code for one in bill.findings] == ([] if value else ["bad_cells"])
+
+
+def test_amounts_in_parentheses_with_decimal_commas(tmp_path: Path) -> None:
+    names = "ChargePeriodStart;BilledCost;ChargeCategory;BillingCurrency"
+    rows = (
+        f"2026-10-{day:02};{cost};Usage;EUR" for day, cost in enumerate(("1.234,50", "(1.000,25)", "7"), 1)
+    )
+    (tmp_path / "bill.csv").write_text("\n".join((names, *rows)), encoding="utf-8")
+    with open_bill([tmp_path / "bill.csv"]) as bill:
+        assert bill.engine.rows("SELECT SUM(BilledCost) FROM focus") == [(1234.50 - 1000.25 + 7,)]
+        assert "bad_cells" not in [one.code for one in bill.findings]

@@ -147,6 +147,18 @@ def test_a_month_that_is_not_there(tmp_path: Path) -> None:
     open_bill([path], month=date(2026, 9, 15)).close()
 
 
+def test_a_bill_without_a_readable_day(tmp_path: Path) -> None:
+    """It was said to have no month at all, or no charge with a ChargePeriodStart."""
+    path = write(tmp_path / "a.csv", line(day="15th of Oct"), line(day="16th of Oct"))
+    for month in (None, date(2026, 10, 1)):
+        message = refusal(path, month=month)
+        assert (
+            message.startswith("no day of the bill can be read: ")
+            and "ChargePeriodEnd: must be a moment" in message
+        )
+        assert "a.csv:2" in message
+
+
 def test_rows_of_no_month(tmp_path: Path) -> None:
     with open_bill([write(tmp_path / "a.csv", line(), line(day="2026-13-45"))]) as bill:
         assert total(bill) == (3.0, 2)

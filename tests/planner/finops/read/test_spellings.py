@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -140,3 +140,61 @@ def test_a_list_that_holds_no_pairs_is_no_tags(tmp_path: Path) -> None:
     path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 1), Tags='["team"]')])
     with open_bill([path]) as bill:
         assert [finding.code for finding in bill.findings] == ["bad_cells"]
+
+
+def own_clock(path: Path, offset: str, *, hours: int = 24, periods: bool = True) -> Path:
+    """Charges of a clock ahead of UTC: 1 an hour from 1 September to 31 October."""
+    names = "ChargePeriodStart,ChargePeriodEnd,BilledCost,ChargeCategory,BillingCurrency"
+    lines = [names + (",BillingPeriodStart" if periods else "")]
+    at, end = datetime(2026, 9, 1), datetime(2026, 11, 1)
+    while at < end:
+        more = f",{at:%Y-%m}-01T00:00:00{offset}" if periods else ""
+        lines.append(
+            f"{at.isoformat()}{offset},{(at + timedelta(hours=hours)).isoformat()}{offset},{hours},Usage,USD{more}"
+        )
+        at += timedelta(hours=hours)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def months(path: Path) -> dict[str, float]:
+    with open_bill([path]) as bill:
+        rows = bill.engine.rows(
+            "SELECT STRFTIME(x_month, '%m'), SUM(BilledCost) FROM focus GROUP BY 1 ORDER BY 1"
+        )
+        assert [one.code for one in bill.findings if one.code == "bad_cells"] == []
+    return {str(month): float(cost) for month, cost in rows}
+
+
+def test_days_of_a_bill_with_a_clock_of_its_own_are_its_days(tmp_path: Path) -> None:
+    """A month's fee of 1 October in Hangzhou was counted in September."""
+    whole = {"09": 720.0, "10": 744.0}
+    for number, offset in enumerate(("+08:00", "-0700")):
+        assert months(own_clock(tmp_path / f"{number}.csv", offset)) == whole
+    assert months(own_clock(tmp_path / "periods.csv", "+02:00", hours=8)) == whole
+    assert months(own_clock(tmp_path / "utc.csv", "Z")) == whole
+    # hours by the hour name no days: they are moments, in UTC
+    hourly = own_clock(tmp_path / "hourly.csv", "+02:00", hours=1, periods=False)
+    assert months(hourly) == {"08": 2.0, "09": 720.0, "10": 742.0}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [("gb18030", ("云服务器", "华东1（杭州）")), ("cp1252", ("Rechenzentrum Köln", "Müller", "déjà"))],
+)
+def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 5), ServiceName=name) for name in names])
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    with open_bill([path]) as bill:
+        found = [name for (name,) in bill.engine.rows("SELECT ServiceName FROM focus")]
+        assert (sorted(found), [one.code for one in bill.findings]) == (sorted(names), ["encoding"])
+
+
+@pytest.mark.parametrize(
+    "day", ["Oct 15, 2026", "October 15, 2026", "15 Oct 2026", "15 October 2026", "15-Oct-2026"]
+)
+def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
+    """An invoice's lines were of no month at all."""
+    row = charge(date(2026, 10, 1)) | {"ChargePeriodStart": day, "ChargePeriodEnd": ""}
+    with open_bill([write_bill(tmp_path / "bill.csv", [row])]) as bill:
+        assert bill.engine.rows("SELECT x_day FROM focus") == [(date(2026, 10, 15),)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.finops.review.brief import brief_sections
 from planner.finops.review.model import Review
 from planner.finops.review.report import review_answer
 from planner.inputs.budget_load import load_budgets
@@ -214,3 +215,26 @@ def test_a_month_without_use_is_none_of_two_days(tmp_path: Path) -> None:
     assert "0 of 30 days of the month have use" in section(made, "quality").sentences[0]
     taxed = review_of(write_bill(tmp_path / "taxed.csv", [*august, rest[1]]), month=date(2026, 9, 1))
     assert taxed.verdict == "September 2026 cost 0 USD without tax, against 9,300 USD in August 2026."
+
+
+def test_one_fault_of_both_months_is_said_once(tmp_path: Path) -> None:
+    """A bill without EffectiveCost: the verdict gave the same reason twice, and a chat cut the forecast off."""
+    rows = [
+        *each_day(date(2026, 9, 1), date(2026, 9, 30)),
+        *each_day(date(2026, 10, 1), date(2026, 10, 31), 110),
+    ]
+    verdict = review_of(write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))).verdict
+    reason = "the bill has no EffectiveCost, BilledCost is used instead"
+    assert f"than September 2026 (with care: {reason} (in September 2026 too))." in verdict
+    assert verdict.count(reason) == 1
+
+
+def test_a_brief_says_what_its_comparison_lacks(tmp_path: Path) -> None:
+    """29 days of October beside a whole September: the chat said that cost fell, and not that days are missing."""
+    rows = [*each_day(date(2026, 9, 1), date(2026, 9, 30)), *each_day(date(2026, 10, 1), date(2026, 10, 29))]
+    against = next(
+        one
+        for one in brief_sections(review_of(write_bill(tmp_path / "bill.csv", rows)))
+        if one.key == "spend"
+    )
+    assert against.sentences[0].endswith(" With care: 29 of 31 days of the month have use.")

@@ -28,7 +28,8 @@ def gpu(review: Review) -> dict[str, Figure]:
 
 @pytest.mark.parametrize(
     ("unit", "quantity", "details"),
-    [("GPU-Hours", 192, EIGHT), ("GPU-Hours", 192, ""), ("accelerator-hours", 192, EIGHT), ("Hrs", 24, EIGHT),
+    [("GPU-Hours", 192, EIGHT), ("GPU-Hours", 192, ""), ("GPU Per Hour", 192, ""),
+     ("accelerator-hours", 192, EIGHT), ("Hrs", 24, EIGHT),
      ("vCPU-hours", 96 * 24, EIGHT), ("100 Hours", 0.24, EIGHT), ("Seconds", 86400, EIGHT), ("Days", 1, EIGHT)],
 )  # fmt: skip
 def test_units_of_time_are_recognised(unit: str, quantity: float, details: str, tmp_path: Path) -> None:

@@ -34,6 +34,23 @@ def test_no_net_saving_is_made_up_where_the_use_has_no_price(tmp_path: Path) -> 
     assert "Empty where the bill has no contracted prices of the use." in table.note
 
 
+def test_unused_parts_of_commitments_whose_use_has_no_price_are_told(tmp_path: Path) -> None:
+    """The bill was said to cost more than at contracted prices, and commitments to have lost what was not used."""
+    half = "310 USD of unused commitments count as a cost, but what their use saved has no price"
+    for name, price, told in (("unpriced", 0, True), ("priced", 50, False)):
+        rows = [
+            *each_day(OCTOBER, LAST, 500),
+            *committed("Used", 30, price, "r"),
+            *committed("Unused", 10, 0, "r"),
+        ]
+        review = review_of(write_bill(tmp_path / f"{name}.csv", rows), month=OCTOBER, only=("commitments",))
+        figures = {one.key: one for one in review.sections[0].figures}
+        for key in ("esr_list_ratio", "esr_contract_ratio", "savings_commitment_money"):
+            assert (half in figures[key].reason) == told, key
+        assert half not in figures["savings_negotiated_money"].reason
+        assert (half in review.sections[0].sentences[0]) == told
+
+
 def test_use_without_a_price_says_nothing_of_a_discount(tmp_path: Path) -> None:
     """Its cost was held against the prices of the rest: 40 % saved became a loss, so no saving was known."""
     rows = [
