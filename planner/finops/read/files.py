@@ -35,6 +35,7 @@ _COMMA = re.compile(
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
 _MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d)?)(?:[.]\d+)? ?([+-]\d\d:?\d\d)?")
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
+_CHINESE_WORD = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe]){2}")
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
 _SEP = re.compile(r"sep=.\s*$", re.IGNORECASE)
 
@@ -217,7 +218,7 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
     """Read a CSV once for its encoding, whether its lines end in different ways, and which way its dates are written.
 
     UTF-16 is recognised by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand; Chinese
-    text by such bytes that come in pairs.
+    text by such bytes that come in pairs, two pairs side by side somewhere (`Größe` has one).
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", False, _day_first(start.decode("utf-16", errors="ignore").encode()) or False
@@ -236,7 +237,8 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
                         decoder.decode(chunk)
                     except UnicodeDecodeError:
                         whole = chunk.strip(_BEYOND_ASCII)  # the ends of a chunk may be halves of a letter
-                        encoding = "cp1252" if _CHINESE.sub(b"", whole) else "gb18030"
+                        pairs = not _CHINESE.sub(b"", whole) and _CHINESE_WORD.search(whole)
+                        encoding = "gb18030" if pairs else "cp1252"
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
     return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
@@ -255,21 +257,3 @@ def _day_first(chunk: bytes) -> bool | None:
     if any(second > _MONTHS for _, second in parts):
         return False
     return True if any(first > _MONTHS for first, _ in parts) else None
-
-
-def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
-    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
-    if file.kind != "csv":
-        return None
-    with io.TextIOWrapper(
-        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
-    ) as lines:
-        reader = csv.reader(lines, delimiter=file.delimiter)
-        try:
-            next(reader, None)
-            for row in reader:
-                if test(dict(zip(file.header, row, strict=False))):
-                    return reader.line_num
-        except csv.Error:
-            return None
-    return None
