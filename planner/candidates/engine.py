@@ -100,8 +100,7 @@ class Engine:
             context: the planning run; its deadline is not used.
             max_nodes: look at sizes up to this many nodes, default the workload's limit.
             sizes: look at these numbers of nodes alone.
-            shapes: of all hardware, or of that of the offers looked at, at `coarse_node_counts`, where another run of
-                the same job estimated them.
+            shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
             offer_bits: filter bits per offer, where they are known.
             admitted_only: leave out, uncounted, candidates of offers that a limit removes.
             among: look at these offers alone, shape `(n_offers,)`; no other may keep the limits.
@@ -131,8 +130,17 @@ class Engine:
     def coarse(self) -> Candidates:
         """Candidates of one offer each at the sizes looked at for all hardware, and racks in whole units."""
         return concat_candidates(
-            [self.priced(self.shapes, self._offers), *(self.priced(*one) for one in self.units())]
+            [self.priced(self._own_shapes, self._offers), *(self.priced(*one) for one in self.units())]
         )
+
+    @property
+    def _own_shapes(self) -> Table:
+        """The shapes, only of hardware that is looked at."""
+        if self._offers is None or not len(self._offers):
+            return self.shapes
+        looked_at = np.zeros(self.context.market.offer_set.hardware.n_rows, dtype=np.bool_)
+        looked_at[hardware_of_offer(self.context.market)[self._offers]] = True
+        return self.shapes.take(looked_at[self.shapes["hardware_row"]])
 
     def priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
         """Candidates of one offer each at some shapes."""

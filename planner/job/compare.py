@@ -19,7 +19,7 @@ from catalogs.store.load import load_catalog
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
-from planner.candidates.engine import Engine, bits_of
+from planner.candidates.engine import Engine
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import moment_text
@@ -28,7 +28,6 @@ from planner.candidates.plan_parts.storage import data_kind
 from planner.candidates.plan_parts.summary import lines_of, summarize
 from planner.candidates.plan_parts.timeline import performance_of, risk_of
 from planner.candidates.prepare import check_ages, prepare
-from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
@@ -224,15 +223,10 @@ class _Question:
         return candidates, mine, at
 
     def _engine(self, context: Context, name: str, *, admitted_only: bool) -> Engine:
-        """Candidates of the offers within `name`, or of those that keep its limits; on hardware that they are of."""
-        bits, shapes = bits_of(context.asked, context.market), self.engine.shapes
+        """Candidates of the offers within `name`, or of those that keep its limits."""
         # an option may be bought beside another
-        among = bits == 0 if admitted_only else None if self.over == "option" else self._mask(name)
-        if among is None or not among.any():
-            return Engine(context, shapes=shapes, offer_bits=bits, admitted_only=admitted_only)
-        hardware = np.unique(hardware_of_offer(context.market)[among])
-        shapes = shapes.take(np.isin(shapes["hardware_row"], hardware))
-        return Engine(context, shapes=shapes, offer_bits=bits, admitted_only=admitted_only, among=among)
+        among = None if admitted_only or self.over == "option" else self._mask(name)
+        return Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only, among=among)
 
     def half_ratios(self, name: str) -> tuple[float, float]:
         """Half of the intervals of a row's cost and hours over the figures, as of a plan."""

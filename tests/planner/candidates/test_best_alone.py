@@ -95,3 +95,21 @@ def test_offers_that_a_limit_removes_may_be_left_out(option: str) -> None:
     )
     assert best(few) == best(whole) is not None
     assert len(few.bits) < len(whole.bits) and (few.bits == 0).sum() == (whole.bits == 0).sum()
+
+
+@pytest.mark.parametrize("column", ["region", "instance_type"])
+def test_candidates_of_some_offers_are_those_of_all(column: str) -> None:
+    """Prices, times and limits of an offer do not depend on what else is looked at."""
+    read = load_workload(EXAMPLES / "bert-large.yaml")
+    context = prepare(read, read.workload, load_catalog(as_of=DAY), OPTIONS)
+    names = context.market.offer_set.offers[column]
+    among = np.asarray(names == names[np.flatnonzero(context.market.is_spot)[0]], dtype=np.bool_)
+    whole, few = (Engine(context, among=some).coarse for some in (None, among))
+    mine = np.flatnonzero(among[whole.offer])
+    assert 0 < len(few.bits) == len(mine) < len(whole.bits)
+    for column_of in ("offer", "nodes", "bits", "hours", "cost_usd", "waiting_hours", "interruptions"):
+        assert np.array_equal(getattr(few, column_of), getattr(whole, column_of)[mine], equal_nan=True), (
+            column_of
+        )
+    steps = (found.shapes["step_time_s"][found.shape] for found in (few, whole.take(mine)))
+    assert np.array_equal(*steps)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from planner.normal.arrays import normal_cdf_by_table
 from planner.spot.checkpoint import useful_ratio, young_interval_hours
-from planner.spot.distribution import SpotPool, describe_elapsed
+from planner.spot.distribution import SPREAD_POINTS, SpotPool, describe_elapsed, scaled_job
 from planner.spot.meet import calibration
-from planner.spot.moments import split_job
+from planner.spot.moments import compute_moments, split_job
 from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome
 from tests.draws import draws
 from tests.planner.spot.simulate_spot import Case, simulate
@@ -205,3 +205,27 @@ def test_waits_too_short_to_matter_do_no_harm() -> None:
 def test_impossible_arguments_are_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name if name != "nodes" else "nodes"):
         spot_outcome(10.0, **{**CASES[0].arguments(), name: value})
+
+
+@pytest.mark.parametrize("scales", [None, (0.5, 1.0, 3.0)])
+@pytest.mark.parametrize("notice", [(0.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.0, 1.0, 0.0)])
+def test_frailties_in_one_call_give_what_each_gives(
+    monkeypatch: pytest.MonkeyPatch, scales: tuple[float, ...] | None, notice: tuple[float, ...]
+) -> None:
+    work, interval = np.asarray([2.0, 48.0, 300.0]), np.asarray([0.5, np.inf, 2.0])
+    job = split_job(work, interval, np.full(3, 0.05), np.full(3, 0.2), np.asarray(notice))
+    if scales is not None:
+        job = scaled_job(job, np.asarray(scales)[:, None])
+    wait, dispersion = np.asarray([0.5, 3.0, 10.0]), np.asarray([1.0, 2.0, 3.0])
+    pool = SpotPool(np.asarray([0.01, 0.3, 5.0]), wait, wait, np.asarray([FRAILTY_SD, 0.0, 0.8]), dispersion)
+    together = describe_elapsed(job, pool)
+    calls = []
+    monkeypatch.setattr("planner.spot.distribution._MAX_STACKED", 0)
+    monkeypatch.setattr(
+        "planner.spot.distribution.compute_moments",
+        lambda *given, **named: calls.append(given) or compute_moments(*given, **named),
+    )
+    alone = describe_elapsed(job, pool)
+    assert len(calls) == SPREAD_POINTS
+    for name in ("floor", "still", "mean", "variance", "paid_share", "skew"):
+        assert np.array_equal(getattr(alone, name), getattr(together, name), equal_nan=True), name
