@@ -249,10 +249,19 @@ class Inputs:
         self, month: date, *, column: str = "effective_cost", tax: bool = False, without: Sequence[str] = ()
     ) -> float:
         """Cost of a month without tax, or the tax; without some providers."""
-        days = self.daily["day"].to_numpy().astype("datetime64[M]")
-        own = self.daily[(days == month_64(month)) & ((self.daily["charge_category"] == "Tax") == tax)]
-        own = own[~own["provider"].fillna(UNNAMED).isin(without)] if without else own
-        return float(own[column].sum())
+        months, is_tax, providers = self._charged()
+        own = (months == month_64(month)) & (is_tax == tax)
+        own = own & ~providers.isin(without).to_numpy() if without else own
+        return float(self.daily[column].to_numpy()[own].sum())
+
+    def _charged(self) -> tuple[Any, Any, Any]:
+        """Months, whether they are tax, and providers of the rows of `daily`."""
+        if "charged" not in self.answers:
+            months = self.daily["day"].to_numpy().astype("datetime64[M]")
+            is_tax = (self.daily["charge_category"] == "Tax").to_numpy(dtype=bool)
+            self.answers["charged"] = months, is_tax, self.daily["provider"].fillna(UNNAMED)
+        found: tuple[Any, Any, Any] = self.answers["charged"]
+        return found
 
     def series(self) -> tuple[Any, Any]:
         """Days and cost without tax of all months, from the day on which the bill begins to the last with use."""
