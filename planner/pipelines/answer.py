@@ -284,17 +284,17 @@ class Asking:
 
     def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
         """The best choice within `limit_s`."""
-        began, quotas, dropped = time.perf_counter(), self._quotas(gathered), {}
-        if quotas:
-            pipe = priced(gathered.pipe)  # a plan known may exceed them
+        began, quotas = time.perf_counter(), self._quotas(gathered)
+        if quotas:  # a plan known may exceed them
+            pipe, before = priced(gathered.pipe), dict[str, int]()
         else:
-            pipe, dropped = worth_pricing(gathered.pipe, LOCAL_TIME_SHARE * limit_s)
+            pipe, before = worth_pricing(gathered.pipe, LOCAL_TIME_SHARE * limit_s)
         before_s = time.perf_counter() - began
         options = replace(self.solving, time_limit_s=limit_s)
         result = solve_shared(pipe, quotas, options, method=self.method)
         dropped = {
-            name: count + result.dropped.get(name, 0) for name, count in dropped.items()
-        } or result.dropped
+            name: before.get(name, 0) + result.dropped.get(name, 0) for name in (*before, *result.dropped)
+        }
         return replace(result, dropped=dropped, seconds=result.seconds + before_s)
 
 

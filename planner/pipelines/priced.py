@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,7 @@ SLIP = (
 )
 
 
-def worth_pricing(pipe: PipelineInput, limit_s: float) -> tuple[PipelineInput, Mapping[str, int]]:
+def worth_pricing(pipe: PipelineInput, limit_s: float) -> tuple[PipelineInput, dict[str, int]]:
     """The candidates that may be in the best plan, at the exact sums of their lines, and how many fell out by rule.
 
     Args:

@@ -163,7 +163,7 @@ class _Run:
         start, led = copies.point(better, reduced.keep), np.flatnonzero(copies.led)
         usd = self._question.numbers.objective[kept[led], None] / MICRO + deviation[led]
         wanted = not_replaced(usd, reduced.draws[led], reduced.job[led])
-        wanted |= np.isin(reduced.keep[led], list(start))
+        wanted |= np.asarray([key in start for key in reduced.keep[led].tolist()])
         counts = copies.model(build_portfolio(reduced))
         most, found = search.cost, None
         with search.interruptible():
