@@ -49,7 +49,7 @@ def advised_of(tracked: Tracked) -> Advised | None:
         return None
     spot = spot_plan(planned.plan, "the plan")
     speed = tracked.speed
-    spot = replace(spot, work_hours=spot.work_hours * speed.step_s / (speed.planned_s or speed.step_s))
+    spot = replace(spot, work_hours=spot.work_hours * speed.step_s / planned.pace_s)
     running = not tracked.stalled_hours
     question = build_question(
         spot, _state(tracked, spot, running), tick_hours=usual_tick_hours(spot),

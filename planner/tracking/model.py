@@ -113,9 +113,10 @@ class Speed:
         step_s: mean, checkpoints and evaluations between steps included.
         log_sd: standard deviation of its logarithm.
         steps: logged steps behind it; effective: independent ones among them, by their autocorrelation.
-        measured_s: as logged, without the plan's prior; None where the log has too few steps.
-        planned_s: the plan's, all that comes between steps included; planned_least_s: without what runs take beside
-            their steps, which a run may be spared. None without a plan.
+        measured_s: as logged, without the plan's prior; None where the log has too few steps. What a short log lacks,
+            checkpoints and evaluations, is the plan's.
+        planned_s: the plan's for the same, with what runs take beside their steps where the log is long enough to have
+            it; planned_least_s: without, which a run may be spared. None without a plan.
     """
 
     step_s: float

@@ -120,7 +120,10 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
         settings.append(f"constraints.budget_usd={max(planned.budget_usd - tracked.spent_usd, 1.0):.2f}")
     line = _line(tracked)
     if tracked.speed.measured_s is not None and planned.unit in ("tokens", "samples"):
-        rate = planned.units / planned.steps / tracked.speed.measured_s * planned.pace_s / planned.step_s
+        between = (
+            tracked.speed.planned_s or planned.pace_s
+        ) / planned.step_s  # the new plan adds it to the steps
+        rate = planned.units / planned.steps / tracked.speed.measured_s * between
         settings.append(f"measured={rate:.3f} {planned.unit}/s on {line.nodes} x {line.instance_type}")
         notes.append("the measured speed corrects what is predicted for this accelerator generation")
         if tracked.causes and tracked.causes[0].key in ("loader", "straggler"):

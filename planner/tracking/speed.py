@@ -50,14 +50,21 @@ def measure_speed(intervals: Intervals, planned: Planned | None) -> Speed:
     if planned is None or prior is None:
         return Speed(mean, math.hypot(log_error, DRIFT_SD), len(per_step), effective, mean, None)
     covered = float(intervals.seconds[working].sum()) / 3600.0
-    unseen_sd = 0.0
     if covered < _INTERVALS_SEEN * planned.checkpoint_hours:
-        mean = float(np.median(per_step)) * planned.pace_s / planned.step_s
-        unseen_sd = planned.run_log_sd  # the log has steps alone yet
-    prior_sd = planned.step_log_sd if unseen_sd else math.hypot(planned.step_log_sd, planned.run_log_sd)
+        return _of_steps_alone(planned, float(np.median(per_step)), log_error, (len(per_step), effective))
+    prior_sd = math.hypot(planned.step_log_sd, planned.run_log_sd)
     log_mean, sd = _posterior(math.log(mean), log_error, math.log(prior), prior_sd)
-    spread = math.hypot(sd, DRIFT_SD, unseen_sd)
-    return Speed(math.exp(log_mean), spread, len(per_step), effective, mean, prior, least)
+    return Speed(math.exp(log_mean), math.hypot(sd, DRIFT_SD), len(per_step), effective, mean, prior, least)
+
+
+def _of_steps_alone(planned: Planned, step_s: float, log_error: float, seen: tuple[int, float]) -> Speed:
+    """What a log says that has steps alone yet: what comes between them is the plan's, and as unsure as there."""
+    log_mean, sd = _posterior(math.log(step_s), log_error, math.log(planned.step_s), planned.step_log_sd)
+    logged = 1.0 + planned.overhead_ratio
+    pace = math.exp(log_mean) * planned.pace_s / planned.step_s
+    spread = math.hypot(sd, DRIFT_SD, planned.run_log_sd)
+    least = planned.step_s * logged
+    return Speed(pace, spread, *seen, step_s * logged, least, least)
 
 
 def _posterior(measured: float, error: float, prior: float, prior_sd: float) -> tuple[float, float]:

@@ -111,7 +111,15 @@ def test_what_lost_is_counted_once_and_never_cheaper_and_feasible(found: dict[st
     lost = {one["reason"]: one for one in found["lost"]}
     assert len(lost) == len(found["lost"]) and {"dearer", "derived_price", "price_refused"} <= lost.keys()
     assert float(lost["dearer"]["cost_usd"]) > float(found["total_usd"])
-    assert float(lost["price_refused"]["cost_usd"]) < float(found["total_usd"])
+
+
+def test_a_refused_price_would_have_been_cheaper(tmp_path: Path) -> None:
+    """With ten days for it; with seven, spot at that price would be left for on-demand too often."""
+    file = tmp_path / "bert.yaml"
+    file.write_text(Path(BERT).read_text(encoding="utf-8").replace("deadline: 7d", "deadline: 10d"), "utf-8")
+    why = planner.explain(file, as_of=DAY[1], draws=0)
+    (refused,) = [one for one in why.lost if one.reason == "price_refused"]
+    assert refused.cost_usd is not None and float(refused.cost_usd) < float(why.plan.total_usd)
 
 
 @pytest.mark.catalog("small")
