@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.performance.goodput import TYPICAL, kept_ratio, estimate_goodput, load_site
+from planner.performance.goodput import TYPICAL, estimate_goodput, kept_ratio, load_site
 
 MONTH = 720.0
 
