@@ -85,7 +85,7 @@ def checkpoint_interval_hours(site: Site, accelerators: float) -> float:
     return min(max(best, site.shortest_interval_hours), site.longest_interval_hours)
 
 
-def effective_ratio(site: Site, accelerators: float) -> float:
+def kept_ratio(site: Site, accelerators: float) -> float:
     """What stops and checkpoints leave of the wall time of a synchronous job on `accelerators` devices, 0..1."""
     interval = checkpoint_interval_hours(site, accelerators)
     stall = site.checkpoint_stall_s / SECONDS / interval
@@ -94,11 +94,11 @@ def effective_ratio(site: Site, accelerators: float) -> float:
 
 
 def _of_scale(site: Site, better: Site, accelerators: float) -> float:
-    """The effective ratio of a site whose operator learns with its size: what a `better` one reaches bounds that."""
-    alone = effective_ratio(site, accelerators)
+    """`kept_ratio` of a site whose operator learns with its size: what a `better` one reaches bounds that."""
+    alone = kept_ratio(site, accelerators)
     if accelerators <= site.hardened_from:
         return alone
-    learnt = min(effective_ratio(site, site.hardened_from), effective_ratio(better, accelerators))
+    learnt = min(kept_ratio(site, site.hardened_from), kept_ratio(better, accelerators))
     return max(alone, learnt)
 
 
