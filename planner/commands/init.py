@@ -14,7 +14,7 @@ from planner.commands.options import STDOUT, examples
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "areal",
     "prime_rl", "deepspeed_chat", "openrlhf", "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox",
-    "composer", "oumi", "maxtext", "levanter", "nanotron", "diffusion", "peft",
+    "composer", "oumi", "maxtext", "levanter", "fairseq", "nanotron", "diffusion", "peft",
     "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 

@@ -81,7 +81,7 @@ class Lookup:
         """
         value = self.get(key)
         if value is None or (
-            isinstance(value, str) and value.strip().lower() in ("", "auto", "none", "null")
+            isinstance(value, str) and value.strip().lower() in ("", "auto", "none", "null", "???")
         ):
             return None
         if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):

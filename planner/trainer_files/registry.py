@@ -32,6 +32,7 @@ FORMATS: dict[str, Format] = {
     "oumi": Format("Oumi", f"{_ROOM}.oumi", 1),
     "maxtext": Format("MaxText", f"{_ROOM}.maxtext", 1),
     "levanter": Format("Levanter", f"{_ROOM}.levanter", 1),
+    "fairseq": Format("fairseq", f"{_ROOM}.fairseq", 1),
     "nanotron": Format("nanotron", f"{_ROOM}.nanotron", 1),
     "diffusion": Format("SimpleTuner / kohya sd-scripts / AI Toolkit", f"{_ROOM}.diffusion", 1),
     "peft": Format("PEFT", f"{_ROOM}.peft", 2),

@@ -196,3 +196,13 @@ python -m verl.experimental.fully_async_policy.fully_async_main \
     async_training.require_batches=2 \
     async_training.partial_rollout=True
 """
+FAIRSEQ = """
+common: {fp16: true}
+task: {_name: audio_pretraining, data: "???", max_sample_size: 250000}
+dataset: {num_workers: 6, max_tokens: 1400000}
+distributed_training: {distributed_world_size: 64, ddp_backend: legacy_ddp}
+criterion: {_name: wav2vec}
+optimization: {max_update: 400000, lr: [0.0005], update_freq: [2]}
+optimizer: {_name: adam}
+model: {_name: wav2vec2, encoder_layerdrop: 0.05}
+"""

@@ -1,4 +1,4 @@
-"""Trainers whose generation has accelerators of its own, DeepSpeed-Chat, and what Slurm gives a script."""
+"""Trainers whose generation has accelerators of its own, DeepSpeed-Chat, fairseq, and what Slurm gives a script."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from planner.errors import InputError
 from planner.inputs.load import parse_workload
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.gather import Wishes
 from planner.trainer_files.slurm import slurm_variables
-from tests.planner.trainer_files.fixtures_of_trainers import AREAL, DEEPSPEED_CHAT, PRIME_RL, VERL_ASYNC
+from tests.planner.trainer_files.fixtures_of_trainers import (
+    AREAL,
+    DEEPSPEED_CHAT,
+    FAIRSEQ,
+    PRIME_RL,
+    VERL_ASYNC,
+)
 from tests.planner.trainer_files.test_formats import draft, filled
 
 
@@ -185,3 +192,39 @@ def test_slurm_gives_the_accelerators_of_the_batch(tmp_path: Path, launcher: str
         " --gradient_accumulation_steps 4 --num_train_epochs 1 --bf16 --block_size 2048",
     )
     assert found["training.global_batch"] == 64
+
+
+def test_sound_of_fairseq_is_counted_in_samples_of_the_preset(tmp_path: Path) -> None:
+    found = draft(tmp_path, FAIRSEQ)
+    assert found["model.preset"] == "wav2vec2-base"
+    assert found["training.global_batch"] == 64 * 11  # 2.8 M values in samples of 250,000
+    assert (found["training.steps"], found["training.precision"]) == (400_000, "fp16")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            "{_name: wav2vec2, encoder_embed_dim: 1024, encoder_layers: 24, layer_type: conformer}",
+            "conformer-24x1024",
+        ),
+        ("{_name: hubert, encoder_embed_dim: 1280, encoder_layers: 48}", "hubert-transformer-48x1280"),
+        ('{_name: wav2vec_ctc, w2v_path: "???"}', "states no model"),
+    ],
+)
+def test_models_of_fairseq_without_known_sizes_are_named(tmp_path: Path, model: str, said: str) -> None:
+    text = FAIRSEQ.replace("{_name: wav2vec2, encoder_layerdrop: 0.05}", model)
+    with pytest.raises(InputError, match=said):
+        draft(tmp_path, text)
+    assert draft(tmp_path, text, model="wav2vec2-large")["training.global_batch"] == 64 * 11
+
+
+def test_text_of_fairseq(tmp_path: Path) -> None:
+    text = FAIRSEQ.replace(
+        'audio_pretraining, data: "???", max_sample_size: 250000', "masked_lm, tokens_per_sample: 512"
+    )
+    text = text.replace("_name: wav2vec2, encoder_layerdrop: 0.05", "_name: roberta")
+    found = draft(tmp_path, text.replace("max_tokens: 1400000", "batch_size: 16"))
+    assert (found["model.preset"], found["training.objective"]) == ("roberta-base", "pretrain")
+    assert found["training.global_batch"] == 16 * 2 * 64
+    assert found["training.sequence_length"] == 512

@@ -23,6 +23,7 @@ from tests.draws import draws
 from tests.planner.trainer_files.fixtures_of_trainers import (
     AREAL,
     DEEPSPEED_CHAT,
+    FAIRSEQ,
     LEVANTER,
     MAXTEXT,
     NANOTRON,
@@ -306,7 +307,7 @@ FIXTURES: dict[str, str] = {
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
-    "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT,
+    "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
 }  # fmt: skip
 
 
