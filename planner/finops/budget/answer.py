@@ -10,9 +10,9 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import CalendarError, FiscalCalendar, Period, parse_calendar
-from planner.finops.forecast.clean import history_start, until
+from planner.finops.forecast.clean import history_start
 from planner.finops.forecast.completion import late_days
-from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.daily import DailyCost, carried_on, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plan_spread import plan_spread
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
@@ -222,10 +222,10 @@ def _line(
     last: np.datetime64,
     planned: Sequence[PlannedCost],
 ) -> BudgetLine:
-    known = daily_cost.days <= last
-    days, cost = until(daily_cost.days[known], daily_cost.cost[known], last)
+    known = carried_on(daily_cost, last)
+    days, cost = known.days, known.cost
     bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
-    end = forecast_periods(days, cost, periods=bounds, level=LEVEL)[0]
+    end = forecast_periods(days, cost, used=known.used, periods=bounds, level=LEVEL)[0]
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)
     extra = daily_plan_cost(planned, ahead)
     amount, more = float(budget.amounts.get(period.label, budget.amount)), float(extra.sum())

@@ -12,8 +12,8 @@ import numpy as np
 
 from planner.finops.budget.answer import cost_of
 from planner.finops.forecast.calendars import FiscalCalendar, Period
-from planner.finops.forecast.clean import history_start, until
-from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.clean import history_start
+from planner.finops.forecast.daily import DailyCost, carried_on, total_of
 from planner.finops.forecast.model import MAX_HORIZON_DAYS, forecast_periods
 from planner.records import record
 
@@ -116,13 +116,18 @@ def _budget(
     first_known: date,
 ) -> FiscalBudget:
     periods = calendar.periods("month", year.start, 12)
-    days, cost = until(daily_cost.days, daily_cost.cost, np.datetime64(last))
+    known = carried_on(daily_cost, np.datetime64(last))
+    days, cost = known.days, known.cost
     ahead = [one for one in periods if one.end.toordinal() - 1 > last.toordinal()]
     held = [one for one in ahead if _amount(budget, calendar, one) is not None]
     is_near = (year.end - last).days <= MAX_HORIZON_DAYS
     bounds = [(np.datetime64(one.start), np.datetime64(one.end)) for one in ahead]
     rest = [(np.datetime64(held[0].start), np.datetime64(held[-1].end))] if held else []
-    ends = forecast_periods(days, cost, periods=[*bounds, *rest], level=LEVEL) if is_near and ahead else []
+    ends = (
+        forecast_periods(days, cost, used=known.used, periods=[*bounds, *rest], level=LEVEL)
+        if is_near and ahead
+        else []
+    )
     landings = {one.start: end.landing for one, end in zip(ahead, ends, strict=False)}
     months = tuple(
         _month(budget, calendar, one, _sum(days, cost, one.start, min(one.end, date.fromordinal(last.toordinal() + 1))),

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
-from planner.finops.forecast.clean import ForecastError, regular_series, until
+from planner.finops.forecast.clean import ForecastError, regular_series
 from planner.finops.forecast.completion import Completion, late_days
 from planner.finops.forecast.conformal import Spread
-from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.daily import DailyCost, carried_on, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.more import Fit
 from planner.finops.forecast.plan_spread import PlanSpread, plan_spread
@@ -190,9 +190,8 @@ def forecast_scopes(
     for number, (name, one) in enumerate(chosen.items()):
         if progress is not None:
             progress(number, len(chosen))
-        known = one.days <= last
         try:
-            scope_forecasts.append(_scope(name, one.days[known], one.cost[known], question, reported, last))
+            scope_forecasts.append(_scope(name, carried_on(one, last), question, reported, last))
         except ForecastError as error:
             skipped.append((name, error.reason))
     if not scope_forecasts:
@@ -234,23 +233,21 @@ def _dearest(scopes: Mapping[str, DailyCost], top: int) -> dict[str, DailyCost]:
 
 def _scope(
     name: str,
-    days: NDArray[np.datetime64],
-    cost: Floats,
+    known: DailyCost,
     question: Question,
     reported: np.datetime64,
     last: np.datetime64,
 ) -> ScopeForecast:
-    if len(days):
-        days, cost = until(days, cost, last)
-    series = regular_series(days, cost)
+    series = regular_series(known.days, known.cost)
     periods = list(question.calendar.periods(question.size, _day(last) + timedelta(days=1), question.count))
     if question.horizon_days:
         begin, days_ahead = _day(last) + timedelta(days=1), question.horizon_days
         label = f"next {days_ahead} days"
         periods.append(Period(label, begin, begin + timedelta(days=days_ahead), is_horizon=True))
     ends = forecast_periods(
-        days,
-        cost,
+        known.days,
+        known.cost,
+        used=known.used,
         periods=[(np.datetime64(p.start), np.datetime64(p.end)) for p in periods],
         level=question.level,
         completion=question.completion,
@@ -278,9 +275,7 @@ def _with_scope_scenarios(
     named = {one.scope for one in question.scenarios} - {None, TOTAL}
     plain = replace(question, scenarios=tuple(one for one in question.scenarios if one.scope is None))
     for scope in (one for one in scope_forecasts[1:] if one.scope in named):
-        known = chosen[scope.scope].days <= last
-        one = chosen[scope.scope]
-        before = _scope(scope.scope, one.days[known], one.cost[known], plain, reported, last)
+        before = _scope(scope.scope, carried_on(chosen[scope.scope], last), plain, reported, last)
         periods = tuple(
             _shifted(mine, after.expected - without.expected)
             for mine, after, without in zip(total.periods, scope.periods, before.periods, strict=True)

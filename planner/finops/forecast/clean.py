@@ -21,6 +21,8 @@ _HUGE = 30.0  # times the largest of the days before: more than a month of it
 _HUGE_DAYS = 35  # before: a charge that comes once a month is among them
 _WEEK, _MOST_OF_WEEK = 7, 4
 _SMALL = 0.1  # of what days usually cost
+_LAST_DAYS = 2  # what comes on a day is told from a level by the two days after it
+_MONTH_AGO = (27, 32)  # days: a charge that came then too comes by the month
 _BEGIN_DAYS = 28  # of a history: what is usual in it
 
 
@@ -50,8 +52,11 @@ class Series:
     filled: int
 
 
-def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
+def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = None) -> Series:
     """Sort, check and fill.
+
+    Where what use alone cost is known too (`used`), credits and fees of the last two days that are unlike those of the
+    days before count in sums, but models do not see them (`charged_once`).
 
     Days before the history begins (`history_start`) are cut off. A few absent days (5 %) are unknown: they
     become the median of the same weekday in the weeks around them, or of all days. Many are days without cost: bills
@@ -68,13 +73,53 @@ def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
         raise ForecastError("a day or a cost is not a number; leave such days out")
     order = np.argsort(when, kind="stable")
     when, amount = when[order], amount[order]
+    once = (
+        None
+        if used is None
+        else charged_once(when, amount - np.asarray(used, dtype=float).ravel()[order], amount)
+    )
     if (twice := np.flatnonzero(when[1:] == when[:-1])).size:
         raise ForecastError(f"{when[twice[0]]} is given twice; add its costs up first")
     first = max(min(history_start(when, amount), len(when) - MIN_DAYS), 0)
     when, amount = when[first:], amount[first:]
     if not len(when) or (when[-1] - when[0]).astype(int) + 1 < MIN_DAYS:
         raise ForecastError(f"at least {MIN_DAYS} days of cost are needed, there are {len(when)}")
-    return _filled(when, amount)
+    if once is None:
+        return _filled(when, amount)
+    once = once[-len(when) :]
+    series, last = _filled(when, amount - once), min(len(when), _LAST_DAYS)
+    back = (when[-1] - when[-last:]).astype(int)
+    series.reported[len(series.reported) - 1 - back] += once[-last:]
+    return series
+
+
+def charged_once(days: Days, others: Floats, cost: Floats) -> Floats:
+    """Credits and fees of the last two days that nothing says will come again.
+
+    They leave the usual range of those of the two weeks before, by more than a tenth of what a day costs, and there was
+    nothing like them a month earlier. Where they do come again, models see them two days later.
+
+    Args:
+        days: (n,) in order.
+        others: (n,) cost per day without use.
+        cost: (n,) cost per day.
+
+    Returns:
+        (n,) the part beyond the usual; 0 before the last two days.
+    """
+    once = np.zeros(len(cost))
+    if len(cost) < _SPIKE_DAYS + _LAST_DAYS:
+        return once
+    before = others[-_SPIKE_DAYS - _LAST_DAYS : -_LAST_DAYS]
+    middle = np.median(before)
+    usual = _SPIKE_MADS * 1.4826 * np.median(np.abs(before - middle)) + _SMALL * np.median(np.abs(cost))
+    for at in range(len(cost) - _LAST_DAYS, len(cost)):
+        away = others[at] - middle
+        ago = (days[at] - days).astype(int)
+        like = (others - middle)[(ago >= _MONTH_AGO[0]) & (ago <= _MONTH_AGO[1])] * np.sign(away)
+        if abs(away) > usual and not (like > 0.5 * abs(away)).any():
+            once[at] = away
+    return once
 
 
 def history_start(days: Days, cost: Floats) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.files.tables import csv_rows
+from planner.finops.forecast.clean import until
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
@@ -109,6 +110,14 @@ def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     if any(one.used is None for one in scopes.values()):
         return whole
     return replace(whole, used=np.array([used[day] for day in days]))
+
+
+def carried_on(one: DailyCost, last: np.datetime64) -> DailyCost:
+    """One scope up to `last`, with days without cost after its own last day: others were charged on them."""
+    known = one.days <= last
+    days, cost = until(one.days[known], one.cost[known], last)
+    used = None if one.used is None else until(one.days[known], one.used[known], last)[1]
+    return DailyCost(days, cost, used)
 
 
 def _series(mine: Mapping[date, float], reported: Sequence[date], until_last_day: bool) -> DailyCost:

@@ -151,6 +151,7 @@ def forecast_daily(
     cost: ArrayLike,
     *,
     horizon_days: int,
+    used: ArrayLike | None = None,
     level: float = 0.8,
     completion: Completion | None = None,
     reported_on: date | np.datetime64 | None = None,
@@ -161,6 +162,7 @@ def forecast_daily(
         days: (n,) days with known cost, at least 7; see `clean.regular_series` for absent days.
         cost: (n,) cost per day, any currency, credits negative.
         horizon_days: days ahead, counted from the last day given.
+        used: (n,) cost per day of use alone: a credit of the last days is then not expected on every coming day.
         level: what share of cases the intervals should hold.
         completion: billing latency; young days are grossed up or left out and forecast instead.
         reported_on: day of the report, for `completion`; the last day when None.
@@ -171,7 +173,7 @@ def forecast_daily(
     if not 1 <= horizon_days <= MAX_HORIZON_DAYS:
         raise ForecastError(f"the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
     _check_level(level)
-    given = regular_series(days, cost)
+    given = regular_series(days, cost, used)
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
     ensemble = combine(series.cost, series.days, ahead)
@@ -199,6 +201,7 @@ def forecast_month_end(
     cost: ArrayLike,
     *,
     month: str | date | np.datetime64,
+    used: ArrayLike | None = None,
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
@@ -211,7 +214,7 @@ def forecast_month_end(
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
     periods = [(start, end)]
     return forecast_periods(
-        days, cost, periods=periods, completion=completion, level=level, reported_on=reported_on
+        days, cost, used=used, periods=periods, completion=completion, level=level, reported_on=reported_on
     )[0]
 
 
@@ -220,6 +223,7 @@ def forecast_periods(
     cost: ArrayLike,
     *,
     periods: Sequence[tuple[np.datetime64, np.datetime64]],
+    used: ArrayLike | None = None,
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
@@ -231,6 +235,7 @@ def forecast_periods(
         days: as of `forecast_daily`, and so are the others.
         cost: cost per day.
         periods: first day, and the day after the last one, of each.
+        used: as of `forecast_daily`.
         completion: billing latency.
         level: of the intervals.
         reported_on: day of the report.
@@ -240,7 +245,7 @@ def forecast_periods(
         InputError: a period ends too far ahead, or the history cannot be used.
     """
     _check_level(level)
-    series, _ = _settled(regular_series(days, cost), completion, reported_on)
+    series, _ = _settled(regular_series(days, cost, used), completion, reported_on)
     reported = reported_costs(days, cost, series.days[-1], completion, reported_on)
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)

@@ -25,6 +25,7 @@ _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
 # Numbers of GPUs that machines have; others are other numbers (`x86`).
+_SHORT = 2
 _COUNTS = "(?:1|2|3|4|6|8|10|16|72)"
 _COUNT = re.compile(rf"(?<![0-9]){_COUNTS}(?![0-9])")
 
@@ -47,12 +48,14 @@ def _counted() -> str:
     `8x H100`, `gpu_8x_h100_sxm5` (Lambda), `8xh100ib` (CoreWeave), `160x1792x8h100` (IBM), `H100 80GB x8`,
     `h100-80gb-sxm-ib.8x` (Crusoe), `H100 SXM, 8 GPUs`, `bm.gpu.h100.8` (OCI).
     """
-    spelled = (re.sub("^(rtx|gtx)", r"\1[ _-]?", name) for name in _chips())
-    chip = f"(?:{'|'.join(spelled)})"
+    # `l4`, `p4` and `t4` are names of other things too: load balancers, disks
+    short = "|".join(name for name in _chips() if len(name) == _SHORT)
+    spelled = (re.sub("^(rtx|gtx)", r"\1[ _-]?", name) for name in _chips() if len(name) > _SHORT)
+    chip = f"(?:{'|'.join(spelled)}|nvidia[ _-](?:{short}))"
     words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
     return "|".join(
         (
-            f"(?:[0-9]+x)*{_COUNTS}(?: ?[x×][ _-]?)?(?:nvidia[ _-])?{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
+            f"(?:[0-9]+x)*{_COUNTS}(?: ?[x×][ _-]?)?(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
             f"{chip}{words}[ _-]?x ?{_COUNTS}",
             f"{chip}[a-z0-9_-]*[.]{_COUNTS}x",
             f"{chip}{words}[^a-z0-9]+{_COUNTS}[ _-]?gpus?",

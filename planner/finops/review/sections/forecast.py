@@ -78,8 +78,9 @@ def _outlook(inputs: Inputs) -> Outlook | str:
         target = month_end(inputs.month)
     ahead = int((np.datetime64(month_end(target)) - days[-1]).astype(int)) - 1 if len(days) else 1
     try:
-        landing = forecast_month_end(days, cost, month=target, level=LEVEL, completion=late)
-        daily = forecast_daily(days, cost, horizon_days=ahead, level=LEVEL, completion=late)
+        used = _used(inputs, days)
+        landing = forecast_month_end(days, cost, month=target, used=used, level=LEVEL, completion=late)
+        daily = forecast_daily(days, cost, horizon_days=ahead, used=used, level=LEVEL, completion=late)
     except InputError as error:
         return f"No forecast can be made: {error}."
     return Outlook(landing, daily, month_name(target))

@@ -11,7 +11,7 @@ import pytest
 from planner.finops.budget.answer import check_budgets
 from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
-from planner.finops.forecast.clean import regular_series
+from planner.finops.forecast.clean import charged_once, regular_series
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.read import open_bill
 from planner.inputs.budget_load import load_budgets
@@ -123,3 +123,40 @@ def test_days_that_an_export_lacks_are_still_unknown() -> None:
     there = (days < np.datetime64("2026-10-02")) | (days > np.datetime64("2026-10-08"))
     series = regular_series(days[there], np.full(int(there.sum()), 960.0))
     assert series.filled == 7 and series.cost.min() == 960.0
+
+
+@pytest.mark.parametrize("cost", [-1250.0, 2500.0])
+def test_a_credit_or_fee_of_the_last_days_is_not_expected_on_every_day(cost: float, tmp_path: Path) -> None:
+    """A credit of 1,250 on 31 October, in a bill that rose to 4,000 a day, took 27 % off what November was to cost."""
+    rows = each_day(date(2026, 9, 5), date(2026, 10, 9), 2700) + each_day(date(2026, 10, 10), LAST, 4000)
+    category = "Credit" if cost < 0 else "Purchase"
+    once = [*rows, charge(LAST, cost, ChargeCategory=category, SkuId="c")]
+    expected = {}
+    for name, given in (("without", rows), ("once", once)):
+        with open_bill([write_bill(tmp_path / f"{name}.csv", given)]) as bill:
+            answer = forecast_scopes(daily_of_bill(bill), Question())
+        expected[name] = answer.scopes[0].periods[0].expected
+    assert expected["once"] == pytest.approx(expected["without"], rel=0.01)
+
+
+def test_what_comes_again_is_no_charge_of_one_day() -> None:
+    """Credits of every day, a fee a month earlier, and credits since more than two days are part of the level."""
+    days = np.arange(np.datetime64("2026-08-01"), np.datetime64("2026-11-01"))
+    cost = np.full(len(days), 1000.0)
+    last = len(days) - 1
+
+    def others(at: dict[int, float], daily: float = 0.0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        out = np.full(len(days), daily)
+        for back, amount in at.items():
+            out[last - back] += amount
+        return out
+
+    assert charged_once(days, others({0: -500}), cost)[last] == -500
+    assert charged_once(days, others({1: 500}), cost).nonzero()[0].tolist() == [last - 1]
+    assert not charged_once(days, others({0: -50}), cost).any()  # a twentieth of a day
+    assert not charged_once(days, others({}, -500), cost).any()
+    assert not charged_once(days, others({0: 500, 30: 500}), cost).any()
+    assert charged_once(days, others({0: 500, 30: 100}), cost).any()
+    assert not charged_once(days, others({2: -500, 3: -500}), cost).any()
+    series = regular_series(days, cost - np.where(days == days[-1], 500.0, 0.0), cost)
+    assert (series.cost[-1], series.reported[-1]) == (1000.0, 500.0)  # models, and sums

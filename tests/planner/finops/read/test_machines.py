@@ -55,8 +55,16 @@ COUNTED = [
     ("h200-141gb-sxm-ib.8x", "h200-141gb-sxm-ib.8x", 8, "h200"),
     ("L40S node, 4 GPUs", "l40s node, 4 gpus", 4, "l40s"),
     ("2x RTX 4090", "2x rtx 4090", 2, "rtx4090"),
+    ("4x NVIDIA L4", "4x nvidia l4", 4, "l4"),
 ]
-NOT_COUNTED = ["NVIDIA H200 NVLink", "A100 x86_64 image", "24x L4", "m5.4xlarge", "cache.t4g.medium"]
+NOT_COUNTED = [
+    "NVIDIA H200 NVLink",
+    "A100 x86_64 image",
+    "24x L4",
+    "load balancer L4 x 2",
+    "m5.4xlarge",
+    "cache.t4g.medium",
+]
 
 
 @pytest.mark.parametrize("held", [30_000, 0], ids=["small", "large"])
