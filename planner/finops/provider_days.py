@@ -92,7 +92,7 @@ def use_by_provider(bill: Bill, months: Collection[date]) -> dict[str, dict[date
         months: first days of the months.
     """
     first = min((*months, *bill.months))
-    _, _, last = max(_around(month) for month in months)
+    _, _, last = max(months_around(month) for month in months)
     sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
     frame = bill.engine.query(sql, {"first": first, "next": last})
     by_provider: dict[str, dict[date, float]] = {}
@@ -111,7 +111,7 @@ def provider_days(
         by_provider: what `use_by_provider` found of these months.
         months: first days of the months.
     """
-    return {month: _of_month(by_provider, month, *_around(month)) for month in months}
+    return {month: _of_month(by_provider, month, *months_around(month)) for month in months}
 
 
 def lost_providers(bill: Bill) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def lost_providers(bill: Bill) -> tuple[str, ...]:
     return tuple(one.words for one in own if not one.days and (one.doubt or not one.turn))
 
 
-def _around(month: date) -> tuple[date, date, date]:
+def months_around(month: date) -> tuple[date, date, date]:
     """First days of the month before, of the month after, and of the one after that."""
     end = month + timedelta(monthrange(month.year, month.month)[1])
     return (month - timedelta(1)).replace(day=1), end, end + timedelta(monthrange(end.year, end.month)[1])

@@ -64,6 +64,7 @@ def read_costs(
             raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
         scopes = load_daily(daily, until_last_day=True)
         return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
+    from planner.finops.account_days import account_gaps
     from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
     from planner.finops.provider_days import lost_providers
@@ -72,7 +73,9 @@ def read_costs(
     with open_bill(focus, currency=currency, mapping=mapping) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
-        warnings += tuple(f"warning: {words}" for words in lost_providers(bill))
+        warnings += tuple(
+            f"warning: {words}" for words in (*lost_providers(bill), account_gaps(bill)) if words
+        )
         ending = ending_commitments(bill, dimensions[0], exact_tags=exact_tags) if endings else ()
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)

@@ -8,6 +8,7 @@ from dataclasses import field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.account_days import account_gaps
 from planner.finops.bill_days import bill_begins, in_order, rest_days, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.kpis.rowless import NEVER
@@ -146,6 +147,14 @@ class Inputs:
         if "begins" not in self.answers:
             self.answers["begins"] = bill_begins(self.daily)
         found: date = self.answers["begins"]
+        return found
+
+    def account_gaps(self) -> str:
+        """Billing accounts that lack days of one of the two months, in words; empty where none does."""
+        if "account_gaps" not in self.answers:
+            months = [self.month, *([self.before] if self.before is not None else [])]
+            self.answers["account_gaps"] = account_gaps(self.bill, months)
+        found: str = self.answers["account_gaps"]
         return found
 
     def use_days(self) -> list[date]:

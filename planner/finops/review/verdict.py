@@ -106,8 +106,9 @@ def against(inputs: Inputs, spent: float) -> str:
     said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
-    if status != "ok":
-        return f"{said} (with care: {reason})"
+    care = "; ".join(filter(None, (reason if status != "ok" else "", inputs.account_gaps())))
+    if care:
+        return f"{said} (with care: {care})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"
 
 

@@ -52,7 +52,9 @@ def build(inputs: Inputs) -> Section:
          for one in (gate, before) if one is not None for p in one.providers if p.missing],
     )  # fmt: skip
     tables = tuple(one for one in (days, files, findings) if one.rows)
-    said = " ".join(filter(None, (_sentence(inputs), _spellings(inputs))))
+    gaps = inputs.account_gaps()
+    lacking = f"But some of the cost may be missing: {gaps}." if gaps else ""
+    said = " ".join(filter(None, (_sentence(inputs), lacking, _spellings(inputs))))
     return Section("quality", TITLE, (said,), tuple(figures), tables, detail=_passes(inputs))
 
 
@@ -63,9 +65,12 @@ def _spellings(inputs: Inputs) -> str:
 
 
 def _passes(inputs: Inputs) -> bool:
-    """Whether no check fails, of the month and of the one it is compared with; a page folds the section then."""
+    """Whether no check fails, of the month and of the one it is compared with, and no billing account lacks days.
+
+    A page folds the section then.
+    """
     gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
-    return all(check.status == "ok" for gate in gates for check in gate.checks)
+    return not inputs.account_gaps() and all(check.status == "ok" for gate in gates for check in gate.checks)
 
 
 def _months(months: tuple[object, ...]) -> str:
