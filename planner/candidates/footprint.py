@@ -12,6 +12,8 @@ from planner.candidates.model import IN_TURN, MIXED, SINGLE, Mixes
 from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.candidates.model import Candidates
@@ -50,8 +52,16 @@ def energy_kwh(candidates: Candidates, level: int = MID) -> FloatArray:
 
 def footprint_of(candidates: Candidates, at: int) -> tuple[float, float]:
     """`energy_kwh` and `operational_kg` of candidate `at` alone."""
-    kwh, kg = _summed(candidates, np.asarray([at]), MID)
-    return float(kwh[0]), float(kg[0])
+    return footprints_of(candidates, (at,))[0]
+
+
+def footprints_of(candidates: Candidates, rows: Sequence[int]) -> list[tuple[float, float]]:
+    """The same of several candidates, in one call for all that were not asked for before."""
+    known = candidates.footprints
+    if new := [at for at in dict.fromkeys(rows) if at not in known]:
+        kwh, kg = _summed(candidates, np.asarray(new), MID)
+        known.update(zip(new, zip(kwh.tolist(), kg.tolist(), strict=True), strict=True))
+    return [known[at] for at in rows]
 
 
 def _summed(candidates: Candidates, at: IntArray, level: int) -> tuple[FloatArray, FloatArray]:

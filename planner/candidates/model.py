@@ -159,6 +159,11 @@ class Candidates:
         return {}
 
     @cached_property
+    def footprints(self) -> dict[int, tuple[float, float]]:
+        """Energy and emissions of the candidates whose footprint was asked for (`footprint.footprints_of`)."""
+        return {}
+
+    @cached_property
     def drawn(self) -> dict[int, FloatArray]:
         """Mean draw during a step per row of `shapes` by level (`footprint`), NaN where no candidate has the shape."""
         return {}

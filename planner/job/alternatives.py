@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.choices import weigh_choices
 from planner.candidates.decisions import FACETS, list_decisions
+from planner.candidates.footprint import footprints_of
 from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.ways.chances import stated_chance
@@ -31,6 +32,8 @@ def alternatives_of(
     """
     listed = list_decisions(candidates, limit)
     assert listed[0].at == winner, "the best decision is the plan"
+    shown = [fold.best for fold in listed[0].folded if fold.differs_in in _NAMED]
+    footprints_of(candidates, [*(one.at for one in listed), *shown])  # at once, for the summaries
     others = tuple(replace(summarize(candidates, one.at, winner), brings=one.brings) for one in listed[1:])
     folded = tuple(
         Folded(
@@ -50,10 +53,12 @@ def choices_of(candidates: Candidates, winner: int) -> tuple[Choice, ...]:
         winner: the plan's, which differences are to.
     """
     start = candidates.context.dates.start
+    weighed = weigh_choices(candidates, winner)
+    footprints_of(candidates, [one.at for one in weighed])
     return tuple(
         Choice(
             one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
             moment_text(start + timedelta(hours=float(candidates.hours[one.at]))), stated_chance(candidates, one.at),
         )
-        for one in weigh_choices(candidates, winner)
+        for one in weighed
     )  # fmt: skip
