@@ -39,9 +39,7 @@ def factor_for(covered: Callable[[float], float], wanted: float, n_windows: int)
     """
     needed = wanted * (1.0 + 1.0 / n_windows) - _NOISE
     if needed >= 1.0:
-        raise ValueError(
-            f"{n_windows} windows are too few to hold {100 * wanted:.0f} %"
-        )
+        raise ValueError(f"{n_windows} windows are too few to hold {100 * wanted:.0f} %")
     if covered(1.0) >= needed:
         return 1.0
     low, high = 1.0, WIDEST
