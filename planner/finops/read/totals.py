@@ -127,7 +127,7 @@ def check_month(months: Sequence[date], month: date | None, findings: Sequence[F
     Args:
         months: those of the bill.
         month: the one asked for.
-        found: what could not be read.
+        findings: of the files, what could not be read among them.
     """
     unread = next(
         (one for one in findings if one.code == "bad_cells" and ": must be a moment" in one.message), None
