@@ -10,10 +10,10 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.normal import Z80
-from planner.plan.assumed import assumed
 from planner.plan.file import load_plan
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan, PlanLine
+from planner.plan.profile import assumed
 from planner.records import record
 
 _RECORDED_SD, _UNRECORDED_SD = (
