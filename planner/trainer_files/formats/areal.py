@@ -27,10 +27,10 @@ _WITHOUT_EFFECT = (
     r"workflow.*|eval.*|log_.*|export_style|dump_.*|rollout|actor|model|train_dataset|total_train_steps",
 )  # fmt: skip
 _DEGREES = {"p": "pipeline_parallel", "t": "tensor_parallel", "c": "context_parallel", "e": "expert_parallel"}
-_DIMENSION = re.compile(r"([dptce])(\d+)")
+_DIMENSION = re.compile(r"([dptce])([1-9]\d{0,5})(?!\d)")
 _ENGINES = ("sglang", "vllm")
 # What AReaL takes where a file leaves a key out.
-_AHEAD, _RANK = 0, 32
+_AHEAD, _RANK, _UPDATES = 0, 32, 4
 
 
 def recognises(document: Document) -> bool:
@@ -124,17 +124,19 @@ def _rollouts(reading: Reading, keys: Lookup, generates: str, trains: str) -> No
     samples, prompts = keys.whole("gconfig.n_samples") or 1, keys.whole("train_dataset.batch_size")
     reading.add("rollouts.samples_per_prompt", samples, "gconfig.n_samples")
     if prompts:
-        step, parts = prompts * samples, keys.whole("actor.ppo_n_minibatches") or 1
+        step, said = prompts * samples, keys.whole("actor.ppo_n_minibatches")
+        parts = said or _UPDATES
         reading.add("training.global_batch", step, "train_dataset.batch_size x gconfig.n_samples")
         if step % parts == 0:
-            reading.add("rollouts.update_batch", step // parts, "a step / actor.ppo_n_minibatches")
+            text = f"a step / {parts} of actor.ppo_n_minibatches"
+            reading.add("rollouts.update_batch", step // parts, text, assumed=said is None)
     add_whole(reading, keys, "rollouts.response_max", "gconfig.max_new_tokens")
     add_whole(reading, keys, "rollouts.prompt_max", "train_dataset.max_length")
     longest = [keys.whole(name) for name in ("train_dataset.max_length", "gconfig.max_new_tokens")]
     if longest[1]:
         text = "train_dataset.max_length + gconfig.max_new_tokens" if longest[0] else "gconfig.max_new_tokens"
         reading.add("training.sequence_length", sum(number or 0 for number in longest), text)
-    engine = generates.partition(":")[0]
+    engine = re.split(r"[:.]", generates, maxsplit=1)[0]  # `sglang.d4` in older releases
     reading.add(
         "rollouts.engine", engine if engine in _ENGINES else None, f"{engine} of the pool that generates"
     )
