@@ -138,7 +138,10 @@ def add_offload(reading: Reading, source: str, *what: str) -> None:
 
 
 def add_launcher(reading: Reading, keys: Lookup) -> None:
-    """Note the accelerators that a launcher on the same command line starts (torchrun, deepspeed, accelerate), else Slurm's."""
+    """Note the accelerators that a launcher on the same command line starts, else those of Slurm.
+
+    Launchers are torchrun, deepspeed and accelerate.
+    """
     total = keys.get("num_processes")
     if _is_count(total):
         reading.add(ACCELERATORS, int(total), "num_processes")
