@@ -59,7 +59,9 @@ def test_areal_on_policy_takes_turns_of_two_pools(tmp_path: Path) -> None:
     parse_workload(filled(text), Path("w.yaml"))
 
 
-@pytest.mark.parametrize("mode", ["sglang:d0+d0", "sglang:d" + "9" * 5000 + "+d4", "sglang:d9999999+megatron:(|)"])
+@pytest.mark.parametrize(
+    "mode", ["sglang:d0+d0", "sglang:d" + "9" * 5000 + "+d4", "sglang:d9999999+megatron:(|)"]
+)
 def test_degrees_of_areal_that_cannot_be_are_left_out(tmp_path: Path, mode: str) -> None:
     text = written(tmp_path, AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", mode))
     assert "engine: sglang, placement: disaggregated, steps_off_policy: 2" in text
@@ -103,7 +105,9 @@ def test_replicas_of_prime_rl_have_nodes_each(tmp_path: Path) -> None:
     assert "generation_share" not in unknown
 
 
-@pytest.mark.parametrize(("said", "ahead"), [("max_off_policy_steps = 0", "0}"), ("", "8, in_flight_updates: true}")])
+@pytest.mark.parametrize(
+    ("said", "ahead"), [("max_off_policy_steps = 0", "0}"), ("", "8, in_flight_updates: true}")]
+)
 def test_how_far_prime_rl_runs_ahead(tmp_path: Path, said: str, ahead: str) -> None:
     text = PRIME_RL.replace("max_off_policy_steps = 4", said)
     assert text != PRIME_RL
