@@ -67,6 +67,21 @@ def test_degrees_of_areal_that_cannot_be_are_left_out(tmp_path: Path, mode: str)
     assert "engine: sglang, placement: disaggregated, steps_off_policy: 2" in text
 
 
+@pytest.mark.parametrize(
+    ("mode", "placement", "zero"),
+    [
+        ("sglang:d8|megatron:d4t2", "", 1),
+        ("vllm[rollout]:d4+fsdp[actor]:d4t2", "placement: disaggregated", 3),
+    ],
+)
+def test_pools_of_areal_may_be_shared_or_named(tmp_path: Path, mode: str, placement: str, zero: int) -> None:
+    text = written(tmp_path, AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", mode))
+    assert "\n    tensor_parallel: 2" in text
+    assert f"zero_stage: {zero}" in text
+    assert f"engine: {mode.partition(':')[0].partition('[')[0]}" in text
+    assert ("placement" in text) is bool(placement)
+
+
 def test_what_areal_takes_where_a_file_is_silent(tmp_path: Path) -> None:
     older = AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", "sglang.d6t2+d4").replace(
         "  ppo_n_minibatches: 4\n", ""
