@@ -71,6 +71,7 @@ def test_degrees_of_areal_that_cannot_be_are_left_out(tmp_path: Path, mode: str)
     ("mode", "placement", "zero"),
     [
         ("sglang:d8|megatron:d4t2", "", 1),
+        ("sglang:d8|megatron:(attn:d4t2|ffn:d2e4)", "", 1),
         ("vllm[rollout]:d4+fsdp[actor]:d4t2", "placement: disaggregated", 3),
     ],
 )
