@@ -134,7 +134,7 @@ def test_capacity_blocks_are_bought_whole(samples: float) -> None:
     speed = plan.performance
     assert speed is not None
     steps = math.log(speed.throughput_high_per_s / speed.throughput_low_per_s) / 2 / NormalDist().inv_cdf(0.9)
-    sigma = math.hypot(steps, 0.25)  # and the spread of whole runs
+    sigma = math.hypot(steps, 0.21)  # and the spread of whole runs
     course = ("training_steps", "evaluation", "beside_steps", "checkpoints", "interruptions")
     work = sum(part.hours for part in plan.timeline if part.id in course)
     runs = [
