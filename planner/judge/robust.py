@@ -65,7 +65,7 @@ def risk_of(
         "risk": {
             **dict.fromkeys(_STATED, STATED), "measure": "cvar", "level_ratio": level, "weight_ratio": weight,
             "scenarios": count, "seed": risk["seed"].count(), **_near(chosen), "bound_usd": Near(bound, slack=_SLACK),
-            "gap_ratio": Near((objective - bound) / objective if objective > 0 else 0.0, 1e-5, 1e-6),
+            "gap_ratio": _gap(objective, bound),
             "plain": _near(plain),
             "price_usd": Near(chosen["expected_usd"] - plain["expected_usd"], slack=2 * _slack(objective)),
             "relief_usd": Near(plain["worst_usd"] - chosen["worst_usd"], slack=2 * _slack(objective)),
@@ -77,6 +77,13 @@ def risk_of(
             "scenario_usd": STATED, "plain_scenario_usd": STATED, "refused": IfStated(STATED),
         }
     }  # fmt: skip
+
+
+def _gap(objective: float, bound: float) -> Near | float:
+    """What is left between both, as far as the digits that they are stated with tell."""
+    if objective <= 0:
+        return 0.0
+    return Near((objective - bound) / objective, 1e-5, 1e-9 + _SLACK / objective)
 
 
 def _slack(usd: float) -> float:
