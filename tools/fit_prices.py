@@ -1,10 +1,14 @@
 """Fit the constants of expected spot prices: `python -m tools.fit_prices --data DIR [--out FILE] [--cross-validate]`.
 
+`--provider aws` fits that one alone.
+
 DIR holds histories (`tools.price_history`); the daily files are read too. Per provider, in this order and twice over:
 
 1. decay of a place's distance from its type's level: so that the chosen minimum costs on average what it was expected
    to, at each horizon (squared bias), with the squared error of all offers as a light tie-break;
 2. spread of places: so that p10-p90 holds 81 % at each horizon.
+
+On AWS all spreads are then widened by what few dates ask for (`tools.fit_windows`), and the decay is fitted once more.
 
 The spread of types' and markets' levels is measured first, on means over the places of a type. Where prices stand still
 until they move, the share that does is fitted first, to the share of prices that are still the quote; of those that
@@ -43,6 +47,7 @@ from planner.market.expected_price import (
     spot_constants,
 )
 from planner.normal import Z80
+from tools.fit_windows import factor_for, windows
 from tools.price_history import Decision, decisions, read_histories
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,7 +64,10 @@ _MIN_PLACES = 4
 
 @dataclass(frozen=True)
 class Source:
-    """What is fitted for a provider: decision days, types, horizons, whether its distances fade entirely."""
+    """What is fitted for a provider: decision days, types, horizons, whether its distances fade entirely.
+
+    `by_windows`: spreads are widened by what few dates ask for; for a history of months.
+    """
 
     first: date
     step_days: int
@@ -67,12 +75,13 @@ class Source:
     match: str
     least_power: float
     stands_still: bool = False
+    by_windows: bool = False
 
 
 # least_power: slopes of later on present distances within types fall from .994 at 7 d to .76 at 91 d on AWS, a power
 # of 1.1 to 1.4; on GCP from .95 at 30 d to .56 at a year. Azure has ten dates in three clusters: not fitted.
 SOURCES = {
-    "aws": Source(date(2023, 9, 20), 7, (7, 14, 30, 45, 60, 75, 91, 500), "", 1.1),
+    "aws": Source(date(2023, 9, 20), 7, (7, 14, 30, 45, 60, 75, 91, 500), "", 1.1, by_windows=True),
     "gcp": Source(date(2023, 7, 1), 14, (30, 60, 91, 120, 182, 270, 365, 500), r"(a2|a3|g2)-", 0.7, True),
 }
 
@@ -189,7 +198,26 @@ def fit(given: Sequence[Sample], start: Constants, source: Source) -> Constants:
         for _ in range(2):
             model = _fit_decay(given, model, source)
             model = _minimise(model, ("place_sd",), lambda m: _cover_loss(given, m, source))
+        if source.by_windows:
+            model = _widened(given, model, source)
     return _with(model, {name: float(f"{getattr(model, name):.3g}") for name in _FITTED})
+
+
+def _widened(given: Sequence[Sample], model: Constants, source: Source) -> Constants:
+    """Spreads that hold enough at the shortest horizon for how few windows of dates there are, and their decay."""
+    shortest = source.horizons[0]
+    own = [sample for sample in given if sample.horizon == shortest]
+
+    def spread(factor: float) -> Constants:
+        return _with(
+            model, {name: factor * getattr(model, name) for name in ("place_sd", "type_sd", "market_sd")}
+        )
+
+    def covered(factor: float) -> float:
+        return float(outcome(own, spread(factor), (shortest,)).covered[0])
+
+    factor = factor_for(covered, COVERED, windows([sample.day for sample in own], shortest))
+    return model if factor == 1.0 else _fit_decay(given, spread(factor), source)
 
 
 def _fit_decay(given: Sequence[Sample], model: Constants, source: Source) -> Constants:
@@ -353,6 +381,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, help=f"write the constants here, such as {OUT}")
     parser.add_argument("--cross-validate", action="store_true")
+    parser.add_argument("--provider", choices=sorted(SOURCES), action="append", help="fit these alone")
     given = parser.parse_args()
     try:
         rows = read_histories(given.data, daily=True)
@@ -361,7 +390,8 @@ def main() -> int:
         return 2
     models = dict(spot_constants())
     settled = floor_left(rows)
-    for provider, source in SOURCES.items():
+    for provider in given.provider or SOURCES:
+        source = SOURCES[provider]
         made = decisions(
             rows,
             None,

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Dates
     from planner.asked.options import Options
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
@@ -212,18 +211,17 @@ class _Question:
         return (candidates, mine, at) if at is not None else self._best_of(name, admitted_only=False)
 
     def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, BoolArray, int | None]:
-        context = self.context.with_asked(replace(self.asked, workload=self._limited(name)))
-        candidates = (
-            self._engine(context, name, admitted_only=admitted_only).at(self.deadline, _BEST).candidates
-        )
+        engine = self._engine(self._limited(name), name, admitted_only=admitted_only)
+        candidates = engine.at(self.deadline, _BEST).candidates
         mine = self._members(name, candidates)
         at = best_where(candidates, mine & (candidates.bits == 0), self.objective)
         if at is None:
             at = best_where(candidates, mine & (candidates.bits & ~_MISSABLE_BITS == 0), self.objective)
         return candidates, mine, at
 
-    def _engine(self, context: Context, name: str, *, admitted_only: bool) -> Engine:
-        """Candidates of the offers within `name`, or of those that keep its limits."""
+    def _engine(self, limited: Workload, name: str, *, admitted_only: bool) -> Engine:
+        """Candidates of the offers within `name`, or of those that keep the limits of the workload."""
+        context = self.context.with_asked(replace(self.asked, workload=limited))
         # an option may be bought beside another
         among = None if admitted_only or self.over == "option" else self._mask(name)
         return Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only, among=among)
@@ -308,8 +306,7 @@ class _Question:
         """What spot saves within a provider: in its list, and for this job."""
         costs: dict[str, tuple[float, float | None]] = {}
         for key, bought in (("spot", ("spot", "on_demand")), ("on_demand", ("on_demand",))):
-            limited = replace(self.asked, workload=self._limited(name, purchase_options=bought))
-            engine = self._engine(self.context.with_asked(limited), name, admitted_only=True)
+            engine = self._engine(self._limited(name, purchase_options=bought), name, admitted_only=True)
             candidates = engine.at(self.deadline, _BEST).candidates
             with_spot = self.market.is_spot[candidates.offer] == (key == "spot")
             at = best_where(

@@ -180,7 +180,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(
-        text for text in (_proven(plan), left_out, _beside_steps(plan), unsure) if text
+        text for text in (_proven(plan), left_out, unsure or _beside_steps(plan)) if text
     ), following
 
 
@@ -192,7 +192,7 @@ def _beside_steps(plan: Plan) -> str:
     )
     if not plan.lines or ratio == "0":
         return ""
-    return f"Hours include {ratio} x the time of the steps, spent beside them by published runs (assumptions.{key})."
+    return f"Hours include {ratio} x the steps for what published runs spent beside them (assumptions.{key})."
 
 
 def _proven(plan: Plan) -> str:

@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 from planner.normal import Z80
-from planner.plan.assumed import assumed
 from planner.plan.ids import TimePartId
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -75,6 +74,22 @@ def _narrower_ratio(speed: float, runs: float) -> float:
 def _of_runs(plan: Any) -> float:
     """Half-width of the 80 % interval of whole runs over what their steps say, in the logarithm; 0 in older plans."""
     return Z80 * assumed(plan, "whole_run_log_sd", 0.0)
+
+
+def assumed(plan: Any, key: str, default: float) -> float:
+    """The figure `key` that a plan rests on, in its own unit; `default` where it names none above 0.
+
+    Args:
+        plan: an answer or a saved plan.
+        key: of planner/data/assumptions.csv.
+        default: for plans of before the figure was counted.
+    """
+    text = next((item.value for item in plan.assumptions if item.key == key), None)
+    try:
+        value = default if text is None else float(text)
+    except ValueError:
+        return default
+    return value if math.isfinite(value) and value > 0 else default
 
 
 def _spread_usd(plan: Any) -> float:

@@ -10,10 +10,10 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.normal import Z80
-from planner.plan.assumed import assumed
 from planner.plan.file import load_plan
 from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Plan, PlanLine
+from planner.plan.profile import assumed
 from planner.records import record
 
 _RECORDED_SD, _UNRECORDED_SD = (
@@ -23,7 +23,6 @@ _RECORDED_SD, _UNRECORDED_SD = (
 _SETBACK_HOURS = (
     0.5  # of an interruption where a plan expects none: restart and half a checkpoint interval, assumed
 )
-_OVERHEAD = (TimePartId.EVALUATION, TimePartId.CHECKPOINTS)
 
 
 @record(frozen=True)
@@ -35,8 +34,8 @@ class Planned:
         steps: in all (where the plan counts none: units of work); units, unit: tokens or samples in all.
         step_s, step_log_sd: predicted seconds per step, and the standard deviation of their logarithm.
         overhead_ratio: evaluation and checkpoints over the steps themselves.
-        beside_ratio, run_log_sd: what runs take beside their steps, over the steps, and the spread of whole runs over
-            what their steps say, of the logarithm; 0 in plans that do not count it.
+        beside_ratio, run_log_sd: what runs take beside their steps, its checkpoints included, over the steps, and the
+            spread of whole runs over what their steps say, of the logarithm; 0 in plans that do not count it.
         final_hours: export at the end.
         lead_hours: from the start to the first step: data, capacity, provisioning, image, warm-up.
         start, deadline: moments.
@@ -133,7 +132,7 @@ def planned_of(plan: Plan, place: str) -> Planned:
     return Planned(
         plan, work * 3600.0 / step_s, units, speed.unit, step_s,
         max(math.log(spread) / (2.0 * Z80), 0.01) if spread >= 1.0 else 0.15,
-        math.fsum(hours.get(part, 0.0) for part in _OVERHEAD) / work, hours.get(TimePartId.BESIDE_STEPS, 0.0) / work,
+        *_between_steps(hours, work),
         assumed(plan, "whole_run_log_sd", 0.0), hours.get(TimePartId.FINAL_EXPORT, 0.0),
         _lead_hours(plan), moment_of(plan.start), None if plan.deadline is None else moment_of(plan.deadline),
         None if goal is None else goal.deadline_confidence_ratio,
@@ -145,6 +144,14 @@ def planned_of(plan: Plan, place: str) -> Planned:
         _other_usd(plan), _nodes(plan), _network_ratio(plan),
         1.0 if launch is None else max(launch.checkpoints.interval_hours, 1e-3),
     )  # fmt: skip
+
+
+def _between_steps(hours: dict[TimePartId, float], steps: float) -> tuple[float, float]:
+    """What comes between steps over the steps: evaluation and checkpoints, and what runs take beside both."""
+    beside = hours.get(TimePartId.BESIDE_STEPS, 0.0)
+    counted = steps + hours.get(TimePartId.EVALUATION, 0.0)
+    saved = 1.0 + hours.get(TimePartId.CHECKPOINTS, 0.0) / (counted + beside)
+    return counted * saved / steps - 1.0, beside * saved / steps
 
 
 def moment_of(text: str) -> datetime:

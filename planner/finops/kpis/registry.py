@@ -77,6 +77,11 @@ def load_kpi(name: str) -> Kpi:
     raise InputError(f"no KPI {name!r}{hint}")
 
 
+def made_of() -> dict[str, str]:
+    """KPIs that state the dataset, or the condition on charges, without which they have no rows, by name."""
+    return {kpi.name: kpi.made_of for kpi in load_kpis() if kpi.made_of}
+
+
 @lru_cache(maxsize=1)
 def worked_out() -> Mapping[str, Mapping[str, str]]:
     """KPIs that are worked out from others, by name: the rows of `worked_out.csv`."""

@@ -8,7 +8,7 @@ KPI's rows are those of its first empty answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.finops.engine.duckdb import DuckDbEngine
@@ -18,27 +18,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.finops.engine.base import Engine
-    from planner.finops.kpis.registry import Kpi
     from planner.finops.read import Bill
 
 NEVER = "FALSE"
 _EMPTY: dict[tuple[str, str], pd.DataFrame] = {}
 
 
-def expect_rowless(bill: Bill, kpis: tuple[Kpi, ...]) -> None:
-    """Tell the engine of a held bill which KPIs have no rows; its charges must not change afterwards."""
+def expect_rowless(bill: Bill, made_of: Mapping[str, str]) -> None:
+    """Tell the engine of a held bill which KPIs have no rows; its charges must not change afterwards.
+
+    Args:
+        bill: an open bill.
+        made_of: KPI -> what it is made from; those that do not state it are left out.
+    """
     engine = bill.engine
     if isinstance(engine, DuckDbEngine) and engine.held:
-        engine.rowless = _lacking_datasets(bill, kpis) | _lacking_charges(engine, kpis)
+        there = {COST, *(source.dataset for source in bill.sources)}
+        lacking = focus_columns().keys() - there
+        conditions = {name: text for name, text in made_of.items() if text not in focus_columns()}
+        engine.rowless = _lacking_charges(engine, conditions).union(
+            name for name, text in made_of.items() if text in lacking
+        )
 
 
-def _lacking_datasets(bill: Bill, kpis: tuple[Kpi, ...]) -> frozenset[str]:
-    there = {COST, *(source.dataset for source in bill.sources)}
-    return frozenset(kpi.name for kpi in kpis if kpi.made_of in focus_columns().keys() - there)
-
-
-def _lacking_charges(engine: DuckDbEngine, kpis: tuple[Kpi, ...]) -> frozenset[str]:
-    conditions = {kpi.name: kpi.made_of for kpi in kpis if kpi.made_of and kpi.made_of not in focus_columns()}
+def _lacking_charges(engine: DuckDbEngine, conditions: Mapping[str, str]) -> frozenset[str]:
     texts = list(dict.fromkeys(conditions.values()))
     asked = (f"COALESCE(BOOL_OR({text}), FALSE)" for text in texts)
     (row,) = engine.rows(" ".join(("SELECT", ", ".join(asked), "FROM focus")))

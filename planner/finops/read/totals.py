@@ -121,16 +121,16 @@ def only_currency(totals: Sequence[Total], chosen: str) -> tuple[list[Total], st
     return kept, f'"BillingCurrency" = {text(chosen)}' if len(kept) < len(totals) else ""
 
 
-def check_month(months: Sequence[date], month: date | None, found: Sequence[Finding] = ()) -> None:
+def check_month(months: Sequence[date], month: date | None, findings: Sequence[Finding] = ()) -> None:
     """Refuse a month that the bill does not have, and a bill none of whose days can be read.
 
     Args:
         months: those of the bill.
         month: the one asked for.
-        found: what could not be read.
+        findings: of the files, what could not be read among them.
     """
     unread = next(
-        (one for one in found if one.code == "bad_cells" and ": must be a moment" in one.message), None
+        (one for one in findings if one.code == "bad_cells" and ": must be a moment" in one.message), None
     )
     if unread and not months:
         raise InputError(f"no day of the bill can be read: {unread.message}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.engine.duckdb import DuckDbEngine
-from planner.finops.kpis import load_kpis
+from planner.finops.kpis import made_of
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.kpis.rowless import expect_rowless
 from planner.finops.quality import assess_quality
@@ -97,7 +97,7 @@ def _daily(bill: Bill) -> Any:
     if isinstance(bill.engine, DuckDbEngine):
         bill.engine.expect(sum(source.rows for source in bill.sources))
     keep_day_sums(bill)
-    expect_rowless(bill, load_kpis())
+    expect_rowless(bill, made_of())
     return daily_frame(bill)
 
 

@@ -19,7 +19,7 @@ def resting_on(value: str, origin: Origin) -> Plan:
 
 def test_a_plan_says_what_its_hours_have_beside_the_steps() -> None:
     text = verdict_lines(resting_on("0.36", "default"))[0]
-    assert "Hours include 0.36 x the time of the steps" in text and "(assumptions.beside_steps_ratio)" in text
+    assert "Hours include 0.36 x the steps for what" in text and "(assumptions.beside_steps_ratio)" in text
 
 
 def test_who_states_it_is_not_told() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from planner.finops.engine.duckdb import DuckDbEngine
-from planner.finops.kpis import Kpi, load_kpi, load_kpis, query_kpi
+from planner.finops.kpis import Kpi, load_kpi, load_kpis, made_of, query_kpi
 from planner.finops.kpis.rowless import expect_rowless
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import focus_columns
@@ -67,7 +67,7 @@ def test_contracts_are_asked_for_where_their_dataset_is() -> None:
     company = small_company()
     for files, there in (((*company.files, *company.datasets), True), (tuple(company.files), False)):
         with open_bill(files) as bill:
-            expect_rowless(bill, load_kpis())
+            expect_rowless(bill, made_of())
             engine = bill.engine
             assert isinstance(engine, DuckDbEngine)
             assert {"commitment_expiries", "contract_drawdown"}.isdisjoint(engine.rowless) == there
@@ -77,7 +77,7 @@ def test_contracts_are_asked_for_where_their_dataset_is() -> None:
 def test_what_is_not_asked_answers_as_if_it_were(tmp_path: Path) -> None:
     with open_bill([write_bill(tmp_path / "own.csv", [charge(_DAY)])]) as bill:
         asked = {kpi.name: rows_of(bill, kpi) for kpi in MADE_OF}
-        expect_rowless(bill, load_kpis())
+        expect_rowless(bill, made_of())
         engine = bill.engine
         assert isinstance(engine, DuckDbEngine) and engine.rowless == {kpi.name for kpi in MADE_OF}
         for _ in range(2):  # the first empty answer, and what is kept of it
