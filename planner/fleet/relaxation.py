@@ -93,6 +93,8 @@ def explain_infeasible_fleet(
     offers = _unlimited(fleet)
     if not len(offers.keep):
         return FleetExplanation((), {}, math.inf, Status.INFEASIBLE)
+    if enough_usd is not None and fleet.budget_usd is not None and enough_usd <= fleet.budget_usd:
+        return FleetExplanation((), {}, 0.0, Status.FEASIBLE, solver_fault=True)
     rows = _row_weights(offers, weights or FleetWeights())
     throughput = rows.pop("throughput")
     more = _more_workers(offers, rows, throughput, options)

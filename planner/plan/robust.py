@@ -143,7 +143,7 @@ class Robust:
         return {
             "measure": "cvar", "level_ratio": terms.level, "weight_ratio": terms.weight, "scenarios": terms.scenarios,
             "seed": terms.seed, **self.chosen.values(),
-            "bound_usd": round(min(self.bound_usd, self.chosen.objective_usd), 6), "gap_ratio": round(self.gap, 9),
+            "bound_usd": round(min(self.bound_usd, self.chosen.objective_usd), 6), "gap_ratio": round(self.gap, 6),
             "plain": self.plain.values(),
             "price_usd": round(self.chosen.expected_usd - self.plain.expected_usd, 6),
             "relief_usd": round(self.plain.worst_usd - self.chosen.worst_usd, 6),

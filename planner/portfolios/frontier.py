@@ -89,7 +89,13 @@ def _point(question: PortfolioInput, budget: int, result: PortfolioResult) -> Fr
     bound = result.exact_bound
     if math.isfinite(result.solver_bound):
         bound = max(bound or 0, math.floor(result.solver_bound))
-    return FrontierPoint(budget, cost, result.objective, bound, result.gap, result)
+    return FrontierPoint(budget, cost, result.objective, bound, _gap(result.objective, bound), result)
+
+
+def _gap(delay: int | None, bound: int | None) -> float:
+    if delay is None or bound is None:
+        return math.inf
+    return max(delay - bound, 0) / delay if delay else 0.0
 
 
 def delay_of(

@@ -39,7 +39,8 @@ _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^{}]*)\}")
 _ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
 # variables that tell launchers which processes to start, as the arguments of others
 VISIBLE = "visible_devices"
-LAUNCHED = ("nproc_per_node", "nnodes", VISIBLE)
+SLURM_GPUS, SLURM_NODES = "slurm_gpus_on_node", "slurm_nnodes"
+LAUNCHED = ("nproc_per_node", "nnodes", VISIBLE, SLURM_GPUS, SLURM_NODES)
 _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 _LAUNCHERS = {"NPROC_PER_NODE": "nproc_per_node", "NNODES": "nnodes"}
 # an override of Hydra: `model.hidden_size=4096`
@@ -162,12 +163,12 @@ def _launcher(environment: Mapping[str, str], variables: Mapping[str, str]) -> l
 
 
 def _launched(variables: Mapping[str, str]) -> list[str]:
-    """The accelerators that Slurm gives a script, as the arguments of a launcher; later ones count in their place."""
+    """The nodes and accelerators that Slurm gives a script, as arguments."""
     chips = variables.get("SLURM_GPUS_ON_NODE")
     if chips is None:
         return []
     nodes = variables.get("SLURM_NNODES", "1")
-    return ["--nproc_per_node", chips, _END, "--nnodes", nodes, _END]
+    return [f"--{SLURM_GPUS}", chips, _END, f"--{SLURM_NODES}", nodes, _END]
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 _DIRECTIVE = re.compile(r"(?m)^#SBATCH[ \t]+(.*)$")
-_OPTION = re.compile(r"(--[a-z][a-z-]*|-[Nn])(?:[ \t]*=[ \t]*|[ \t]+)?(\S+)?")
+_OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]*|-[NnG])(?:[ \t]*=[ \t]*|[ \t]+)?(\S+)?")
 # `gpu:8`, `gpu:a100:8`, or a bare number behind --gpus-per-node
 _GPUS = re.compile(r"(?:^|,)(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,5})(?:\(.*)?(?=,|$)")
 _COUNT = re.compile(r"\d{1,6}")
-_SHORT = {"-N": "--nodes", "-n": "--ntasks"}
+_SHORT = {"-N": "--nodes", "-n": "--ntasks", "-G": "--gpus"}
 
 
 def slurm_variables(text: str) -> dict[str, str]:
@@ -42,8 +42,10 @@ def _gpus(options: dict[str, str], counts: dict[str, int]) -> int:
     whole, nodes = _GPUS.search(options.get("--gpus", "")), counts["nodes"] or 1
     if whole and int(whole[1]) % nodes == 0:
         return int(whole[1]) // nodes
-    of_task = _GPUS.search(options.get("--gpus-per-task", ""))
-    return int(of_task[1]) * counts["ntasks-per-node"] if of_task else 0
+    of_task, tasks = _GPUS.search(options.get("--gpus-per-task", "")), counts["ntasks-per-node"]
+    if not tasks and counts["ntasks"] % nodes == 0:
+        tasks = counts["ntasks"] // nodes
+    return int(of_task[1]) * tasks if of_task else 0
 
 
 def _number(text: str) -> int:

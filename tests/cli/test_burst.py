@@ -94,7 +94,7 @@ def test_machines_of_two_files_are_one_pool_of_the_least_size(run_cli: Run, tmp_
         (tmp_path / f"own-{name}.yaml").write_text(yaml.safe_dump(own))
         workload["prices"] = {"offers": [f"own-{name}.yaml"]}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(workload))
-    jobs = [{"name": name, "workload": f"{name}.yaml", "deadline": "4d"} for name in ("a", "b")]
+    jobs = [{"name": name, "workload": f"{name}.yaml", "deadline": "6d"} for name in ("a", "b")]
     question = tmp_path / "portfolio.yaml"
     question.write_text(
         yaml.safe_dump({"version": 1, "kind": "portfolio", "name": "p", "start": "2026-12-01", "jobs": jobs})

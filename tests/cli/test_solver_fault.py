@@ -21,8 +21,8 @@ from tests.conftest import CliResult
 def test_a_wrong_claim_of_infeasibility_is_a_solver_fault(
     run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lies(fleet: FleetInput, options: SolveOptions, *, exact: bool = True) -> FleetResult:
-        solved = solve_fleet(fleet, options, exact=exact)
+    def lies(fleet: FleetInput, options: SolveOptions, *, exact: bool = True, prove: bool = True) -> FleetResult:
+        solved = solve_fleet(fleet, options, exact=exact, prove=prove)
         empty = replace(solved, counts={}, busy={}, objective_usd=math.nan, gap=math.nan)
         return replace(empty, status=Status.INFEASIBLE, termination=Termination.INFEASIBLE)
 

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 # Numbers of answers at once that are tried, from a thirty-second of the most to the most.
 TRIED = 16
 FEWEST = 1.0 / 32.0
+_SHARES = np.geomspace(FEWEST, 1.0, TRIED)[:, None]
 
 
 @record(frozen=True)
@@ -68,7 +69,7 @@ def build_ahead(
     """
     held = np.floor(room(case))
     most = np.maximum(np.minimum(np.minimum(held, engine.most_running), (steps + 1.0) * share), 1.0)
-    number = np.maximum(most * np.geomspace(FEWEST, 1.0, TRIED)[:, None], 1.0)
+    number = np.maximum(most * _SHARES, 1.0)
     token = step_s(case, engine, number, case.prompt + 0.5 * case.answer)
     writes = share * case.answer * token / number
     reads = np.maximum(share / samples_per_prompt, 1.0) * prefill_s(case, engine)

@@ -44,10 +44,11 @@ class Generation:
     ahead: Ahead | None = None
 
     def beside(self, trained: Floats, index: npt.NDArray[np.int64]) -> Floats:
-        """Time of clusters `index` beside steps that train for `trained` seconds, s."""
+        """Time of clusters `index` beside steps that train for `trained` seconds, s; infinite where none fits."""
+        alone = self.time_s[index]
         if self.ahead is None:
-            return self.time_s[index]
-        return np.minimum(self.time_s[index], self.ahead.take(index).time_s(trained))
+            return alone
+        return np.where(np.isfinite(alone), np.minimum(alone, self.ahead.take(index).time_s(trained)), np.inf)
 
 
 def generate(

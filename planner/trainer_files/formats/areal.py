@@ -1,8 +1,8 @@
 """AReaL: asynchronous reinforcement learning and fine-tuning by YAML (https://inclusionai.github.io/AReaL).
 
 Generation and training have accelerators of their own, written as `sglang:d4p1t1+d4p1t1` or apart as the backends of
-`rollout` and `actor` (d data, p pipeline, t tensor, c context, e expert parallel). Engines take new weights while they
-write.
+`rollout` and `actor` (d data, p pipeline, t tensor, c context, e expert parallel). In `sglang:d8|fsdp:d8` both take
+turns on the same ones. Engines take new weights while they write.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _WITHOUT_EFFECT = (
     r"workflow.*|eval.*|log_.*|export_style|dump_.*|rollout|actor|model|train_dataset|total_train_steps",
 )  # fmt: skip
 _DEGREES = {"p": "pipeline_parallel", "t": "tensor_parallel", "c": "context_parallel", "e": "expert_parallel"}
-_DIMENSION = re.compile(r"([dptce])(\d+)")
-_ENGINES = ("sglang", "vllm")
+_DIMENSION = re.compile(r"([dptce])([1-9]\d{0,5})(?!\d)")
+_ENGINES, _TRAINERS = ("sglang", "vllm"), ("fsdp", "megatron", "archon")
 # What AReaL takes where a file leaves a key out.
-_AHEAD, _RANK = 0, 32
+_AHEAD, _RANK, _UPDATES = 0, 32, 4
 
 
 def recognises(document: Document) -> bool:
@@ -71,9 +71,21 @@ def _pools(keys: Lookup, learns: str) -> tuple[str, str]:
     mode = keys.text("allocation_mode")
     if mode:
         # `sglang:d4t1+d4`; without an engine the whole cluster trains
-        first, plus, second = mode.partition("+")
-        return (first, second) if plus else ("", first)
+        first, both, second = mode.partition("|" if _shared(keys) else "+")
+        return (first, second) if both else ("", first)
     return keys.text("rollout.backend"), keys.text(f"{learns}.backend")
+
+
+def _shared(keys: Lookup) -> bool:
+    """Whether both pools are the same accelerators; the bar of `attn:d4|ffn:e4` tells experts from attention."""
+    mode = keys.text("allocation_mode")
+    return "|" in mode and "+" not in mode and "attn" not in mode.partition("|")[0]
+
+
+def _backend(text: str) -> str:
+    """`sglang` of `sglang:d4`, `sglang[rollout]:d4` and, in older releases, `sglang.d4`; empty where none is named."""
+    word = re.match(r"[a-z]*", text.strip())
+    return word[0] if word and word[0] in (*_ENGINES, *_TRAINERS) else ""
 
 
 def _dimensions(text: str) -> dict[str, int]:
@@ -91,7 +103,7 @@ def _size(text: str) -> int:
 
 def _trainer(reading: Reading, keys: Lookup, learns: str, trains: str) -> None:
     section = f"{learns}."
-    kind = trains.partition(":")[0] if ":" in trains or trains in ("fsdp", "megatron", "archon") else "fsdp"
+    kind = _backend(trains) or "fsdp"
     source = "allocation_mode" if keys.text("allocation_mode") else f"{section}backend"
     degrees = _dimensions(trains)
     for letter, name in _DEGREES.items():
@@ -124,17 +136,19 @@ def _rollouts(reading: Reading, keys: Lookup, generates: str, trains: str) -> No
     samples, prompts = keys.whole("gconfig.n_samples") or 1, keys.whole("train_dataset.batch_size")
     reading.add("rollouts.samples_per_prompt", samples, "gconfig.n_samples")
     if prompts:
-        step, parts = prompts * samples, keys.whole("actor.ppo_n_minibatches") or 1
+        step, said = prompts * samples, keys.whole("actor.ppo_n_minibatches")
+        parts = said or _UPDATES
         reading.add("training.global_batch", step, "train_dataset.batch_size x gconfig.n_samples")
         if step % parts == 0:
-            reading.add("rollouts.update_batch", step // parts, "a step / actor.ppo_n_minibatches")
+            text = f"a step / {parts} of actor.ppo_n_minibatches"
+            reading.add("rollouts.update_batch", step // parts, text, assumed=said is None)
     add_whole(reading, keys, "rollouts.response_max", "gconfig.max_new_tokens")
     add_whole(reading, keys, "rollouts.prompt_max", "train_dataset.max_length")
     longest = [keys.whole(name) for name in ("train_dataset.max_length", "gconfig.max_new_tokens")]
     if longest[1]:
         text = "train_dataset.max_length + gconfig.max_new_tokens" if longest[0] else "gconfig.max_new_tokens"
         reading.add("training.sequence_length", sum(number or 0 for number in longest), text)
-    engine = generates.partition(":")[0]
+    engine = _backend(generates)
     reading.add(
         "rollouts.engine", engine if engine in _ENGINES else None, f"{engine} of the pool that generates"
     )
@@ -143,7 +157,7 @@ def _rollouts(reading: Reading, keys: Lookup, generates: str, trains: str) -> No
         reading.add("rollouts.old_logprobs", "reused", "actor.recompute_logprob false")
     if keys.number("actor.kl_ctl") == 0:
         reading.add("training.reference", "none", "actor.kl_ctl 0")
-    if keys.flag("enable_offload") or not generates:
+    if keys.flag("enable_offload") or _shared(keys) or not generates:
         return
     both = _size(generates) + _size(trains)
     reading.add("rollouts.placement", "disaggregated", "two pools")
@@ -161,7 +175,8 @@ def _accelerators(reading: Reading, keys: Lookup, generates: str, trains: str) -
     nodes, each = keys.whole("cluster.n_nodes"), keys.whole("cluster.n_gpus_per_node")
     sizes = [_size(text) for text in (generates, trains) if _dimensions(text)]
     if sizes and (trains == "" or _dimensions(trains)):
-        reading.add(ACCELERATORS, sum(sizes), "the pools" if generates else "the degrees of the backend")
+        count = max(sizes) if _shared(keys) else sum(sizes)
+        reading.add(ACCELERATORS, count, "the pools" if generates else "the degrees of the backend")
     elif nodes and each:
         reading.add(ACCELERATORS, nodes * each, "cluster.n_nodes x n_gpus_per_node")
     reading.add(NODES, nodes, "cluster.n_nodes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planner.trainer_files.arguments import VISIBLE
+from planner.trainer_files.arguments import SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Reading
 
@@ -138,13 +138,18 @@ def add_offload(reading: Reading, source: str, *what: str) -> None:
 
 
 def add_launcher(reading: Reading, keys: Lookup) -> None:
-    """Note the accelerators that a launcher on the same command line starts: torchrun, deepspeed, accelerate."""
+    """Note the accelerators that a launcher on the same command line starts, else those of Slurm.
+
+    Launchers are torchrun, deepspeed and accelerate.
+    """
     total = keys.get("num_processes")
     if _is_count(total):
         reading.add(ACCELERATORS, int(total), "num_processes")
         return
     for each, machines in (("nproc_per_node", "nnodes"), ("num_gpus", "num_nodes")):
         number, nodes = keys.get(each), keys.get(machines)
+        if nodes is None and machines == "nnodes":
+            nodes = keys.get(SLURM_NODES)
         if _is_count(number) and (nodes is None or _is_count(nodes)):
             count = int(nodes or 1)
             reading.add(ACCELERATORS, int(number) * count, f"{each} x {machines}" if nodes else each)
@@ -153,6 +158,11 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
     visible = keys.get(VISIBLE)
     if _is_count(visible):
         reading.add(ACCELERATORS, int(visible), "CUDA_VISIBLE_DEVICES", assumed=True)
+        return
+    given, nodes = keys.get(SLURM_GPUS), keys.get(SLURM_NODES)
+    if _is_count(given) and _is_count(nodes):
+        reading.add(ACCELERATORS, int(given) * int(nodes), "#SBATCH")
+        reading.add(NODES, int(nodes), "#SBATCH")
 
 
 def _is_count(value: object) -> bool:

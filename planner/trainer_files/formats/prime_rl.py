@@ -23,7 +23,7 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 _DEGREES = {"tp": "tensor_parallel", "cp": "context_parallel", "ep": "expert_parallel"}
 # What prime-rl takes where a file leaves a key out.
-_EACH, _RANK = 8, 16
+_EACH, _RANK, _AHEAD = 8, 16, 8
 
 
 def recognises(document: Document) -> bool:
@@ -58,7 +58,7 @@ def read(document: Document) -> Reading:
         packed = keys.text("data.pack_function")
         reading.add("training.packing", packed != "stack", "data.pack_function", assumed=not packed)
         generate = 0  # it evaluates alone
-    if train:
+    if train and (generate or not learns):
         reading.add(ACCELERATORS, train + generate, "deployment")
         reading.add(NODES, nodes, "deployment")
     _trainer(reading, keys, f"{trainer}model.", f"{trainer}optim.type")
@@ -69,9 +69,10 @@ def read(document: Document) -> Reading:
 def _pools(keys: Lookup) -> tuple[int, int, int | None]:
     """Accelerators that train and generate, 0 where not stated, and the nodes of both."""
     each = keys.whole("deployment.gpus_per_node") or _EACH
-    train, generate = (keys.whole(f"deployment.num_{name}_nodes") for name in ("train", "infer"))
+    train, replica = (keys.whole(f"deployment.num_{name}_nodes") for name in ("train", "infer"))
     if train:
-        return train * each, (generate or 0) * each, train + (generate or 0)
+        generate = (replica or 0) * (keys.whole("deployment.num_infer_replicas") or 1)
+        return train * each, generate * each, train + generate
     chips = [keys.whole(f"deployment.num_{name}_gpus") or 0 for name in ("train", "infer")]
     return chips[0], chips[1], None
 
@@ -98,14 +99,11 @@ def _rollouts(reading: Reading, keys: Lookup, train: int, generate: int) -> None
     if train and generate:
         reading.add("rollouts.generation_share", round(generate / (train + generate), 6), "deployment")
     ahead = keys.first("orchestrator.max_off_policy_steps", "max_async_level")
-    steps = keys.whole(ahead) if ahead else None
-    reading.add(
-        "rollouts.steps_off_policy",
-        steps or 1,
-        ahead or "one step where the file does not say",
-        assumed=not steps,
-    )
-    reading.add("rollouts.in_flight_updates", True, "rollouts run through updates", assumed=True)
+    steps = (keys.whole(ahead) or 0) if ahead else _AHEAD
+    text = ahead or f"{_AHEAD} where orchestrator.max_off_policy_steps is left out"
+    reading.add("rollouts.steps_off_policy", steps, text, assumed=not ahead)
+    if steps:
+        reading.add("rollouts.in_flight_updates", True, "rollouts run through updates", assumed=True)
 
 
 def _trainer(reading: Reading, keys: Lookup, model: str, optimizer: str) -> None:

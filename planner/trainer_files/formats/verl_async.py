@@ -19,8 +19,8 @@ _SYNC, _BATCHES, _STALE = (
 )
 _PARTIAL = f"{_SECTION}partial_rollout"
 _STEPS = "rollout.total_rollout_steps"
-# What verl takes where a file leaves a key out.
-_EACH = 8
+# What verl takes where a file leaves a key out (fully_async_ppo_trainer.yaml).
+_EACH, _SYNCS, _STALENESS = 8, 4, 0.1
 
 
 def is_async(keys: Lookup) -> bool:
@@ -30,7 +30,7 @@ def is_async(keys: Lookup) -> bool:
 
 def prompts_of_a_step(keys: Lookup, mini_batch: int) -> int:
     """Prompts between two hand-overs of weights."""
-    return mini_batch * (keys.whole(_SYNC) or 1) * (keys.whole(_BATCHES) or 1)
+    return mini_batch * (keys.whole(_SYNC) or _SYNCS) * (keys.whole(_BATCHES) or 1)
 
 
 def add_pools(reading: Reading, keys: Lookup) -> None:
@@ -41,20 +41,20 @@ def add_pools(reading: Reading, keys: Lookup) -> None:
     reading.add(NODES, train[1] + generate[1], text, assumed=train[2] or generate[2])
     reading.add("rollouts.placement", "disaggregated", "actor_rollout_ref.hybrid_engine false")
     reading.add("rollouts.generation_share", round(generate[0] / (train[0] + generate[0]), 6), text)
-    stale = keys.number(_STALE)
-    if stale is not None and stale > 0:
+    if not keys.has("async_training"):
+        own, waits = (
+            f"one_step_off_policy {does}" for does in ("has its own accelerators", "waits for a whole batch")
+        )
+        reading.add("rollouts.steps_off_policy", 1, own, assumed=True)
+        reading.add("rollouts.in_flight_updates", False, waits, assumed=True)
+        return
+    said, partial = keys.number(_STALE), keys.flag(_PARTIAL)
+    stale = _STALENESS if said is None else said
+    if stale > 0:
         # part of a step's samples may be of the step before: one step ahead, the least that a workload can say
-        reading.add(
-            "rollouts.steps_off_policy", math.ceil(stale), f"{_STALE} {stale:g}", assumed=stale != int(stale)
-        )
-        reading.add("rollouts.in_flight_updates", keys.flag(_PARTIAL) is True, _PARTIAL)
-    elif not keys.has("async_training"):
-        reading.add(
-            "rollouts.steps_off_policy", 1, "one_step_off_policy has its own accelerators", assumed=True
-        )
-        reading.add(
-            "rollouts.in_flight_updates", False, "one_step_off_policy waits for a whole batch", assumed=True
-        )
+        assumed = said is None or stale != int(stale)
+        reading.add("rollouts.steps_off_policy", math.ceil(stale), f"{_STALE} {stale:g}", assumed=assumed)
+        reading.add("rollouts.in_flight_updates", partial is not False, _PARTIAL, assumed=partial is None)
 
 
 def add_steps(reading: Reading, keys: Lookup, prompts: int) -> None:

@@ -150,14 +150,15 @@ def test_a_batch_that_no_machine_of_eight_divides_is_said(model: str, batch: int
     assert [note for note in plan.warnings if note.startswith("global_batch")] == ([said] if said else [])
 
 
-@pytest.mark.parametrize(("engine", "precision", "said"), [
-    ("sglang", "mxfp4", True), ("tensorrt_llm", "mxfp4", True), ("vllm", "mxfp4", False), ("sglang", "bf16", False),
+@pytest.mark.parametrize(("engine", "precision", "year", "said"), [
+    ("sglang", "mxfp4", None, True), ("tensorrt_llm", "mxfp4", 2025, True), ("sglang", "mxfp4", 2026, False),
+    ("vllm", "mxfp4", None, False), ("sglang", "bf16", None, False),
 ])  # fmt: skip
 def test_engines_with_slow_kernels_for_experts_in_4_bit_are_named(
-    engine: str, precision: str, said: bool
+    engine: str, precision: str, year: int | None, said: bool
 ) -> None:
     asked = {"requests": 1e6, "engine": engine, "precision": precision, "input_tokens": {"mean": 500},
-             "output_tokens": {"mean": 200, "max": 1000}}  # fmt: skip
+             "output_tokens": {"mean": 200, "max": 1000}, "engine_year": year}  # fmt: skip
     text = work(kind="inference", model={"preset": "gpt-oss-20b"}, inference=asked, training=None)
     plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20.0")]), text).plan
     assert any("with MXFP4 experts on Hopper and Ampere" in note for note in plan.warnings) is said

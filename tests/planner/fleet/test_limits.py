@@ -57,9 +57,9 @@ def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, 
     ]
 
     def asked(budget: object) -> Any:
-        return exactly(offers, fleet(runs, {"deadline": "12h", "budget_usd": budget}, **shares))
+        return exactly(offers, fleet(runs, {"deadline": "16h", "budget_usd": budget}, **shares))
 
-    (relaxation,) = asked(2.5).relaxations  # enough for one run
+    (relaxation,) = asked(3.4).relaxations  # enough for one run
     assert relaxation.constraint == "budget"
     enough = relaxation.needed.removeprefix("$").replace(",", "")
     assert asked(enough).status == "planned"

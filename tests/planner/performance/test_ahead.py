@@ -109,3 +109,10 @@ def test_weights_in_flight_save_the_wait_for_the_longest_answer() -> None:
     assert further["step_time_s"] <= flies["step_time_s"] * (1 + 1e-9)
     trained = sum(flies[name] for name in ("compute_s", "memory_bound_s", "other_models_s"))
     assert further["step_time_s"] > trained
+
+
+@pytest.mark.parametrize("in_flight", [True, False])
+def test_an_engine_larger_than_the_pool_that_generates_does_not_fit(in_flight: bool) -> None:
+    ahead = {"placement": "disaggregated", "steps_off_policy": 1, "in_flight_updates": in_flight}
+    assert not estimate(**ahead, tensor_parallel=8, generation_share=0.25)["fits"]  # 4 of 16 accelerators
+    assert estimate(**ahead, tensor_parallel=4, generation_share=0.25)["fits"]

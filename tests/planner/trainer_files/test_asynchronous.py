@@ -59,6 +59,40 @@ def test_areal_on_policy_takes_turns_of_two_pools(tmp_path: Path) -> None:
     parse_workload(filled(text), Path("w.yaml"))
 
 
+@pytest.mark.parametrize(
+    "mode", ["sglang:d0+d0", "sglang:d" + "9" * 5000 + "+d4", "sglang:d9999999+megatron:(|)"]
+)
+def test_degrees_of_areal_that_cannot_be_are_left_out(tmp_path: Path, mode: str) -> None:
+    text = written(tmp_path, AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", mode))
+    assert "engine: sglang, placement: disaggregated, steps_off_policy: 2" in text
+
+
+@pytest.mark.parametrize(
+    ("mode", "placement", "zero"),
+    [
+        ("sglang:d8|megatron:d4t2", "", 1),
+        ("sglang:d8|megatron:(attn:d4t2|ffn:d2e4)", "", 1),
+        ("vllm[rollout]:d4+fsdp[actor]:d4t2", "placement: disaggregated", 3),
+    ],
+)
+def test_pools_of_areal_may_be_shared_or_named(tmp_path: Path, mode: str, placement: str, zero: int) -> None:
+    text = written(tmp_path, AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", mode))
+    assert "\n    tensor_parallel: 2" in text
+    assert f"zero_stage: {zero}" in text
+    assert f"engine: {mode.partition(':')[0].partition('[')[0]}" in text
+    assert ("placement" in text) is bool(placement)
+
+
+def test_what_areal_takes_where_a_file_is_silent(tmp_path: Path) -> None:
+    older = AREAL.replace("sglang:d6t2+megatron:(attn:d2p2|ffn:d1p2e2)", "sglang.d6t2+d4").replace(
+        "  ppo_n_minibatches: 4\n", ""
+    )
+    assert "ppo_n_minibatches" not in older
+    text = written(tmp_path, older)
+    assert "update_batch: 128, engine: sglang, tensor_parallel: 2" in text
+    assert "generation_share: 0.75" in text
+
+
 def test_fine_tuning_with_areal(tmp_path: Path) -> None:
     tuned = AREAL.replace("actor:", "model:").partition("gconfig:")
     text = written(tmp_path, tuned[0] + tuned[2].partition("\n")[2])
@@ -78,6 +112,22 @@ def test_prime_rl(tmp_path: Path) -> None:
         " generation_share: 0.75, steps_off_policy: 4, in_flight_updates: true}"
     ) in text
     parse_workload(filled(text), Path("w.yaml"))
+
+
+def test_replicas_of_prime_rl_have_nodes_each(tmp_path: Path) -> None:
+    text = PRIME_RL.replace("num_infer_nodes = 3", "num_infer_nodes = 1\nnum_infer_replicas = 7")
+    assert "generation_share: 0.875" in written(tmp_path, text)
+    unknown = written(tmp_path, PRIME_RL.replace("num_infer_nodes = 3", ""))
+    assert "generation_share" not in unknown
+
+
+@pytest.mark.parametrize(
+    ("said", "ahead"), [("max_off_policy_steps = 0", "0}"), ("", "8, in_flight_updates: true}")]
+)
+def test_how_far_prime_rl_runs_ahead(tmp_path: Path, said: str, ahead: str) -> None:
+    text = PRIME_RL.replace("max_off_policy_steps = 4", said)
+    assert text != PRIME_RL
+    assert f"steps_off_policy: {ahead}" in written(tmp_path, text)
 
 
 def test_fine_tuning_with_prime_rl_leaves_what_evaluates_out(tmp_path: Path) -> None:
@@ -134,6 +184,13 @@ def test_verl_that_streams_on_policy(tmp_path: Path) -> None:
     assert "steps_off_policy" not in text
 
 
+def test_what_verl_takes_where_a_script_is_silent(tmp_path: Path) -> None:
+    words = [word for word in VERL_ASYNC.split(" ") if not word.startswith("async_training.")]
+    text = written(tmp_path, " ".join([*words, "async_training.require_batches=1"]))
+    assert "steps_off_policy: 1, in_flight_updates: true}" in text
+    assert "global_batch: 2048" in text  # 32 prompts x 16 responses x 4 mini-batches between updates
+
+
 @pytest.mark.parametrize(("said", "expected"), [(", in_flight_weight_updates: true", "true"), ("", "false")])
 def test_nemo_rl_says_whether_updates_wait(tmp_path: Path, said: str, expected: str) -> None:
     text = written(
@@ -167,6 +224,9 @@ def test_generation_that_runs_ahead_shares_no_accelerators_in_openrlhf(tmp_path:
         ("--nodes=2 --ntasks-per-node=4 --gpus-per-task=1", "2", "4"),
         ("--gpus-per-node=h100:8(S:0-1)  # all of them", None, "8"),
         ("--nodes=2", "2", None),
+        ("--nodes=2 -J bert-Nightly -o logs/run-n8.out -G 8", "2", "4"),
+        ("--nodes=2 --ntasks=16 --gpus-per-task=1", "2", "8"),
+        ("--nodes=2 --gres=gpu:" + "9" * 5000, "2", None),
     ],
 )
 def test_directives_of_slurm(lines: str, nodes: str | None, chips: str | None) -> None:
@@ -192,6 +252,21 @@ def test_slurm_gives_the_accelerators_of_the_batch(tmp_path: Path, launcher: str
         " --gradient_accumulation_steps 4 --num_train_epochs 1 --bf16 --block_size 2048",
     )
     assert found["training.global_batch"] == 64
+
+
+@pytest.mark.parametrize(
+    ("launcher", "batch"),
+    [("deepspeed --num_gpus 2", 16), ("CUDA_VISIBLE_DEVICES=0,1 python", 16), ("python", 64),
+     ("torchrun --nnodes 2 --nproc_per_node $GPUS", 64)],
+)  # fmt: skip
+def test_numbers_of_a_launcher_count_before_those_of_slurm(tmp_path: Path, launcher: str, batch: int) -> None:
+    found = draft(
+        tmp_path,
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gres=gpu:4\n"
+        f"{launcher} run_clm.py --model_name_or_path Qwen/Qwen3-4B --per_device_train_batch_size 2"
+        " --gradient_accumulation_steps 4 --num_train_epochs 1 --bf16 --block_size 2048",
+    )
+    assert found["training.global_batch"] == batch
 
 
 def test_sound_of_fairseq_is_counted_in_samples_of_the_preset(tmp_path: Path) -> None:
