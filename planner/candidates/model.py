@@ -106,7 +106,7 @@ class Candidates:
             the cheapest spot offer. `paid_hours` and `billed_hours` are of that offer.
         shape: row of `shapes`; nodes: instances.
         bits: filters that remove the candidate, 0 = feasible.
-        work_hours: steps and evaluation; sigma: standard deviation of its logarithm.
+        work_hours: steps, evaluation and what comes beside them; sigma: standard deviation of its logarithm.
         waiting_hours: before the cluster is in use (staging, provisioning); fixed_hours: in use, but not work.
         hours: expected elapsed hours; paid_hours: expected hours in use per instance; billed_hours: as billed.
         cost_usd: expected cost; cash_usd: cash obligations.

@@ -43,7 +43,7 @@ def run_candidates(
         context: risk of the offers, checkpoint settings.
         rows: offer per candidate, shape `(n,)`.
         nodes: instances.
-        work: hours of steps and evaluation.
+        work: hours of steps, evaluation and what comes beside them.
         write: hours of one checkpoint.
     """
     at = np.flatnonzero(context.market.is_spot[rows])

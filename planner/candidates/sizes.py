@@ -92,7 +92,7 @@ def hardware_of_offer(market: Market) -> IntArray:
 def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf) -> IntArray:
     """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
 
-    A lower bound per hardware: the least over its admitted offers of price x the fewest node-hours of steps seen at any
+    A lower bound per hardware: the least over its admitted offers of price x the fewest node-hours of work seen at any
     coarse size, less `MARGIN_RATIO`, and what moving data costs whatever the size (for the objective time: the fewest
     hours; carbon: the least kgCO2e of these node-hours).
     Hardware whose batch no coarse size divides has no bound and is searched too; so is all while nothing is feasible.

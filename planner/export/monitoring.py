@@ -131,7 +131,7 @@ def planned_rate(launch: Launch) -> Decimal:
 
 
 def overhead(launch: Launch) -> float:
-    """Elapsed over stepping time of the plan: checkpoints, interruptions and waiting; at least 1."""
+    """Elapsed over stepping time of the plan: what comes beside the steps, stops and waiting; at least 1."""
     steps, step = launch.training.steps, launch.limits.step_time_s
     if not steps or not step:
         return 1.0

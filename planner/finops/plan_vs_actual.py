@@ -245,7 +245,8 @@ def measure(plan: PlannedRun, actual: ActualRun, units: float | None = None) -> 
     """The run's speed while it trained, None where it is unknown.
 
     Hours of training steps are the billed hours less lost ones and less what the plan needs besides (start, data,
-    evaluation, checkpoints). Without `units` the run is taken to have done the plan's whole work.
+    evaluation, what runs spend beside their steps, checkpoints). Without `units` the run is taken to have done the
+    plan's whole work.
 
     Args:
         plan: the plan.

@@ -88,14 +88,14 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
 
 
 def not_counted(answer: dict[str, Any], kind: str) -> str:
-    """What is wrong with a plan that an earlier version made, which knew fewer assumptions; empty of others."""
+    """What is wrong with a plan that an earlier version made, which knew fewer assumptions; empty for others."""
     known = {item["key"] for item in answer["assumptions"]}
     missing = [row["key"] for row in assumption_rows(kind) if row["key"] not in known]
     if not missing:
         return ""
     return (
-        f"assumptions: made without {' and '.join(missing)}, so its hours, costs and chances are not those of this "
-        "version: save the plan again"
+        f"assumptions: made without {' and '.join(missing)}, so its hours, costs and chances may not be those of "
+        "this version: save the plan again"
     )
 
 

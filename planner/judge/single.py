@@ -39,7 +39,7 @@ BREAKDOWN = (
 # The worst hours of steady capacity are searched on a grid of 24 points in three rounds: the answer is at most one step
 # of the last one, 8 / 23^3 in the logarithm, above the quantile.
 _GRID = 8.0 / 23.0**3
-STEADY_BASIS = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+STEADY_BASIS = "capacity is not taken back; machine failures and the spread of the predicted hours only"
 BY_MILP = "MILP, equal to the exact enumeration"
 # parts of a plan that are not recomputed here: stated, or looked at by themselves
 _STATED = (

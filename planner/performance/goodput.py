@@ -52,7 +52,7 @@ class Goodput:
     Attributes:
         ratio: useful step time over wall time (start-up apart); `kept_ratio`: what stops and checkpoints leave of it.
         low, high: the same at a first large run with manual restarts, and at a hardened site.
-        stops: expected stops in the run's step hours.
+        stops: expected stops in the run's hours.
         interval_hours: best time between checkpoints.
     """
 

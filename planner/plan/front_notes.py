@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from catalogs.tables.regions import off_by_default
 from planner.plan.front_scale import Scale
-from planner.plan.ids import TimePartId
+from planner.plan.ids import AT_WORK
 from planner.plan.model import Plan
 from planner.plan.starters import starter_of
 from planner.plan.words import OBJECTIVES, old_price, over_budget
@@ -107,14 +107,14 @@ def _interruptions(plan: Plan) -> list[str]:
     count = about(launch.expected_interruptions)
     word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
     saved = "its progress saved" if plan.kind == "inference" else "a checkpoint"
-    if plan.kind != "fleet" and launch.checkpoints.interval_hours >= _steps_hours(plan):
+    if plan.kind != "fleet" and launch.checkpoints.interval_hours >= _work_hours(plan):
         return [f"{count} {word}: needs automatic resume; it ends before {saved} is due ({every})"]
     return [f"{count} {word}: needs automatic resume and {saved} every {every}"]
 
 
-def _steps_hours(plan: Plan) -> float:
+def _work_hours(plan: Plan) -> float:
     """Hours of the work itself, of which an interruption takes what is not saved."""
-    return math.fsum(part.hours for part in plan.timeline if part.id == TimePartId.TRAINING_STEPS)
+    return math.fsum(part.hours for part in plan.timeline if part.id in AT_WORK)
 
 
 def _quotas(plan: Plan) -> list[str]:

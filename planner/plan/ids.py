@@ -102,13 +102,10 @@ class CostId(PartId):
     )
 
 
+# Work that checkpoints keep: what `checkpoints.interval_hours` counts.
+AT_WORK = frozenset((TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.BESIDE_STEPS))
 # What a run must do wherever it runs: the hours of work that a spot policy schedules.
-RUN_WORK = frozenset(
-    (
-        *(TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.BESIDE_STEPS),
-        *(TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT),
-    )
-)
+RUN_WORK = AT_WORK | {TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT}
 # What keeps data, checkpoints and the disks of machines, and reads them.
 STORAGE = frozenset(
     (

@@ -22,7 +22,7 @@ def quote_sentence(plan: Plan) -> str:
         return ""
     sure = f"{number(100 * quote.level_ratio, 4)} %"
     prices = "list prices" if plan.launch is None else "prices at the time of the run"
-    counted = f"{prices}, interruptions and restarts, and the error of our predicted speed"
+    counted = f"{prices}, interruptions and restarts, and the error of our predicted hours"
     end = f", finishing by {_end(plan, quote.finish)} with the same confidence"
     return (
         f"We expect to pay at most {_at_most(quote.cost_usd)} with {sure} confidence"

@@ -11,7 +11,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.normal import Z80
 from planner.plan.file import load_plan
-from planner.plan.ids import TimePartId
+from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Plan, PlanLine
 from planner.plan.profile import assumed
 from planner.records import record
@@ -124,7 +124,7 @@ def planned_of(plan: Plan, place: str) -> Planned:
     units = units or speed.throughput_per_s * work * 3600.0
     step_s = speed.step_time_s or 1.0 / speed.throughput_per_s
     spread = speed.throughput_high_per_s / max(speed.throughput_low_per_s, 1e-300)
-    rate, rate_sd, setback, paid = _interruptions(plan, work)
+    rate, rate_sd, setback, paid = _interruptions(plan, math.fsum(hours.get(part, 0.0) for part in AT_WORK))
     usd, low, high = _prices(_first_lines(plan))
     fallback = next((x for x in plan.lines if x.purchase_option == "on_demand"), None)
     falls_back = plan.launch is not None and plan.launch.strategy == "spot_with_fallback"

@@ -132,7 +132,9 @@ def _speed(tracked: Tracked) -> _Row:
             "seconds",
             "too few steps to measure: the plan's is taken",
         )
-    nearest = min(max(speed.measured_s, speed.planned_least_s or speed.planned_s), speed.planned_s)
+    least = speed.planned_least_s or speed.planned_s
+    nearest = min(max(speed.measured_s, least), speed.planned_s)
+    planned = " to ".join(dict.fromkeys(seconds_words(end) for end in (least, speed.planned_s)))
     change = speed.measured_s / nearest - 1.0
     word = (
         "as planned"
@@ -140,7 +142,7 @@ def _speed(tracked: Tracked) -> _Row:
         else f"{percent(abs(change))} {'slower' if change > 0 else 'faster'} than planned"
     )
     words = (
-        f"{seconds_words(speed.measured_s)} per step, {word} ({seconds_words(speed.planned_s)}); {speed.steps:,} rows, "
+        f"{seconds_words(speed.measured_s)} per step, {word} ({planned}); {speed.steps:,} rows, "
         f"{speed.effective:,.0f} of them independent"
     )
     return ("step_time_s", "speed", speed.measured_s, "seconds", words)

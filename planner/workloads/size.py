@@ -14,7 +14,7 @@ from planner.inputs.load import parse_workload
 from planner.inputs.quantities import parse_deadline
 from planner.inputs.tasks import load_tasks
 from planner.plan.front_scale import Scale
-from planner.plan.ids import TimePartId
+from planner.plan.ids import AT_WORK
 from planner.plan.outcome import Outcome, outcome_of
 from planner.plan.storage_words import reason_of
 from planner.records import record
@@ -136,7 +136,7 @@ def size_workload(
     needs, has = _needs(answer, goal, data_gb)
     rules = _judged(loaded, options, answer, needs, data_gb, goal, has)
     own = {one.rule.rule_id for one in (*rules, *_published())}
-    hours = sum(part.hours for part in answer.plan.timeline if part.id == TimePartId.TRAINING_STEPS)
+    hours = sum(part.hours for part in answer.plan.timeline if part.id in AT_WORK)
     others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
     undetermined = tuple(rule for rule in load_rules() if rule.rule_id not in own)
     return Size(

@@ -1,6 +1,7 @@
 """The same run on what people own or rent by the seat: one card in a workstation, a notebook service, CPUs alone.
 
-hours = accelerator-hours of the plan x peak of its accelerator / peak of the card (at the same share of the peak)
+hours = accelerator-hours of the plan x peak of its accelerator / peak of the card (at the same share of the peak);
+those of the plan are at work, without start, checkpoints and stops
 CPUs  = hours on one A100 x 10 to 120 (published ratios of an A100 to a 28-core server)
 """
 

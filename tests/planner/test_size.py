@@ -179,6 +179,22 @@ def test_rules_hold_for_their_volumes_and_goals() -> None:
     assert RULES["R38"].value({"accelerator_memory_gb": 320.0}) == (2560.0, 5120.0)
 
 
+def test_a_run_elsewhere_has_all_that_the_plan_counts_but_its_stops(run_cli: Run, tmp_path: Path) -> None:
+    """Steps, evaluation and what comes beside them: 1.38 times the steps, as in the hours that stand next to it."""
+    written = tmp_path / "workload.yaml"
+    args = ("size", "--data", "100GB", "--goal", "image_classification", *DAY, "--write", str(written))
+    found = json.loads(run_cli(*args, "-o", "json").stdout)
+    plan = json.loads(run_cli("optimize", str(written), *DAY, "-o", "json").stdout)
+    hours = {part["id"]: part["hours"] for part in plan["timeline"]}
+    work = sum(hours[part] for part in ("training_steps", "evaluation", "beside_steps"))
+    line = plan["lines"][0]
+    devices = work * line["nodes"] * line["accelerators_per_node"]
+    elsewhere = beside(line["accelerator"], devices, found["needs"]["device_memory_gib"])
+    assert [one["hours_low"] for one in found["beside"]] == pytest.approx(
+        [one.hours_low for one in elsewhere]
+    )
+
+
 def test_machines_for_images_with_the_rules_beside(
     run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
 ) -> None:

@@ -118,7 +118,7 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
     """
     one = np.asarray([at])
     if launch is None:
-        basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+        basis = "capacity is not taken back; machine failures and the spread of the predicted hours only"
         spread = float(np.exp(candidates.sigma[at] * Z80))
         worst = np.maximum(finish_quantile(candidates, one, WORST_LEVEL), candidates.hours[one])
         usd = Decimal(repr(round(_cost_of(candidates, at, spread, worst), 6)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.plan.front_notes import before_you_buy, verdict_lines
-from planner.plan.ids import TimePartId
-from planner.plan.model import Assumption, Origin, Plan
+from planner.plan.ids import AT_WORK, TimePartId
+from planner.plan.model import Assumption, Origin, Plan, TimePart
 from tests.planner.render.render_plans import SPOT, TRAINING
 
 SAID = "published runs"
@@ -33,10 +33,11 @@ def test_a_run_shorter_than_its_interval_needs_no_checkpoint() -> None:
     every = SPOT.launch.checkpoints.interval_hours
 
     def said(hours: float) -> str:
-        parts = (
-            replace(part, hours=hours) if part.id == TimePartId.TRAINING_STEPS else part
-            for part in SPOT.timeline
-        )
+        parts = [part for part in SPOT.timeline if part.id not in AT_WORK]
+        parts += [
+            TimePart(part, str(part), hours * share, "model")
+            for part, share in ((TimePartId.TRAINING_STEPS, 0.8), (TimePartId.BESIDE_STEPS, 0.2))
+        ]
         return str(before_you_buy(replace(SPOT, timeline=tuple(parts))))
 
     assert "and a checkpoint every" in said(every * 1.01)

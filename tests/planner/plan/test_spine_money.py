@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from planner.asked.assumptions import load_assumptions
 from planner.plan.model import Plan
 from tests.planner.spine_catalogs import (
     A10,
@@ -134,7 +135,7 @@ def test_capacity_blocks_are_bought_whole(samples: float) -> None:
     speed = plan.performance
     assert speed is not None
     steps = math.log(speed.throughput_high_per_s / speed.throughput_low_per_s) / 2 / NormalDist().inv_cdf(0.9)
-    sigma = math.hypot(steps, 0.21)  # and the spread of whole runs
+    sigma = math.hypot(steps, load_assumptions().whole_run_log_sd)
     course = ("training_steps", "evaluation", "beside_steps", "checkpoints", "interruptions")
     work = sum(part.hours for part in plan.timeline if part.id in course)
     runs = [
