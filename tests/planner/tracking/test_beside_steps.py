@@ -49,7 +49,9 @@ def test_a_short_log_has_steps_alone_and_the_plan_tells_the_rest() -> None:
     short = 0.9 * CHECKPOINT_HOURS
     without, with_it = (tracked(plan(beside), short, 1.0) for beside in (0.0, BESIDE))
     assert without.speed.measured_s == pytest.approx(1.02 * STEP_S)
-    assert with_it.speed.measured_s == pytest.approx((1.0 + 0.02 / 1.32) * STEP_S)  # fewer checkpoints per step
+    assert with_it.speed.measured_s == pytest.approx(
+        (1.0 + 0.02 / 1.32) * STEP_S
+    )  # fewer checkpoints per step
     assert with_it.speed.step_s == pytest.approx(without.speed.step_s * (1.02 + BESIDE) / 1.02, rel=1e-6)
     assert with_it.speed.log_sd > RUN_SD
     assert hours_left(with_it) > 1.2 * hours_left(without)
