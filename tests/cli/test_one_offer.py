@@ -12,16 +12,16 @@ from tests.conftest import CliResult
 JOB = """
 version: 1
 kind: fleet
-name: search12
+name: search5
 model: { preset: resnet-50 }
 training: { epochs: 30, global_batch: 256, precision: fp16, optimizer: sgd }
 data: { samples: 126_689, sample_size: 114660B, location: aws/us-east-1 }
-fleet: { runs: 12 }
+fleet: { runs: 5 }
 spot: { fallback: none }
 constraints:
-  deadline: 33h
-  max_nodes: 12
-  instance_types: { allow: [Standard_NC24ads_A100_v4, Standard_NC4as_T4_v3] }
+  deadline: 26h
+  max_nodes: 6
+  instance_types: { allow: [Standard_NC24ads_A100_v4, Standard_NC40ads_H100_v5] }
 """
 Run = Callable[..., CliResult]
 
