@@ -164,7 +164,8 @@ def _ranked(names: Collection[str]) -> list[str]:
 
 
 def _expression(ranked: Sequence[str]) -> str:
-    names = "|".join(name.replace(".", "[.]") for name in ranked)
+    # names that texts write have brackets and the like in them; that what is found is one of them is asked afterwards
+    names = "|".join(re.sub("[^a-z0-9._ -]", "[^a-z0-9]", name).replace(".", "[.]") for name in ranked)
     return f"(?:^|[^a-z0-9])({names})(?:$|[^a-z0-9])"
 
 

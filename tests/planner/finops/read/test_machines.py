@@ -54,6 +54,8 @@ COUNTED = [
     ("gx3d-160x1792x8h100", "160x1792x8h100", 8, "h100"),
     ("h200-141gb-sxm-ib.8x", "h200-141gb-sxm-ib.8x", 8, "h200"),
     ("L40S node, 4 GPUs", "l40s node, 4 gpus", 4, "l40s"),
+    ("NVIDIA H100 (SXM, 8 GPUs)", "h100 (sxm, 8 gpus", 8, "h100"),  # ended in an error
+    ("H100 [SXM+, 4 GPUs", "h100 [sxm+, 4 gpus", 4, "h100"),
     ("2x RTX 4090", "2x rtx 4090", 2, "rtx4090"),
     ("4x NVIDIA L4", "4x nvidia l4", 4, "l4"),
 ]
