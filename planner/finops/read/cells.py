@@ -19,6 +19,7 @@ TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
 _OFFSET = r"'(:[0-9.]+)\s*[+-][0-9]{2}(:?[0-9]{2})?\s*$'"
 _LONG_YEAR = "'[0-9]{4}'"
+_NO_DAYS = "'infinity', '-infinity', 'epoch'"  # which DuckDB takes for moments of any format
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _NAMED = (
     "%b %d, %",
@@ -71,7 +72,8 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
         value = f"TRY_CAST({cell} AS DOUBLE)"
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
-        iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
+        padded = f"TRY_CAST(TRIM({cell}) AS TIMESTAMPTZ)"  # `2026-10-01 ` is no moment to DuckDB
+        iso = f"COALESCE(TRY_CAST({cell} AS TIMESTAMPTZ), {padded}) AT TIME ZONE 'UTC'"
         if spelling.own_clock:
             iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '\\1') AS TIMESTAMP)"
         date = "%d/%m/%" if spelling.day_first else "%m/%d/%"
@@ -81,7 +83,8 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
         short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *(f"{one}y" for one in _NAMED)])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
-            f"WHEN REGEXP_MATCHES({cell}, {_LONG_YEAR}) THEN {long} ELSE {short} END"
+            f"WHEN REGEXP_MATCHES({cell}, {_LONG_YEAR}) THEN {long} "
+            f"WHEN LOWER(TRIM({cell})) NOT IN ({_NO_DAYS}) THEN {short} END"
         )
     if kind == "json":
         return f"CASE WHEN JSON_VALID({cell}) THEN {cell} END"

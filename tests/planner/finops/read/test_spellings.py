@@ -208,6 +208,7 @@ def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: 
         "15-Oct-2026",
         "15-OCT-26",
         "Oct 15, 26",
+        "2026-10-15 ",
     ],
 )
 def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
