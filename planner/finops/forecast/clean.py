@@ -71,21 +71,21 @@ def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = No
         raise ForecastError(f"{len(when)} days but {len(amount)} costs; give one cost per day")
     if np.isnat(when).any() or not np.isfinite(amount).all():
         raise ForecastError("a day or a cost is not a number; leave such days out")
+    others = np.zeros(len(amount))
+    if used is not None:
+        of_use = np.asarray(used, dtype=float).ravel()
+        if len(of_use) != len(amount):
+            raise ForecastError(f"{len(when)} days but {len(of_use)} costs of use; give one cost per day")
+        others = amount - of_use
     order = np.argsort(when, kind="stable")
-    when, amount = when[order], amount[order]
-    once = (
-        None
-        if used is None
-        else charged_once(when, amount - np.asarray(used, dtype=float).ravel()[order], amount)
-    )
+    when, amount, others = when[order], amount[order], others[order]
+    once = charged_once(when, others, amount)
     if (twice := np.flatnonzero(when[1:] == when[:-1])).size:
         raise ForecastError(f"{when[twice[0]]} is given twice; add its costs up first")
     first = max(min(history_start(when, amount), len(when) - MIN_DAYS), 0)
     when, amount = when[first:], amount[first:]
     if not len(when) or (when[-1] - when[0]).astype(int) + 1 < MIN_DAYS:
         raise ForecastError(f"at least {MIN_DAYS} days of cost are needed, there are {len(when)}")
-    if once is None:
-        return _filled(when, amount)
     once = once[-len(when) :]
     series, last = _filled(when, amount - once), min(len(when), _LAST_DAYS)
     back = (when[-1] - when[-last:]).astype(int)

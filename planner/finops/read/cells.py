@@ -9,18 +9,25 @@ from planner.records import record
 
 # `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
 # because `0,123` is a number with a decimal comma elsewhere. What is neither stays unread and is reported.
-_AMOUNT = r"([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)"
+_AMOUNT = r"([$€£¥]\s*([0-9]{1,3}(,[0-9]{3}){0,5}|[0-9]{1,18})([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3}){1,5}[.][0-9]*)"
 _MONEY = rf"'^\s*-?{_AMOUNT}\s*$'"
 # `(1,250.00)` is how accountants write -1,250.00
-_CREDIT = rf"'^\s*[(]\s*({_AMOUNT}|[0-9]+([.][0-9]*)?)\s*[)]\s*$'"
+_CREDIT = rf"'^\s*[(]\s*({_AMOUNT}|[0-9]{{1,18}}([.][0-9]*)?)\s*[)]\s*$'"
 _COMMA = r"([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?"
 _COMMAS = rf"'^\s*(-?{_COMMA}([eE]-?[0-9]+)?|[(]{_COMMA}[)])\s*$'"
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
-_OFFSET = r"'[+-][0-9]{2}:?[0-9]{2}\s*$'"
-_LONG_YEAR = r"'^[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}'"
+_OFFSET = r"'(:[0-9.]+)\s*[+-][0-9]{2}(:?[0-9]{2})?\s*$'"
+_LONG_YEAR = "'[0-9]{4}'"
+_NO_DAYS = "'infinity', '-infinity', 'epoch'"  # which DuckDB takes for moments of any format
 _TIMES = ("", " %H:%M", " %H:%M:%S")
-_NAMED = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y")  # `Oct 15, 2026`, `15-Oct-2026`
+_NAMED = (
+    "%b %d, %",
+    "%B %d, %",
+    "%d %b %",
+    "%d %B %",
+    "%d-%b-%",
+)  # `Oct 15, 2026`, `15-Oct-26`: Y or y follows
 
 
 @record(frozen=True)
@@ -65,15 +72,19 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
         value = f"TRY_CAST({cell} AS DOUBLE)"
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
-        iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
+        padded = f"TRY_CAST(TRIM({cell}) AS TIMESTAMPTZ)"  # `2026-10-01 ` is no moment to DuckDB
+        iso = f"COALESCE(TRY_CAST({cell} AS TIMESTAMPTZ), {padded}) AT TIME ZONE 'UTC'"
         if spelling.own_clock:
-            iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '') AS TIMESTAMP)"
+            iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '\\1') AS TIMESTAMP)"
         date = "%d/%m/%" if spelling.day_first else "%m/%d/%"
-        long = _moments(cell, [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES])
-        short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *_NAMED])
+        timed = [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES]
+        long = _moments(cell, [*timed, *(f"{one}Y" for one in _NAMED)])
+        # `%Y` would read 26 as a year of its own
+        short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *(f"{one}y" for one in _NAMED)])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
-            f"WHEN REGEXP_MATCHES(TRIM({cell}), {_LONG_YEAR}) THEN {long} ELSE {short} END"
+            f"WHEN REGEXP_MATCHES({cell}, {_LONG_YEAR}) THEN {long} "
+            f"WHEN LOWER(TRIM({cell})) NOT IN ({_NO_DAYS}) THEN {short} END"
         )
     if kind == "json":
         return f"CASE WHEN JSON_VALID({cell}) THEN {cell} END"

@@ -33,7 +33,7 @@ _COMMA = re.compile(
     r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
 )
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
-_MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d)?)(?:[.]\d+)? ?([+-]\d\d:?\d\d)?")
+_MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d)?)(?:[.]\d+)? ?([+-]\d\d(?::?\d\d)?)?")
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
 _CHINESE_WORD = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe]){2}")
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
@@ -52,8 +52,8 @@ class BillFile:
         mixed: lines of a CSV end in different ways.
         spelling: of a CSV. Dates with slashes are day/month/year where some have a first part above 12 and none a
             second; numbers of a file without commas between cells have decimal commas where some are written `1,25` and
-            none `1.25`; days are those of the file's own clock where all moments have an offset and at least half are
-            its midnights, such as the ends of days and of billing periods.
+            none `1.25`; days are those of the file's own clock where all moments have an offset, not all of them that
+            of UTC, and at least half are midnights there, such as the ends of days and of billing periods.
     """
 
     path: Path
@@ -210,7 +210,8 @@ def _inspect(path: Path, sha256: str) -> BillFile:
         raise InputError(f"{path}:1: the header names {', '.join(map(repr, repeated))} twice")
     body = "\n".join(lines[skip + 1 :]) if delimiter != "," else ""
     comma = bool(_COMMA.search(body)) and not _POINT.search(body)
-    spelling = Spelling(day_first, comma, _own_clock(start))
+    plain = start.decode(encoding, errors="ignore").encode() if encoding == "utf-16" else start
+    spelling = Spelling(day_first, comma, _own_clock(plain))
     return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
 
 
@@ -248,7 +249,10 @@ def _own_clock(chunk: bytes) -> bool:
     """Whether days and months are those of the offsets that moments are written with (see `BillFile`)."""
     moments = _MOMENT.findall(chunk)
     midnights = sum(time.strip(b"0:") == b"" for time, _ in moments)
-    return bool(moments) and 2 * midnights >= len(moments) and all(part.strip(b"+-0:") for _, part in moments)
+    # in London's winter the offset is that of UTC
+    offsets = {offset for _, offset in moments}
+    is_away = any(offset.strip(b"+-0:") for offset in offsets)
+    return is_away and all(offsets) and 2 * midnights >= len(moments)
 
 
 def _day_first(chunk: bytes) -> bool | None:

@@ -53,9 +53,11 @@ def _counted() -> str:
     spelled = (re.sub("^(rtx|gtx)", r"\1[ _-]?", name) for name in _chips() if len(name) > _SHORT)
     chip = f"(?:{'|'.join(spelled)}|nvidia[ _-](?:{short}))"
     words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
+    # a number without an x, as in `8a10`, is a part of many identifiers
+    count = f"(?:(?:[0-9]+x)*{_COUNTS} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
     return "|".join(
         (
-            f"(?:[0-9]+x)*{_COUNTS}(?: ?[x×][ _-]?)?(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
+            f"{count}(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
             f"{chip}{words}[ _-]?x ?{_COUNTS}",
             f"{chip}[a-z0-9_-]*[.]{_COUNTS}x",
             f"{chip}{words}[^a-z0-9]+{_COUNTS}[ _-]?gpus?",
@@ -162,7 +164,8 @@ def _ranked(names: Collection[str]) -> list[str]:
 
 
 def _expression(ranked: Sequence[str]) -> str:
-    names = "|".join(name.replace(".", "[.]") for name in ranked)
+    # names that texts write have brackets and the like in them; that what is found is one of them is asked afterwards
+    names = "|".join(re.sub("[^a-z0-9._ -]", "[^a-z0-9]", name).replace(".", "[.]") for name in ranked)
     return f"(?:^|[^a-z0-9])({names})(?:$|[^a-z0-9])"
 
 

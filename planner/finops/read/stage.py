@@ -172,8 +172,9 @@ class Stager:
         typed = {name: usual_cell(field.value, kind) for name, (field, kind) in inputs.items()}
         typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
-        known = len(self.findings)
-        target = self.write(file, self.typed_sql(file, typed, raw, names_bad=False))
+        sql = self.typed_sql(file, typed, raw, names_bad=False)
+        known = len(self.findings)  # with how the file is encoded, which is told once
+        target = self.write(file, sql)
         unread = f"SELECT 1 FROM READ_PARQUET({text(str(target))}) WHERE x_bad IS NOT NULL LIMIT 1"
         if self._connection.execute(unread).fetchone() is None:
             return target

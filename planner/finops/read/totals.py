@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def read_totals(engine: Engine) -> list[Total]:
-    """Return what each file charges by day and currency, in one pass over the bill."""
+    """Return what each file charges by day and currency, in one pass over the bill.
+
+    Raises:
+        InputError: a charge's day is none of a calendar.
+    """
     frame = engine.query(
         "SELECT x_source, CAST(x_day AS VARCHAR) AS day, BillingCurrency, COUNT(*) AS n, "
         "SUM(BilledCost) AS billed "
@@ -26,11 +30,20 @@ def read_totals(engine: Engine) -> list[Total]:
     )
     out = []
     for source, day, currency, rows, billed in frame.itertuples(index=False):
-        when = date.fromisoformat(str(day)[:10]) if isinstance(day, str) else None
+        when = _day(str(source), day) if isinstance(day, str) else None
         code = currency if isinstance(currency, str) else None
         cost = float(billed) if billed == billed else 0.0
         out.append(Total(str(source), when, code, int(rows), cost))
     return out
+
+
+def _day(source: str, day: str) -> date:
+    try:
+        return date.fromisoformat(day[:10])
+    except ValueError:  # typed files may hold infinity, or the year 12026
+        raise InputError(
+            f"{source}: ChargePeriodStart: {day} is no day of a bill; correct the export"
+        ) from None
 
 
 def rows_beside(engine: Engine, read: Sequence[Group]) -> dict[str, int]:

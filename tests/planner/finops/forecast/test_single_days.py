@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.errors import InputError
 from planner.finops.budget.answer import check_budgets
 from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
@@ -160,3 +161,9 @@ def test_what_comes_again_is_no_charge_of_one_day() -> None:
     assert not charged_once(days, others({2: -500, 3: -500}), cost).any()
     series = regular_series(days, cost - np.where(days == days[-1], 500.0, 0.0), cost)
     assert (series.cost[-1], series.reported[-1]) == (1000.0, 500.0)  # models, and sums
+
+
+def test_costs_of_use_are_as_many_as_days() -> None:
+    days = np.arange("2026-10-01", "2026-10-15", dtype="datetime64[D]")
+    with pytest.raises(InputError, match="14 days but 13 costs of use"):
+        regular_series(days, np.ones(14), np.ones(13))

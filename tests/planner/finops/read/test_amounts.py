@@ -53,6 +53,8 @@ CREDITS = [
     ("( $1,000 )", -1000.0),
     ("(0,123)", None),  # a decimal comma elsewhere: never guessed
     ("(5", None),
+    ("(12345678901234567890)", None),  # no amount is as large
+    ("$12345678901234567890", None),
 ]
 
 

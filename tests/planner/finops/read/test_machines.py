@@ -54,6 +54,8 @@ COUNTED = [
     ("gx3d-160x1792x8h100", "160x1792x8h100", 8, "h100"),
     ("h200-141gb-sxm-ib.8x", "h200-141gb-sxm-ib.8x", 8, "h200"),
     ("L40S node, 4 GPUs", "l40s node, 4 gpus", 4, "l40s"),
+    ("NVIDIA H100 (SXM, 8 GPUs)", "h100 (sxm, 8 gpus", 8, "h100"),  # ended in an error
+    ("H100 [SXM+, 4 GPUs", "h100 [sxm+, 4 gpus", 4, "h100"),
     ("2x RTX 4090", "2x rtx 4090", 2, "rtx4090"),
     ("4x NVIDIA L4", "4x nvidia l4", 4, "l4"),
 ]
@@ -64,6 +66,8 @@ NOT_COUNTED = [
     "load balancer L4 x 2",
     "m5.4xlarge",
     "cache.t4g.medium",
+    "0f3c1b2e-1a40-4a10-8a10-5c6d7e8f9a0b",  # identifiers of meters: no eight A10
+    "6F81-8A10-456A",
 ]
 
 

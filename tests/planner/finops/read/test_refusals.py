@@ -211,3 +211,19 @@ def test_a_column_whose_name_is_no_text_is_damage(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"ServiceName", b"Service\xffame"))
     message = refusal(path)
     assert f"{path}: cannot be read as Parquet: the name of a column is not UTF-8" in message
+
+
+@pytest.mark.parametrize("day", ["infinity", "12026-10-01"])
+def test_a_typed_moment_that_is_no_day(day: str, tmp_path: Path) -> None:
+    path = tmp_path / "bill.parquet"
+    sql = f"SELECT TIMESTAMP '{day}' AS ChargePeriodStart, 5.0 AS BilledCost, 'Usage' AS ChargeCategory"
+    duckdb.sql(f"{sql}, 'USD' AS BillingCurrency").write_parquet(str(path))
+    assert f"bill.parquet: ChargePeriodStart: {day} is no day of a bill" in refusal(path)
+
+
+@pytest.mark.parametrize("day", ["infinity", " epoch", "-Infinity"])
+def test_a_word_is_no_day(day: str, tmp_path: Path) -> None:
+    """It ended in a traceback, or was 1 January 1970."""
+    with open_bill([write(tmp_path / "a.csv", line(), line(day=day))]) as bill:
+        assert total(bill) == (3.0, 2)
+        assert {"bad_cells", "no_month"} <= set(codes(bill))

@@ -169,10 +169,18 @@ def months(path: Path) -> dict[str, float]:
 def test_days_of_a_bill_with_a_clock_of_its_own_are_its_days(tmp_path: Path) -> None:
     """A month's fee of 1 October in Hangzhou was counted in September."""
     whole = {"09": 720.0, "10": 744.0}
-    for number, offset in enumerate(("+08:00", "-0700")):
+    for number, offset in enumerate(("+08:00", "-0700", "+08")):
         assert months(own_clock(tmp_path / f"{number}.csv", offset)) == whole
     assert months(own_clock(tmp_path / "periods.csv", "+02:00", hours=8)) == whole
     assert months(own_clock(tmp_path / "utc.csv", "Z")) == whole
+    wide = own_clock(tmp_path / "wide.csv", "+08:00")
+    wide.write_bytes(wide.read_text(encoding="utf-8").encode("utf-16"))
+    assert months(wide) == whole
+    london = own_clock(tmp_path / "london.csv", "+01:00")
+    london.write_text(
+        london.read_text(encoding="utf-8").replace("10-31T00:00:00+01:00", "10-31T00:00:00+00:00")
+    )
+    assert months(london) == whole
     # hours by the hour name no days: they are moments, in UTC
     hourly = own_clock(tmp_path / "hourly.csv", "+02:00", hours=1, periods=False)
     assert months(hourly) == {"08": 2.0, "09": 720.0, "10": 742.0}
@@ -191,7 +199,17 @@ def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "day", ["Oct 15, 2026", "October 15, 2026", "15 Oct 2026", "15 October 2026", "15-Oct-2026"]
+    "day",
+    [
+        "Oct 15, 2026",
+        "October 15, 2026",
+        "15 Oct 2026",
+        "15 October 2026",
+        "15-Oct-2026",
+        "15-OCT-26",
+        "Oct 15, 26",
+        "2026-10-15 ",
+    ],
 )
 def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
     """An invoice's lines were of no month at all."""

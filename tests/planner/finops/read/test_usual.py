@@ -91,3 +91,12 @@ def test_a_small_file_gives_what_a_large_one_would(
     pd.testing.assert_frame_equal(small, large)
     assert found == same
     assert [finding.code for finding in found].count("rejected_rows") == 1
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("cp1252", "Köln"), ("gb18030", "云服务器")])
+def test_a_small_file_that_is_read_again_tells_its_encoding(encoding: str, name: str, tmp_path: Path) -> None:
+    day = date(2026, 10, 3)
+    path = write_bill(tmp_path / "bill.csv", [charge(day, ServiceName=name), charge(day, BilledCost="$1.50")])
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    with open_bill([path]) as bill:
+        assert [finding.code for finding in bill.findings] == ["encoding"]
