@@ -153,6 +153,7 @@ class _Run:
             bound = safe_bound(relaxation)
             search.raise_bound(bound)
             wanted[wanted] = within_reach(relaxation, len(part.keys), bound, most)
+            wanted[search.best] = True
             part, model = self._with_tail(pipe, deviation, wanted)
         rows = np.flatnonzero(wanted)
         start = {} if search.best is None else point_of(part, np.searchsorted(rows, search.best))
