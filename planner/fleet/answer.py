@@ -125,12 +125,8 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
     enough = _whatever_the_budget(rounds, replace(rounds, workers=workers), first, alone)
     due = None if enough is None else bill_of(found, enough)[1]
-    if (
-        enough is not None
-        and due is not None
-        and first.result.has_plan
-        and over_budget(context.asked, due) <= 0
-    ):
+    may_fit = first.first[1].has_plan  # a later question holds some of the budget back
+    if enough is not None and due is not None and may_fit and over_budget(context.asked, due) <= 0:
         mix = replace(enough, gap=options.gap, seconds=time.perf_counter() - begin)
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
     return _none(rounds, workers, sure, first, None if due is None else float(due), _unjudged(fallen))
