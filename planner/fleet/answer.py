@@ -123,18 +123,26 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
         proven.append(first.first)
     if mix is not None:
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
-    return _none(rounds, replace(rounds, workers=workers), sure, first, alone, _unjudged(fallen))
+    enough = _whatever_the_budget(rounds, replace(rounds, workers=workers), first, alone)
+    due = None if enough is None else bill_of(found, enough)[1]
+    may_fit = first.first[1].has_plan  # a later question holds some of the budget back
+    if enough is not None and due is not None and may_fit and over_budget(context.asked, due) <= 0:
+        mix = replace(enough, gap=options.gap, seconds=time.perf_counter() - begin)
+        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
+    return _none(rounds, workers, sure, first, None if due is None else float(due), _unjudged(fallen))
 
 
-def _none(asked: Round, anyhow: Round, sure: Outcome, first: Outcome, alone: Alone, unjudged: str) -> Plan:
+def _none(
+    asked: Round, workers: Workers, sure: Outcome, first: Outcome, enough_usd: float | None, unjudged: str
+) -> Plan:
     """The answer where no fleet is likely enough, or none is possible.
 
     Args:
         asked: the question about workers that are in time.
-        anyhow: the same about all workers, whatever the luck.
+        workers: all, whatever the luck.
         sure: the surest mix.
         first: the cheapest mix at spot's mean.
-        alone: fleets of one offer.
+        enough_usd: a budget with which a plan is known, None where none is.
         unjudged: what is said of fleets with a fall-back whose chance was not worked out; empty without any.
     """
     found, options, begin = asked.found, asked.options, asked.begin
@@ -149,10 +157,16 @@ def _none(asked: Round, anyhow: Round, sure: Outcome, first: Outcome, alone: Alo
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
     context = found.context
-    dear = at_most(anyhow.workers, context.market)
+    dear = at_most(workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)
-    enough_usd = _enough_usd(asked, anyhow, first, alone)
     broken = _reasons(at_their_dearest(first.question, question), first.result, options, enough_usd)
+    budget = context.asked.workload.constraints.budget_usd
+    if (
+        enough_usd is not None
+        and budget is not None
+        and all(one.limit_name == "budget_usd" for one in broken)
+    ):
+        broken = [Excess("budget_usd", "", enough_usd, float(budget))]  # with less no plan is known
     beyond = _beyond_budget(asked)
     if beyond and [one.limit_name for one in broken] == [beyond[0].limit_name]:
         broken, beyond = [min(*broken, *beyond, key=lambda one: one.used)], []
@@ -170,13 +184,19 @@ def _unjudged(fallen: Cheapest) -> str:
     return "" if np.isinf(fallen.unjudged_usd) else _NONE_JUDGED
 
 
-def _enough_usd(asked: Round, anyhow: Round, first: Outcome, alone: Alone) -> float | None:
-    """What falls due for the cheapest fleet found that is sure enough, whatever the budget; None where none is found.
+def _whatever_the_budget(asked: Round, anyhow: Round, first: Outcome, alone: Alone) -> Mix | None:
+    """The fleet found that is sure enough and of which least falls due, budget aside; None where none is.
 
-    Arguments as of `_none`.
+    It may be within the budget: a search that is held to the budget looks elsewhere.
+
+    Args:
+        asked: the question about workers that are in time.
+        anyhow: the same about all workers, whatever the luck.
+        first: the cheapest mix at spot's mean.
+        alone: fleets of one offer.
     """
     found, context = asked.found, asked.found.context
-    if context.asked.workload.constraints.budget_usd is None or first.mix is not None or asked.left_s <= 0:
+    if context.asked.workload.constraints.budget_usd is None or asked.left_s <= 0:
         return None
     limits = context.asked.workload.constraints.model_copy(update={"budget_usd": None})
     workload = context.asked.workload.model_copy(update={"constraints": limits})
@@ -185,12 +205,12 @@ def _enough_usd(asked: Round, anyhow: Round, first: Outcome, alone: Alone) -> fl
     mixes = []
     one = cheapest_sure(found, alone, free.ask, confidence_of(context.asked, context.dates))
     if one is not None:
-        mixes.append(one.mix(asked.limit))
+        mixes.append(one.mix(asked.limit, first.first[1]))
     mean = cheapest(replace(free, workers=anyhow.workers, first=first.first))
     sure = sure_enough(free, mean)
     if sure.mix is not None and asked.is_sure(sure):
         mixes.append(sure.mix)
-    return min((float(bill_of(found, mix)[1]) for mix in mixes), default=None)
+    return min(mixes, key=lambda mix: bill_of(found, mix)[1], default=None)
 
 
 def _beyond_budget(asked: Round) -> list[Excess]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from planner.pipelines.way import Offered
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
-from solvers.problem.tail import with_tail
+from solvers.problem.tail import tail_point, with_tail
 from solvers.search.search import Search
 from solvers.search.tail_reduce import not_replaced, within_reach
 from solvers.search.tighten import safe_bound
@@ -153,9 +153,13 @@ class _Run:
             bound = safe_bound(relaxation)
             search.raise_bound(bound)
             wanted[wanted] = within_reach(relaxation, len(part.keys), bound, most)
+            wanted[search.best] = True
             part, model = self._with_tail(pipe, deviation, wanted)
         rows = np.flatnonzero(wanted)
-        start = {} if search.best is None else point_of(part, np.searchsorted(rows, search.best))
+        start: dict[Hashable, float] = {}
+        if search.best is not None:
+            start = point_of(part, np.searchsorted(rows, search.best))
+            start |= tail_point(deviation[search.best].sum(axis=0), self._terms.level)
         found = search.solve(model, start=start)
         if found is None:
             return

@@ -25,7 +25,7 @@ from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.shared_limits import MICRO, Bools, Floats, Ints
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import part_of
-from solvers.problem.tail import with_tail
+from solvers.problem.tail import tail_point, with_tail
 from solvers.search.search import Search
 from solvers.search.tail_reduce import not_replaced, within_reach
 from solvers.search.tighten import safe_bound
@@ -163,7 +163,9 @@ class _Run:
         start, led = copies.point(better, reduced.keep), np.flatnonzero(copies.led)
         usd = self._question.numbers.objective[kept[led], None] / MICRO + deviation[led]
         wanted = not_replaced(usd, reduced.draws[led], reduced.job[led])
-        wanted |= np.asarray([key in start for key in reduced.keep[led].tolist()])
+        known = np.asarray([key in start for key in reduced.keep[led].tolist()])
+        wanted |= known
+        start |= tail_point(self.costs.deviations(self.keys(better)).sum(axis=0), self._terms.level)
         counts = copies.model(build_portfolio(reduced))
         most, found = search.cost, None
         with search.interruptible():
@@ -171,6 +173,7 @@ class _Run:
             bound = -np.inf if relaxation is None else safe_bound(relaxation)
             search.raise_bound(bound)
             wanted[wanted] = within_reach(relaxation, int(wanted.sum()), bound, most)
+            wanted |= known
             found = search.solve(self._with_tail(counts, deviation[led], wanted), start=start)
         if found is None:
             return search

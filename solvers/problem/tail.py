@@ -11,6 +11,7 @@ J. Risk 2, 2000). So the model keeps its columns, rows and costs, and gets a col
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -24,6 +25,14 @@ LEVEL_KEY: Hashable = ("tail", "level")
 def excess_key(scenario: int) -> Hashable:
     """Key of the column that holds what a scenario costs above the level."""
     return ("tail", scenario)
+
+
+def tail_point(deviation: Floats, level: float) -> dict[Hashable, float]:
+    """The tail's columns, by key, at a point whose costs deviate by `deviation`, shape `(S,)`: at their least."""
+    at = min(max(math.ceil(level * len(deviation)) - 1, 0), len(deviation) - 1)
+    quantile = float(np.partition(deviation, at)[at])
+    excess = np.maximum(deviation - quantile, 0.0).tolist()
+    return {LEVEL_KEY: quantile, **{excess_key(scenario): usd for scenario, usd in enumerate(excess)}}
 
 
 def with_tail(problem: Milp, columns: Ints, deviation: Floats, weight: float, level: float) -> Milp:

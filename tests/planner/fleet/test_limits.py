@@ -65,6 +65,36 @@ def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, 
     assert asked(enough).status == "planned"
 
 
+@pytest.mark.parametrize(
+    ("prices", "capacities", "runs", "budget"),
+    [
+        (("0.86", "1.92", "0.38"), (4.0, 2.0, 3.0), 5, 7.63),
+        (("0.72", "1.36", "0.35"), (4.0, 2.0, 2.0), 4, 3.52),
+        (("2.01", "1.88", "0.28"), (2.0, 4.0, 4.0), 3, 2.81),
+        (("0.63", "1.15", "0.30"), (2.0, 4.0, 3.0), 5, 5.87),
+    ],
+)
+def test_a_fleet_known_to_be_sure_enough_is_found_with_the_budget_named_for_it(
+    prices: tuple[str, str, str], capacities: tuple[float, float, float], runs: int, budget: float
+) -> None:
+    """Split runs would cost less, and with that budget, or this one, the cheapest mix at spot's mean is not sure."""
+    machines = (A10G, "us-east-1", "on_demand"), (L4, "us-central1", "on_demand"), (A10G, "us-west-2", "spot")
+    offers = [
+        Offer(machine, region, price, option, capacity=capacity)
+        for (machine, region, option), price, capacity in zip(machines, prices, capacities, strict=True)
+    ]
+
+    def asked(usd: object) -> Any:
+        return exactly(offers, fleet(runs, {"deadline": "30h", "budget_usd": usd}))
+
+    (relaxation,) = asked(budget).relaxations
+    assert relaxation.constraint == "budget"
+    assert "if runs could be split" not in relaxation.note
+    plan = asked(relaxation.needed.removeprefix("$"))
+    assert plan.status == "planned"
+    assert plan.risk.p_meet_deadline >= 0.9
+
+
 def test_work_that_no_fleet_does_in_time_is_the_deadlines() -> None:
     plan = exactly(OFFERS, fleet(200))
     (relaxation,) = plan.relaxations
