@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 from tools.import_tariffs.rows import Row, provenance, read_rows
@@ -35,6 +36,7 @@ _AZURE_SAME_CONTINENT = {
     "Asia, Middle East, Africa": ("asia", "middle_east", "africa"),
     "South America": ("south_america",),
 }
+_TO_ALL_OTHERS = "charged to the sender; one price from a continent to all others"
 _INTERNET = {
     "internet": "internet",
     "internet (Microsoft network)": "internet",
@@ -65,6 +67,7 @@ def convert(source_dir: Path) -> list[Row]:
             out.append(_row(row, kind, src, row["to_region_or_group"], use=use))
     for region, tiers in suspects.items():
         out.append(_cautious(region, tiers))
+    out += _between_azure_continents()
     out.append(_own_site())
     seen: dict[tuple[str, ...], Row] = {}
     for made in out:
@@ -164,7 +167,37 @@ def _inter_region(row: Row) -> list[Row]:
     if row["provider"] == "azure" and dst == "same continent":
         groups = [f"group:{name}" for name in _AZURE_SAME_CONTINENT[src]]
         return [_row(row, "inter_region", group, group, use=True) for group in groups]
+    if row["provider"] == "azure" and dst == "another continent":
+        return []  # without a price there; `_between_azure_continents` has them
     return [_row(row, "inter_region", src, dst, use=False)]
+
+
+def _between_azure_continents() -> list[Row]:
+    """What Azure charges from each continent to the others, and within those that the collected table leaves out."""
+    prices = read_rows(Path(__file__).parent, "azure_continents.csv", ("continent", "usd_per_gb", "source"))
+    out: list[Row] = []
+    for src, dst in product(prices, prices):
+        within = src is dst
+        usd = src["within_usd_per_gb" if within else "usd_per_gb"]
+        if usd:
+            out.append(
+                {
+                    "provider": "azure",
+                    "kind": "inter_region",
+                    "src": f"group:{src['continent']}",
+                    "dst": f"group:{dst['continent']}",
+                    "tier_from": "0",
+                    "tier_to": "",
+                    "usd_per_unit": usd,
+                    "unit": "GB",
+                    "use": "yes",
+                    "confidence": "read",
+                    "note": "" if within else _TO_ALL_OTHERS,
+                    "source": src["source"],
+                    "as_of": src["as_of"],
+                }
+            )
+    return out
 
 
 def _own_site() -> Row:
