@@ -15,7 +15,9 @@ import math
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,7 +34,10 @@ from solvers.problem.scaling import scale
 from solvers.problem.solution import Report, Solution, Termination
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
+LOOK_UP_S = 0.5  # a Ctrl-C that comes just as a wait begins is noticed at the end of the wait
 BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
+
+Item = TypeVar("Item")
 
 
 def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
@@ -122,7 +127,7 @@ def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: flo
     watch(thread)
     thread.start()
     try:
-        relaxation = answers.get(timeout=time_limit_s * (1 + GRACE) + start_up_s)
+        relaxation = next_of(answers, time_limit_s * (1 + GRACE) + start_up_s)
     except queue.Empty:
         leave_behind(thread)
         return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
@@ -164,14 +169,28 @@ def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | 
     return None
 
 
+def next_of(items: queue.SimpleQueue[Item], left_s: float) -> Item:
+    """The next item within `left_s` seconds, which may be infinite; never more than `LOOK_UP_S` without a look up.
+
+    Raises:
+        queue.Empty: none came in time.
+    """
+    end = time.monotonic() + left_s
+    while True:
+        left = end - time.monotonic()
+        try:
+            return items.get(timeout=min(max(left, 0.0), LOOK_UP_S))
+        except queue.Empty:
+            if left <= LOOK_UP_S:
+                raise
+
+
 def _collect(inbox: Inbox, options: SolveOptions, progress: Progress) -> None:
     """Take results until the end is announced or the time is up."""
     patience = options.time_limit_s * (1 + GRACE)
     while True:
-        left = patience - progress.elapsed_s
         try:
-            wait = None if math.isinf(left) else max(left, 0.0)
-            stage, result = inbox.get(timeout=wait)
+            stage, result = next_of(inbox, patience - progress.elapsed_s)
         except queue.Empty:
             progress.take(
                 "limit", Checked(Termination.TIME_LIMIT, message="the solver overran its time limit")

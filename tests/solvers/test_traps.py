@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import queue
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from planner.fleet.model.build import build_fleet
 from solvers.backends import base
 from solvers.backends.base import Checked, Raw, Relaxation
 from solvers.backends.registry import get_backend
-from solvers.execution.solve import relax, solve
+from solvers.execution.solve import LOOK_UP_S, next_of, relax, solve
 from solvers.execution.staged import run_stages
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Milp, MilpBuilder
@@ -162,6 +164,24 @@ def test_ctrl_c_gives_the_best_point_so_far(isolate: bool) -> None:
         out, err = process.communicate(timeout=50.0)  # its limit is 60 s
     assert out == "feasible interrupted True\n", err
     assert process.returncode == 0, err
+
+
+def test_a_wait_looks_up_for_ctrl_c_however_long_it_may_be() -> None:
+    """A signal that comes just before a wait of C code is handled at its end, not at the time limit."""
+    waits: list[float] = []
+
+    class Slow(queue.SimpleQueue[str]):
+        def get(self, block: bool = True, timeout: float | None = None) -> str:
+            assert timeout is not None
+            waits.append(timeout)
+            if len(waits) < 4:
+                raise queue.Empty
+            return "found"
+
+    assert next_of(Slow(), math.inf) == "found"
+    assert len(waits) == 4 and max(waits) <= LOOK_UP_S
+    with pytest.raises(queue.Empty):
+        next_of(queue.SimpleQueue[str](), 0.01)
 
 
 def test_a_claim_of_infeasibility_is_held_against_the_softened_model() -> None:
