@@ -52,7 +52,7 @@ _OWNED = {
 }  # fmt: skip
 PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     "one zone of spot": ("bert-large", {}),
-    "three zones of spot": ("bert-large", {"constraints": {"deadline": "12h"}}),
+    "three zones of spot": ("bert-large", {"constraints": {"deadline": "17h"}}),
     "spot, else on-demand": ("bert-large", {"constraints": {"deadline": "60h", "providers": ["azure"]}}),
     "billed in CNY": ("bert-large", {"constraints": {"deadline": "200h", "providers": ["alibaba"]}}),
     "on-demand": ("bert-large", {"constraints": {"deadline": "60h", "purchase_options": ["on_demand"]}}),
