@@ -14,6 +14,7 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
 from planner.inputs.presets import find_preset
+from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.layout import Layout
 from planner.plan.model import Plan, PlanLine
 from planner.plan.run import Run
@@ -111,12 +112,21 @@ class Training:
 
 @record(frozen=True)
 class Checkpoints:
-    """How often the run saves: seconds of work between checkpoints, what one holds and takes, the warning of spot."""
+    """How often the run saves: seconds of work between checkpoints, what one holds and takes, the warning of spot.
+
+    `work_ratio` is the work that checkpoints keep over its steps: evaluation and what runs take beside their steps pass
+    between two checkpoints too.
+    """
 
     interval_s: float | None
     size_gib: float | None
     write_s: float | None
     notice_s: float | None
+    work_ratio: float = 1.0
+
+    def steps_between(self, step_time_s: float | None) -> float | None:
+        """Steps from one checkpoint to the next; None where the interval or the step time is unknown."""
+        return self.interval_s / (step_time_s * self.work_ratio) if self.interval_s and step_time_s else None
 
 
 @record(frozen=True)
@@ -347,8 +357,15 @@ def _checkpoints(plan: Plan) -> Checkpoints:
     hours = plan.checkpoint_interval_hours if saved is None else saved.interval_hours
     return Checkpoints(
         None if hours is None else hours * _SECONDS_PER_HOUR, None if saved is None else saved.size_gib,
-        None if saved is None else saved.write_s, None if saved is None else saved.notice_s,
+        None if saved is None else saved.write_s, None if saved is None else saved.notice_s, _work_ratio(plan),
     )  # fmt: skip
+
+
+def _work_ratio(plan: Plan) -> float:
+    """Hours of the work that checkpoints keep over those of its steps; 1 in plans without hours of steps."""
+    hours = {part.id: part.hours for part in plan.timeline if part.id in AT_WORK}
+    steps = hours.get(TimePartId.TRAINING_STEPS, 0.0)
+    return math.fsum(hours.values()) / steps if steps > 0 else 1.0
 
 
 def _limits(plan: Plan) -> Limits:

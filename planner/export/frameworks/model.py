@@ -84,14 +84,14 @@ def parallel_of(launch: Launch) -> Parallel | None:
     layout, training = launch.layout, launch.training
     if layout is None:
         return None
-    every, step = launch.checkpoints.interval_s, launch.limits.step_time_s
+    every = launch.checkpoints.steps_between(launch.limits.step_time_s)
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,
         zero_stage=layout.zero_stage, micro_batch=layout.micro_batch, grad_accumulation=layout.grad_accumulation,
         sequence_length=training.sequence_length, precision=training.precision,
         recompute=layout.recompute, interleave=layout.interleave, sequence_parallel=layout.sequence_parallel,
-        save_every=max(1, round(every / step * training.updates)) if every and step else None,
+        save_every=max(1, round(every * training.updates)) if every else None,
         save_to=launch.run.checkpoints, updates=training.updates, layers=training.layers,
         optimizer=training.optimizer, methods=training.methods,
     )  # fmt: skip

@@ -299,6 +299,16 @@ def test_checkpoints_of_a_step_with_several_updates_are_counted_in_updates() -> 
     assert parallel_in(replace(base, training=replace(base.training, updates=8))) == several
 
 
+def test_checkpoints_are_counted_in_steps_with_what_passes_beside_them() -> None:
+    """A run whose steps take half of its hours passes half as many steps from one checkpoint to the next."""
+    base = LAUNCHES["one"]
+    saves = [
+        parallel_of(replace(base, checkpoints=replace(base.checkpoints, work_ratio=ratio)))
+        for ratio in (1.0, 2.0)
+    ]
+    assert [one.save_every for one in saves if one is not None] == [222, 111]
+
+
 def parallel_in(launch: Launch) -> Parallel | None:
     """The layout that a script of no framework states."""
     part, nodes, gpus = part_in(script_of(launch, "slurm", "none"), part_of("none", launch))
@@ -316,7 +326,8 @@ def test_a_plan_of_rollouts_accumulates_to_one_update(batch: int, epochs: int) -
     assert found is not None and (found.global_batch, found.updates) == (batch, 2048 // batch * epochs)
     step, saved = launch.limits.step_time_s, launch.checkpoints.interval_s
     assert step and saved and found.save_every is not None
-    assert found.save_every * step / found.updates == pytest.approx(saved, rel=0.02)
+    hours = found.save_every * step * launch.checkpoints.work_ratio / found.updates
+    assert hours == pytest.approx(saved, rel=0.02) and launch.checkpoints.work_ratio == pytest.approx(1.38)
     said = f", micro-batch {layout.micro_batch} x {layout.grad_accumulation}"
     said += f", {found.updates} updates a step" if found.updates > 1 else ""
     assert short_layout(layout).endswith(said)
