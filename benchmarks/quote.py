@@ -5,6 +5,9 @@ fitted without the file that is replayed, spread of the speed as whole runs are 
 times: on recorded days from random launches (spot with a fall-back; on-demand at the published rate of failures), with
 a speed off by what a published run was off by (with its family left out, in units of its interval), and at the price
 that a place chosen on a day of the histories had later. Costs are fractions of the work on on-demand, spot costs 0.3.
+
+First the tail of the errors of whole runs is told: of the runs that ratio and spread come from, and of others.
+`--degrees 3` also judges, on the same replays, bounds with a tail of Student's t beyond P90.
 """
 
 from __future__ import annotations
@@ -21,14 +24,15 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from benchmarks.rows import read_csv
 from benchmarks.spot_launch import PRICE, RESTART, TICK, estimate
 from benchmarks.spot_launch_days import DEADLINES, WORK, groups
-from benchmarks.whole_runs import ELAPSED, RUNS, Run, predict_runs, usual_ratio, usual_spread
+from benchmarks.whole_runs import ELAPSED, OTHERS, RUNS, Run, predict_runs, usual_ratio, usual_spread
 from planner.asked.assumptions import load_assumptions
-from planner.candidates.plan_parts.quote import speed_z, tail_quantile
+from planner.candidates.plan_parts.quote import tail_quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.market.expected_price import price_terms
 from planner.normal import Z80
@@ -57,11 +61,11 @@ class Speeds:
     weight: FloatArray
 
     @classmethod
-    def of(cls, runs: list[Run]) -> Speeds:
-        """Each run with ratio and spread of the other families; a family weighs one."""
+    def of(cls, runs: list[Run], fitted: list[Run] | None = None) -> Speeds:
+        """Each run with ratio and spread of `fitted`, or else of the other families; a family weighs one."""
         sizes, sigma, z = Counter(run.family for run in runs), [], []
         for run in runs:
-            others = [other for other in runs if other.family != run.family]
+            others = fitted or [other for other in runs if other.family != run.family]
             ratio = usual_ratio(others)
             gap = log(run.ratio / ratio)
             sigma.append(hypot(run.widths[int(gap > 0)], usual_spread(others, ratio)) / Z80)
@@ -85,6 +89,17 @@ class Speeds:
         ]
         return DEGREES[int(np.argmax(made))]
 
+    def shape(self, families: int) -> str:
+        """Moments beyond the spread, and how much less likely a tail of 3 degrees is than a normal one."""
+        off = self.z - self.weight @ self.z
+        kurtosis = (self.weight @ off**4) / (self.weight @ off**2) ** 2
+        own = student_t.ppf(0.9, 3.0) / Z80
+        less = self.weight @ (norm.logpdf(self.z) - student_t.logpdf(self.z * own, 3.0) - log(own))
+        return (
+            f"{len(self.z)} runs: kurtosis {kurtosis:.1f}, longest {self.z.max():.1f} standard deviations, a tail of 3 "
+            f"degrees less likely by {exp(families * less):.1f} times"
+        )
+
     def left_out(self, families: Sequence[str], level: float) -> str:
         """Likely degrees of freedom of all and with each family left out, and how many left out keep a level."""
         named = np.asarray(families)
@@ -96,8 +111,8 @@ class Speeds:
             held += float(self.weight[own & (self.z <= most)].sum())
         normal = float(self.weight[self.z <= NormalDist().inv_cdf(level)].sum())
         return (
-            f"tail of speeds: {self.likely_degrees(self.z == self.z):g} degrees of freedom, {min(found):g} to "
-            f"{max(found):g} with one family left out; {held:.1%} of the families left out are within {level:.1%} so, "
+            f"{self.shape(len(set(families)))}; most likely {self.likely_degrees(self.z == self.z):g} degrees of "
+            f"freedom, {min(found):g} to {max(found):g} with one family left out; {held:.1%} of the families left out are within {level:.1%} so, "
             f"{normal:.1%} within that of a normal tail"
         )
 
@@ -106,6 +121,11 @@ class Speeds:
         places = (np.arange(len(self.z)) + 0.5) / len(self.z)
         normal = np.asarray([NormalDist().inv_cdf(place) for place in places])
         return Speeds(self.sigma, normal, np.full(len(self.z), 1.0 / len(self.z)))
+
+
+def tail_z(level: float, degrees: float) -> float:
+    """Standard deviations of the log speed at a level beyond P90 by Student's t through the normal P90."""
+    return float(student_t.ppf(level, degrees) / student_t.ppf(0.9, degrees)) * Z80
 
 
 def price_draws(folder: Path, level: float) -> tuple[FloatArray, FloatArray]:
@@ -187,13 +207,17 @@ def cases(folder: Path, speeds: Speeds, draw: np.random.Generator) -> list[Case]
 
 def replays_of(
     case: Case, speeds: Speeds, prices: tuple[FloatArray, FloatArray], level: float, each: int,
-    draw: np.random.Generator,
+    draw: np.random.Generator, degrees: float | None = None,
 ) -> FloatArray:  # fmt: skip
-    """Rows of quote and realised cost on spot and on-demand, expected cost of both; shape `(n, 6)`."""
+    """Rows of quote and realised cost on spot and on-demand, expected cost of both; shape `(n, 6)`.
+
+    With `degrees` two more columns: both quotes with a tail of Student's t.
+    """
     fails = load_assumptions().machine_failures_per_node_hour
     expected = estimate(case.model, case.zones, case.work, case.ratio)[0] * case.work
     outcomes = case.outcomes()
-    above = max(tail_quantile(outcomes, level, case.sigma) - expected, 0.0)
+    z, bound = NormalDist().inv_cdf(level), tail_quantile(outcomes, level)
+    tails = [z] if degrees is None else [z, tail_z(level, degrees)]
     per_hour, rows = fails * case.traces[0].gang, []
     steady = case.work * (1.0 + per_hour * RESTART)
     spot_part = min(expected, PRICE * (case.work + RESTART))
@@ -202,12 +226,16 @@ def replays_of(
         spot, other = case.replay(slower, each, draw)
         at = draw.integers(0, len(prices[0]), each)
         high, factor = prices[0][at], prices[1][at]
-        quoted = expected + np.hypot(above, spot_part * (high - 1.0))
+        quoted = [
+            expected + np.hypot(max(bound * exp(case.sigma * (own - z)) - expected, 0.0), spot_part * (high - 1.0))
+            for own in tails
+        ]  # fmt: skip
+        sure = [np.full(each, steady * exp(own * case.sigma)) for own in tails]
         failed = draw.poisson(per_hour * case.work * slower, each)
         firm = case.work * slower + failed * RESTART
         rows.append(np.column_stack([
-            quoted, PRICE * spot * factor + other, np.full(each, steady * exp(speed_z(level) * case.sigma)), firm,
-            np.full(each, expected), np.full(each, steady),
+            quoted[0], PRICE * spot * factor + other, sure[0], firm,
+            np.full(each, expected), np.full(each, steady), *quoted[1:], *sure[1:],
         ]) / case.work)  # fmt: skip
     return np.concatenate(rows)
 
@@ -231,26 +259,33 @@ def main() -> None:
         "--normal", action="store_true", help="draw errors of speed as the quote assumes them instead"
     )
     parser.add_argument("--level", type=float, default=0.95)
+    parser.add_argument("--degrees", type=float, help="also judge bounds with this tail of Student's t")
     given = parser.parse_args()
     draw = np.random.default_rng(given.seed)
     runs, _ = predict_runs(read_csv(RUNS))
     elapsed = [run for run in runs if run.kind in ELAPSED]
+    others = [run for run in predict_runs(read_csv(OTHERS))[0] if run.kind in ELAPSED]
     speeds = Speeds.of(elapsed)
     print(speeds.left_out([run.family for run in elapsed], given.level))
+    print("others:", Speeds.of(others, elapsed).left_out([run.family for run in others], given.level))
     if given.normal:
         speeds = speeds.as_assumed()
     prices = price_draws(given.prices, given.level)
     jobs = cases(given.traces, speeds, draw)
     each = -(-given.n // (len(jobs) * SPEEDS))
-    made = [replays_of(case, speeds, prices, given.level, each, draw) for case in jobs]
+    made = [replays_of(case, speeds, prices, given.level, each, draw, given.degrees) for case in jobs]
     report(made, speeds, prices, given.level, draw)
+    if given.degrees is not None:
+        print(f"with a tail of {given.degrees:g} degrees:")
+        other = [rows[:, [6, 1, 7, 3, 4, 5]] for rows in made]
+        report(other, speeds, prices, given.level, draw, tail_z(given.level, given.degrees))
 
 
 def report(
     made: list[FloatArray], speeds: Speeds, prices: tuple[FloatArray, FloatArray], level: float,
-    draw: np.random.Generator,
+    draw: np.random.Generator, z: float | None = None,
 ) -> None:  # fmt: skip
-    """Print coverage, costs, and how each source alone is covered."""
+    """Print coverage, costs, and how each source alone is covered; `z`: of the speed at the level, if not normal."""
     print(f"{sum(map(len, made)):,} replays of {len(made)} jobs, quoted at {level:.1%}")
     spot, firm = ([rows[:, k + 1] <= rows[:, k] for rows in made] for k in (0, 2))
     chosen = [np.where(rows[:, 4] <= rows[:, 5], a, b) for rows, a, b in zip(made, spot, firm, strict=True)]
@@ -262,7 +297,7 @@ def report(
         ("on-demand", firm),
     ):
         print(f"{name}: within the bound {held_with_range(held, draw)}")
-    alone = float(speeds.weight[speeds.z <= speed_z(level)].sum())
+    alone = float(speeds.weight[speeds.z <= (z or NormalDist().inv_cdf(level))].sum())
     print(f"speed alone ({len(speeds.z)} runs): {alone:.1%}; prices alone ({len(prices[0]):,} choices): "
           f"{(prices[1] <= prices[0]).mean():.1%}")  # fmt: skip
     whole = np.concatenate(made)

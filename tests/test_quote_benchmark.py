@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from statistics import NormalDist
 
 import numpy as np
+import pytest
 
-from benchmarks.quote import SPEEDS, Case, Speeds, replays_of
+from benchmarks.quote import SPEEDS, Case, Speeds, replays_of, tail_z
 from planner.spot.hazards import load_hazards
 from planner.spot.trace import ZoneTrace
 
@@ -52,3 +54,20 @@ def test_a_dearer_price_and_a_slower_run_cost_more_and_leave_the_quote_alone() -
 def test_errors_as_assumed_are_normal() -> None:
     normal = Speeds(np.full(99, 0.3), np.zeros(99), np.full(99, 1 / 99)).as_assumed()
     assert abs(normal.z.std() - 1.0) < 0.03 and abs(normal.z.mean()) < 1e-9
+
+
+def test_bounds_of_another_tail_are_judged_on_the_same_replays() -> None:
+    exact, flat = Speeds(np.asarray([0.2]), np.asarray([0.0]), np.asarray([1.0])), (np.ones(3), np.ones(3))
+    normal = replays_of(_case(up=True), exact, flat, 0.95, 2, np.random.default_rng(1))
+    both = replays_of(_case(up=True), exact, flat, 0.95, 2, np.random.default_rng(1), 3.0)
+    np.testing.assert_array_equal(both[:, :6], normal)
+    np.testing.assert_allclose(both[:, 7] / both[:, 2], np.exp(0.2 * (tail_z(0.95, 3.0) - 1.644854)))
+    assert (both[:, 6] > both[:, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("level", "student"), [(0.95, 2.353363), (0.975, 3.182446), (0.99, 4.540703), (0.999, 10.214532)]
+)
+def test_a_tail_of_3_degrees_goes_through_the_normal_p90(level: float, student: float) -> None:
+    """Percentage points of Student's t with 3 degrees from tables; 1.637744 is that of 90 %."""
+    assert tail_z(level, 3.0) == pytest.approx(student / 1.637744 * NormalDist().inv_cdf(0.9), rel=1e-5)

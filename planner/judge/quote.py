@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import cos, exp, hypot, log, pi, sin, sqrt, tan
+from math import exp, hypot, log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -54,39 +54,18 @@ def quote_of(bench: Bench, plan: Node, candidate: Candidate, grid: float) -> dic
 
 def _bounds(bench: Bench, plan: Node, candidate: Candidate, level: float, grid: float) -> tuple[Any, Any]:
     """Hours and US dollars of the level."""
-    z = _speed_z(level)
+    z = NormalDist().inv_cdf(level)
     if candidate.situation is not None:
-        normal = NormalDist().inv_cdf(level)
-        times = exp(candidate.steps.sigma * (z - normal))
-        hours, usd = (times * _tail(values, level, normal) for values in outcomes_of(bench, candidate))
+        hours, usd = (_tail(values, level, z) for values in outcomes_of(bench, candidate))
         whole = float(plan["total_usd"].money())
         usd = whole + hypot(max(usd - whole, 0.0), _prices_above(candidate, level))
         return Near(max(hours, candidate.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
     before = candidate.waiting + candidate.steps.fixed
-    wider = z / NormalDist().inv_cdf(level) if level > _SPREAD_LEVEL else 1.0
-    sure = sure_hours(candidate, level, candidate.steps.sigma * wider)
+    sure = sure_hours(candidate, level, candidate.steps.sigma)
     stated = plan["quote"]["hours"].number()
     cost = max(bench.cost_if(candidate, exp(z * candidate.steps.sigma), stated), candidate.cost)
     most = max(before + (sure - before) * exp(grid), candidate.hours)
     return Between(max(sure * (1.0 - table_ratio(candidate)), candidate.hours), most), Near(cost, 1e-9, 2e-6)
-
-
-def _speed_z(level: float) -> float:
-    """Standard deviations of the log speed at a level: beyond P90 as Student's t with 3 degrees through that P90."""
-    if level <= _SPREAD_LEVEL:
-        return NormalDist().inv_cdf(level)
-    return Z80 * _student_3(level) / _student_3(_SPREAD_LEVEL)
-
-
-def _student_3(level: float) -> float:
-    """Quantile of Student's t with 3 degrees, by Newton's method from below.
-
-    With angle a, t = sqrt(3) tan(a) and F = 1/2 + (a + sin(a) cos(a)) / pi, which is concave for a > 0.
-    """
-    angle, target = 0.0, pi * (level - 0.5)
-    for _ in range(60):
-        angle += (target - angle - sin(angle) * cos(angle)) / (2.0 * cos(angle) ** 2)
-    return sqrt(3.0) * tan(angle)
 
 
 def _tail(values: Sequence[float], level: float, z: float) -> float:

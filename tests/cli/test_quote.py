@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import planner
-from planner.candidates.plan_parts.quote import speed_z, tail_quantile
+from planner.candidates.plan_parts.quote import tail_quantile
 from planner.errors import InputError
 from planner.plan.model import Plan
 from planner.plan.report_quote import quote_sentence
@@ -75,15 +75,18 @@ def test_the_tail_of_log_normal_outcomes_is_theirs() -> None:
     assert values == sorted(values)
 
 
-@pytest.mark.parametrize(
-    ("level", "student"), [(0.95, 2.353363), (0.975, 3.182446), (0.99, 4.540703), (0.999, 10.214532)]
-)
-def test_speeds_beyond_p90_have_the_tail_of_student_with_3_degrees(level: float, student: float) -> None:
-    """Percentage points of Student's t with 3 degrees from tables; 1.637744 is that of 90 %."""
-    assert speed_z(level) == pytest.approx(student / 1.637744 * NormalDist().inv_cdf(0.9), rel=1e-5)
-    assert speed_z(level) > NormalDist().inv_cdf(level)
-
-
-@pytest.mark.parametrize("level", [0.5, 0.75, 0.9])
-def test_up_to_p90_a_quote_is_what_it_was(level: float) -> None:
-    assert speed_z(level) == NormalDist().inv_cdf(level)
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99, 0.999])
+def test_the_log_hours_are_normal_at_every_level(level: float) -> None:
+    """Capacity that comes at once leaves hardly more than the speed uncertain: one spread tells each level's hours."""
+    settings = {
+        "constraints.purchase_options": ["on_demand"],
+        "constraints.waiting": [{"purchase_option": "*", "hours": 0}],
+    }
+    low, high = (planner.optimize(SPOT, as_of=DAY, settings=settings, quote=one) for one in (0.75, level))
+    assert low.quote is not None and high.quote is not None
+    varies = ("training_steps", "evaluation", "beside_steps", "checkpoints", "interruptions")
+    work = sum(part.hours for part in low.timeline if part.id in varies)
+    fixed = low.hours - work
+    spread = np.log((low.quote.hours - fixed) / work) / NormalDist().inv_cdf(0.75)
+    found = np.log((high.quote.hours - fixed) / work) / NormalDist().inv_cdf(level)
+    assert found == pytest.approx(spread, rel=0.005)
