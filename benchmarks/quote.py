@@ -112,8 +112,8 @@ class Speeds:
         normal = float(self.weight[self.z <= NormalDist().inv_cdf(level)].sum())
         return (
             f"{self.shape(len(set(families)))}; most likely {self.likely_degrees(self.z == self.z):g} degrees of "
-            f"freedom, {min(found):g} to {max(found):g} with one family left out; {held:.1%} of the families left out are "
-            f"within {level:.1%} so, {normal:.1%} within that of a normal tail"
+            f"freedom, {min(found):g} to {max(found):g} with one family left out; {held:.1%} of the families left out "
+            f"are within {level:.1%} so, {normal:.1%} within that of a normal tail"
         )
 
     def as_assumed(self) -> Speeds:
