@@ -117,7 +117,7 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
 
 
 def _run(item: Estimate) -> list[Section]:
-    """The whole run: work, hours, accelerator-hours and goodput."""
+    """The whole run: work, hours and what they are made of, accelerator-hours and goodput."""
     run = item.run
     if run is None:
         return []
@@ -125,12 +125,14 @@ def _run(item: Estimate) -> list[Section]:
     spent = f"{three(total.value)} (80 %: {three(total.low)} to {three(total.high)})"
     lasts = f"{three(wall.value)} h (80 %: {three(wall.low)} to {three(wall.high)})"
     bounds = f"{percent(useful.low)} on a first large run, {percent(useful.high)} at best"
-    left = f"{percent(useful.value)} ({bounds})"
+    left = f"{percent(useful.value)} ({bounds}), the share of the training steps"
+    parts = " + ".join(f"{name} {three(hours)} h" for name, hours in run.parts if hours > 0)
     stops = f"{number(run.stops)} unplanned, a checkpoint every {three(run.checkpoint_interval_hours * 60.0)} minutes"
     return [facts("run", "Whole run", [
         ("total_flops", "work", run.flops, "number", f"{run.flops:.3g} FLOPs"),
         ("accelerator_hours", "accelerator-hours", total.value, "number", spent),
         ("wall_hours", "duration", wall.value, "number", lasts),
+        ("time_parts", "made of", parts, "text", parts),
         ("goodput_ratio", "goodput", useful.value, "ratio", left),
         ("stops", "stops", run.stops, "number", stops),
     ])]  # fmt: skip

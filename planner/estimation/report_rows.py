@@ -70,6 +70,10 @@ def _run_values(item: Estimate) -> dict[str, Any]:
         "run": {
             "total_flops": run.flops,
             "step_hours": run.step_hours,
+            "evaluation_hours": run.evaluation_hours,
+            "beside_steps_hours": run.beside_hours,
+            "checkpoints_and_interruptions_hours": run.stop_hours,
+            "startup_hours": run.startup_hours,
             "wall_hours": wall.value,
             "wall_hours_low": wall.low,
             "wall_hours_high": wall.high,

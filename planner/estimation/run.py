@@ -34,20 +34,30 @@ def run_totals(job: Job, row: dict[str, Any], accelerators: int, assume: Assumpt
     step_hours = job.total_steps * step / HOURS
     work_hours = step_hours * assume.work_ratio
     goodput = estimate_goodput(accelerators, work_hours)
-    hours = work_hours / goodput.kept_ratio + load_site(TYPICAL).startup_hours
+    startup = load_site(TYPICAL).startup_hours
+    hours = work_hours / goodput.kept_ratio + startup
     wide = [
         math.log(row["step_time_high_s"] / step),
         *(Z80 * sd for sd in (assume.whole_run_log_sd, job.stop_log_sd)),
     ]
-    longer = math.hypot(*wide, math.log(goodput.ratio / goodput.low))
-    shorter = math.hypot(*wide, math.log(goodput.high / goodput.ratio))
+    longer = math.hypot(*wide, math.log(goodput.kept_ratio / goodput.low_ratio))
+    shorter = math.hypot(*wide, math.log(goodput.high_ratio / goodput.kept_ratio))
     wall = Interval(hours, hours / math.exp(shorter), hours * math.exp(longer))
     return RunTotals(
         flops=flops_per_step(job.model, job.training) * job.total_steps,
         accelerators=accelerators,
         step_hours=step_hours,
+        evaluation_hours=step_hours * assume.evaluation_share_ratio,
+        beside_hours=step_hours * assume.beside_steps_ratio,
+        stop_hours=hours - startup - work_hours,
+        startup_hours=startup,
         wall_hours=wall,
-        goodput=Interval(goodput.ratio, goodput.low, goodput.high),
+        goodput=Interval(
+            *(
+                min(step_hours / hours * kept / goodput.kept_ratio, 1.0)
+                for kept in (goodput.kept_ratio, goodput.low_ratio, goodput.high_ratio)
+            )
+        ),
         stops=goodput.stops,
         checkpoint_interval_hours=goodput.interval_hours,
         stops_early=job.stop_log_sd > 0.0,

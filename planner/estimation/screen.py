@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from planner.estimation import report_inference as inference
 from planner.estimation import report_prices as prices
-from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent, whole_percent
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from planner.estimation.values import Answered, Estimate, Interval
 
-_SHORT = 0.05  # share of the start-up in a run from which it is said apart
+_SEEN = 5e-3  # share of a part in a run from which it is named
 _RISKY = 0.1  # probability of running out of memory from which it is said
 _BEFORE = "Before you rely on it"
 
@@ -173,19 +172,13 @@ def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
 
 
 def _beyond_steps(item: Estimate) -> list[str]:
-    """What a whole run takes beside its steps."""
+    """What the hours of a whole run are made of."""
     if item.run is None:
         return []
-    steps = item.run.step_hours
-    wall, start = item.run.wall_hours.value, load_site(TYPICAL).startup_hours
-    if start > _SHORT * wall:
-        return [
-            f"whole run: {three(start)} h to start and {(wall - start) / steps:.3g} x the {three(steps)} h of its "
-            "steps; planner optimize names each of these hours"
-        ]
-    return [
-        f"whole run: {wall / steps:.3g} x the {three(steps)} h of its steps; planner optimize names each of these hours"
-    ]
+    wall = item.run.wall_hours.value
+    (name, steps), *others = item.run.parts
+    rest = [f"{other} {percent(hours / wall, 0)}" for other, hours in others if hours > _SEEN * wall]
+    return [f"whole run: {name} {three(steps)} h ({percent(steps / wall, 0)}), {', '.join(rest)}"]
 
 
 def _basis(item: Estimate) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.plan.ids import TimePartId
+from planner.plan.labels import time_label
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -39,9 +41,10 @@ class RunTotals:
         flops: model FLOPs of all steps.
         accelerators: in the cluster.
         step_hours: hours of training steps alone, at the predicted speed.
-        wall_hours: hours from launch to end: steps, evaluation, what runs take beside them, stops, checkpoints and
-            start-up.
-        goodput: useful share of the wall time: of a typical site, of a first large run, of a hardened site.
+        evaluation_hours, beside_hours, stop_hours, startup_hours: of evaluation, of what runs take beside their steps,
+            of stops and checkpoints, and from launch to the first step.
+        wall_hours: hours from launch to end: the sum of these.
+        goodput: share of the steps in the wall time: of a typical site, of a first large run, of a hardened site.
         stops: unplanned stops to expect.
         checkpoint_interval_hours: best time between checkpoints.
         stops_early: whether these are the mean of a run that may stop early.
@@ -50,11 +53,26 @@ class RunTotals:
     flops: float
     accelerators: int
     step_hours: float
+    evaluation_hours: float
+    beside_hours: float
+    stop_hours: float
+    startup_hours: float
     wall_hours: Interval
     goodput: Interval
     stops: float
     checkpoint_interval_hours: float
     stops_early: bool = False
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Names and hours of what the wall hours are made of, as the time of a plan has them; they add up."""
+        return (
+            (time_label(TimePartId.TRAINING_STEPS, inference=False), self.step_hours),
+            (time_label(TimePartId.EVALUATION, inference=False), self.evaluation_hours),
+            (time_label(TimePartId.BESIDE_STEPS, inference=False), self.beside_hours),
+            ("checkpoints and interruptions", self.stop_hours),
+            ("start-up", self.startup_hours),
+        )
 
     @property
     def accelerator_hours(self) -> Interval:

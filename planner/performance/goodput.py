@@ -1,12 +1,13 @@
-"""Goodput of whole runs: what stops, checkpoints and evaluation leave of the time in which a cluster trains.
+"""What stops and checkpoints leave of the time in which a cluster trains.
 
 Stops come at a rate that grows with the accelerators; each costs half a checkpoint interval, the time to find the fault
 and restart, and the wait for a spare. To first order the closed form of Kokolis et al. (arXiv 2410.21680, section 4):
 
-    ETTR = 1 / ((1 + w / D) (1 + N / M (D / 2 + u + q))),  goodput = ETTR (1 - other losses)
+    ETTR = 1 / ((1 + w / D) (1 + N / M (D / 2 + u + q)))
 
-Other losses (evaluation, slow hosts, replays) are part of what runs take beside their steps: the hours of a run are
-those of its work, `beside_steps_ratio` and `evaluation_share_ratio` included, over ETTR alone.
+The hours of a run are those of its work over ETTR. Other losses (evaluation, slow hosts, replays) are part of its work,
+in `beside_steps_ratio` and `evaluation_share_ratio`; what a site loses of them more or less than a typical one is part
+of the range.
 
 N accelerators, M accelerator-hours per stop, D checkpoint interval, w stall of a checkpoint, u recovery, q wait for a
 spare, all in hours. D = sqrt(2 w M / N) is the best interval (Young 1974), kept within bounds.
@@ -50,16 +51,16 @@ class Goodput:
     """Shares of the wall time of a run, and its checkpoint interval.
 
     Attributes:
-        ratio: useful step time over wall time (start-up apart); `kept_ratio`: what stops and checkpoints leave of it.
-        low, high: the same at a first large run with manual restarts, and at a hardened site.
+        kept_ratio: what stops and checkpoints leave of the wall time, start-up apart.
+        low_ratio, high_ratio: the same at a first large run with manual restarts and at a hardened site, times what
+            other losses leave there over what they leave at a typical site.
         stops: expected stops in the run's hours.
         interval_hours: best time between checkpoints.
     """
 
-    ratio: float
     kept_ratio: float
-    low: float
-    high: float
+    low_ratio: float
+    high_ratio: float
     stops: float
     interval_hours: float
 
@@ -103,16 +104,16 @@ def _of_scale(site: Site, better: Site, accelerators: float) -> float:
 
 
 def estimate_goodput(accelerators: float, work_hours: float) -> Goodput:
-    """Goodput of a run of `work_hours` hours of work on a typical site, with its range."""
+    """What is left of a run of `work_hours` hours of work on a typical site, with its range."""
     first, site, best = (load_site(name) for name in (LOW, TYPICAL, HIGH))
     low, kept, high = (
         _of_scale(own, better, accelerators) for own, better in ((first, site), (site, best), (best, best))
     )
+    usual = 1.0 - site.other_loss_ratio
     return Goodput(
-        kept * (1.0 - site.other_loss_ratio),
         kept,
-        low * (1.0 - first.other_loss_ratio),
-        high * (1.0 - best.other_loss_ratio),
+        low * (1.0 - first.other_loss_ratio) / usual,
+        high * (1.0 - best.other_loss_ratio) / usual,
         stops=accelerators * work_hours / kept / site.gpu_hours_per_stop,
         interval_hours=checkpoint_interval_hours(site, accelerators),
     )

@@ -195,15 +195,16 @@ def test_clusters_are_compared_in_the_order_asked(run_cli: Run) -> None:
     assert "| 1 x g5.12xlarge |" in run_cli("estimate", *args, "-o", "md").stdout
 
 
-def test_a_short_run_says_its_start_apart(run_cli: Run, tmp_path: Path) -> None:
+def test_a_short_run_is_nearly_all_start_up(run_cli: Run, tmp_path: Path) -> None:
     def note(steps: int) -> str:
         file = write(tmp_path, training={"steps": steps, "global_batch": 256, "sequence_length": 128})
         text = " ".join(run_cli("estimate", file, "--instance-type", "p4d.24xlarge").stdout.split())
         return text[text.index("whole run:") :]
 
-    assert note(20).startswith("whole run: 0.25 h to start and 1.")
-    long = note(20_000_000)
-    assert "h of its steps; planner optimize names each of these hours" in long and "to start" not in long
+    assert re.search(r"^whole run: training steps 0[0-9.]+ h \(0 %\), start-up >99 %", note(20))
+    long = note(20_000_000).partition(" !")[0]
+    assert re.search(r"h \(7\d %\), evaluation 1 %, beside the steps 26 %, checkpoints", long)
+    assert "start-up" not in long
 
 
 def test_slow_data_break_the_rule_and_unknown_data_are_not_checked(run_cli: Run, tmp_path: Path) -> None:

@@ -93,6 +93,10 @@ def test_plan_and_estimate_name_the_same_hours_of_work(name: str) -> None:
     run = one.run
     assert run is not None
     assert run.step_hours == pytest.approx(steps, rel=1e-9)
+    assert dict(run.parts)["evaluation"] == pytest.approx(hours[TimePartId.EVALUATION], rel=1e-9)
+    assert dict(run.parts)["beside the steps"] == pytest.approx(hours[TimePartId.BESIDE_STEPS], rel=1e-9)
+    assert sum(part for _, part in run.parts) == pytest.approx(run.wall_hours.value, rel=1e-12)
+    assert run.goodput.value == pytest.approx(run.step_hours / run.wall_hours.value, rel=1e-12)
     kept = estimate_goodput(run.accelerators, work).kept_ratio
     assert run.wall_hours.value == pytest.approx(work / kept + load_site(TYPICAL).startup_hours, rel=1e-9)
     if (

@@ -23,7 +23,7 @@ from planner.estimation.values import Interval, RunTotals
 
 def run(family: str, published: float, predicted: float = 100.0) -> Run:
     wall = Interval(predicted, predicted / 1.1, predicted * 1.1)
-    totals = RunTotals(1e20, 1, predicted, wall, Interval(0.9, 0.8, 0.95), 0.0, 1.0)
+    totals = RunTotals(1e20, 1, predicted, 0.0, 0.0, 0.0, 0.0, wall, Interval(1.0, 0.8, 1.0), 0.0, 1.0)
     return Run("a run", family, "wall", published, totals, totals, None)
 
 

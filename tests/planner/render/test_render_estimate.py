@@ -55,7 +55,9 @@ GOOD = Estimate(
 QUOTE = Priced("on_demand", "aws", "us-east-2", "use2-az1", 21.957642, 4, "list", "2026-07", "a catalog")
 GOOD = replace(
     GOOD, prices=Prices(QUOTE, replace(QUOTE, option="spot", usd_per_hour=5.2, basis="derived", source="a band")),
-    run=RunTotals(1e22, 32, 800.0, Interval(900.0, 600.0, 1500.0), Interval(0.9, 0.8, 0.95), 4.0, 1.5),
+    run=RunTotals(
+        1e22, 32, 640.0, 12.8, 230.4, 16.5, 0.3, Interval(900.0, 600.0, 1500.0), Interval(0.71, 0.63, 0.75), 4.0, 1.5,
+    ),
 )  # fmt: skip
 BAD = replace(
     GOOD, run=None, prices=Prices(None, None), layout=None, step_s=None,
