@@ -1,7 +1,8 @@
 """Score published rows of inference that no constant was fitted to, each from a workload file as a user writes it.
 
-`python -m benchmarks.other_inference [--rows]`. The rows are in `data/other_inference.csv`: output tokens/s of the
-whole system, where they were published, and the workload's model and section `inference` as JSON. They are for judging.
+`python -m benchmarks.other_inference [--later | --all] [--rows]`. The rows are in `data/other_inference.csv`, and those
+found after its lessons were drawn in `data/later_inference.csv`: output tokens/s of the whole system, where they were
+published, and the workload's model and section `inference` as JSON.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from planner.performance.constants import Constants, load_constants
 from planner.records import record
 
 FILE = Path(__file__).resolve().parent / "data" / "other_inference.csv"
+LATER = FILE.with_name("later_inference.csv")
 _REQUESTS = 100_000
 
 
@@ -116,9 +118,13 @@ def report(found: Sequence[Rate]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures by class."""
     parser = argparse.ArgumentParser(description=__doc__)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--later", action="store_true", help="the rows that were found later")
+    which.add_argument("--all", action="store_true", help="both files")
     parser.add_argument("--rows", action="store_true", help="also print every row")
     chosen = parser.parse_args(arguments)
-    found = score()
+    files = (FILE, LATER) if chosen.all else (LATER if chosen.later else FILE,)
+    found = [one for path in files for one in score(path)]
     print("\n".join(report(found)))
     if chosen.rows:
         for one in found:
