@@ -19,10 +19,10 @@ from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
-from benchmarks.rows import write_csv
+from benchmarks.rows import read_csv, write_csv
 from planner.files import write_atomically
 from planner.performance.constants import DIRECTORY
-from planner.performance.inference.engines import find_engine, load_engines
+from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate
 
 Floats = npt.NDArray[np.float64]
@@ -38,8 +38,7 @@ COMMON_PULL = (1.0, 1.0, 5.0, 3.0, 1.0, 5.0, 2.0)
 # Time of the host per sequence, s, of the engines whose table has it.
 HOST, HOST_PULL = 2e-5, 0.5
 SCATTER = 0.25
-# The engine whose figures those without rows of their own take.
-STAND_IN = "tensorrt_llm"
+SOURCE = "python -m benchmarks.fit_inference"
 
 
 class Question:
@@ -128,25 +127,21 @@ def left_out(question: Question, start: Floats) -> Floats:
 
 
 def write(question: Question, values: Floats, data: Path) -> None:
-    """Rewrite the two tables; engines without rows that tell take another's figures."""
+    """Rewrite the two tables; rows of engines that other commands write stay."""
     engine, chip, common, host = question.split(values)
     gap = np.abs(question.predict(values, np.arange(len(question.rows))) - question.rate)
-    kept = {(row.name, row.year): row for row in load_engines()}
+    kept = {(row["engine"], int(row["year"])): row for row in read_csv(data / "engines.csv")}
     lines = []
     for (name, year), old in sorted(kept.items()):
-        measured = old.rows > 0
-        at = question.engines.index((name, year) if measured else (STAND_IN, year))
+        if old["source"] != SOURCE:  # rows of another command, or of another engine
+            lines.append(list(old.values()))
+            continue
+        at = question.engines.index((name, year))
         mine = (question.engine == at) & question.possible
-        source = (
-            "python -m benchmarks.fit_inference"
-            if measured
-            else f"as {STAND_IN} {year}: rows of its own do not tell"
-        )
-        spread = max(float(np.quantile(gap[mine], 0.8)), 0.1) if measured else old.spread
-        figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
-        lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
-                      *figures[4:5], f"{host[at] if measured else 0.0:.3g}", str(old.quantised_tables).lower(),
-                      figures[5]])  # fmt: skip
+        spread = max(float(np.quantile(gap[mine], 0.8)), 0.1)
+        figures = np.exp(engine[:, at]).tolist()
+        lines.append([name, str(year), *(f"{x:.3g}" for x in figures), old["most_running"], f"{spread:.3g}",
+                      str(int(mine.sum())), f"{host[at]:.3g}", old["quantised_tables"], SOURCE])  # fmt: skip
     head = ["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
             "sequence_s", "quantised_tables", "source"]  # fmt: skip
     write_csv(data / "engines.csv", [head, *lines])

@@ -1,7 +1,8 @@
 """Score published rows of inference that no constant was fitted to, each from a workload file as a user writes it.
 
-`python -m benchmarks.other_inference [--rows]`. The rows are in `data/other_inference.csv`: output tokens/s of the
-whole system, where they were published, and the workload's model and section `inference` as JSON. They are for judging.
+`python -m benchmarks.other_inference [--later | --all] [--rows]`. The rows are in `data/other_inference.csv`, and those
+found after its lessons were drawn in `data/later_inference.csv`: output tokens/s of the whole system, where they were
+published, and the workload's model and section `inference` as JSON.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,17 @@ from benchmarks.error_figures import errors
 from benchmarks.post_training import ON, hardware_of
 from benchmarks.post_training_rows import Row
 from benchmarks.rows import read_csv
+from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.inputs.load import parse_workload
 from planner.performance.constants import Constants, load_constants
+from planner.performance.post_training.spec import Engine
+from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
 FILE = Path(__file__).resolve().parent / "data" / "other_inference.csv"
+LATER = FILE.with_name("later_inference.csv")
 _REQUESTS = 100_000
 
 
@@ -52,6 +58,45 @@ class Rate:
         return abs(math.log(self.predicted / self.measured)) <= math.log(self.high / self.predicted)
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A published row as a user asks for it.
+
+    Attributes:
+        key, kind, publisher: its name, the group that the report shows, and who published it.
+        unfit: why no constant may be fitted on it; empty for most.
+        model, engine, vendor: what answers, and whose chip it is on.
+        measured: output tokens/s of the system.
+    """
+
+    key: str
+    kind: str
+    publisher: str
+    unfit: str
+    model: ModelSpec
+    engine: Engine
+    vendor: str
+    measured: float
+    _training: TrainingSpec
+    _hardware: Table
+
+    def predict(self, constants: Constants | None = None) -> float:
+        """Output tokens/s by the planner, NaN where it is not offered."""
+        return self.rate(constants).predicted
+
+    def rate(self, constants: Constants | None = None) -> Rate:
+        """The row with its prediction and interval."""
+        shape = predict_shapes(self.model, self._training, self._hardware, [1], constants=constants).row(0)
+        if not shape["fits"]:
+            return Rate(self.key, self.kind, self.measured, math.nan, math.nan)
+        requests = self._training.tuning.requests
+        assert requests is not None and requests.answers is not None
+        answers = float(self._training.global_batch) * requests.answers.mean
+        return Rate(
+            self.key, self.kind, self.measured, answers / shape["step_time_s"], answers / shape["step_time_low_s"]
+        )
+
+
 def score(path: Path = FILE, constants: Constants | None = None) -> list[Rate]:
     """Predict every row of the file as `planner estimate` does.
 
@@ -62,11 +107,17 @@ def score(path: Path = FILE, constants: Constants | None = None) -> list[Rate]:
     Raises:
         ValueError: a row names an accelerator that is not known, or a workload that cannot be read.
     """
-    devices, known = load_devices(), constants or load_constants()
-    return [_score(raw, devices, known) for raw in read_csv(path)]
+    known = constants or load_constants()
+    return [row.rate(known) for row in read(path)]
 
 
-def _score(raw: dict[str, str], devices: Mapping[str, dict[str, Any]], constants: Constants) -> Rate:
+def read(path: Path = FILE) -> list[Asked]:
+    """The rows of a file, each with its workload read; errors as those of `score`."""
+    devices = load_devices()
+    return [_asked(raw, devices) for raw in read_csv(path)]
+
+
+def _asked(raw: dict[str, str], devices: Mapping[str, dict[str, Any]]) -> Asked:
     device = find_device(devices, raw["accelerator"])
     if device is None:
         raise ValueError(f"{raw['key']}: unknown accelerator {raw['accelerator']}")
@@ -78,14 +129,13 @@ def _score(raw: dict[str, str], devices: Mapping[str, dict[str, Any]], constants
     count = int(raw["accelerators"])
     row = Row(raw["key"], raw["source"], loaded, device, count, count, None, None, "", {})
     job = resolve_job(loaded.workload, ON.date())
-    shape = predict_shapes(job.model, job.training, hardware_of(row), [1], constants=constants).row(0)
-    measured, answer = float(raw["output_tokens_per_s"]), float(section["output_tokens"]["mean"])
-    if not shape["fits"]:
-        return Rate(raw["key"], raw["class"], measured, math.nan, math.nan)
-    answers = float(job.training.global_batch) * answer
-    return Rate(
-        raw["key"], raw["class"], measured, answers / shape["step_time_s"], answers / shape["step_time_low_s"]
-    )
+    requests = job.training.tuning.requests
+    assert requests is not None
+    publisher = raw["source"].split("@")[0].split(" ")[0].split("/")[0]
+    return Asked(
+        raw["key"], raw["class"], publisher, raw.get("unfit", ""), job.model, requests.engine, str(device["vendor"]),
+        float(raw["output_tokens_per_s"]), job.training, hardware_of(row),
+    )  # fmt: skip
 
 
 def report(found: Sequence[Rate]) -> list[str]:
@@ -116,9 +166,13 @@ def report(found: Sequence[Rate]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures by class."""
     parser = argparse.ArgumentParser(description=__doc__)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--later", action="store_true", help="the rows that were found later")
+    which.add_argument("--all", action="store_true", help="both files")
     parser.add_argument("--rows", action="store_true", help="also print every row")
     chosen = parser.parse_args(arguments)
-    found = score()
+    files = (FILE, LATER) if chosen.all else (LATER if chosen.later else FILE,)
+    found = [one for path in files for one in score(path)]
     print("\n".join(report(found)))
     if chosen.rows:
         for one in found:

@@ -9,6 +9,8 @@ from benchmarks.rows import Skip, number
 
 # NeMo RL's recipes train on mathematics: short prompts (OpenMathInstruct-2); verl's rows state their own limits.
 PROMPT_TOKENS = 150.0
+# Releases of vLLM in those of NeMo RL (NVIDIA-NeMo/RL issue 1539, pull requests 2196 and 2384).
+ENGINE_OF_RELEASE = {"v0.5": "0.11.2", "v0.6": "0.17.1"}
 
 
 def rollout_training(row: dict[str, str]) -> dict[str, Any]:
@@ -34,6 +36,9 @@ def rollout_training(row: dict[str, str]) -> dict[str, Any]:
         rollouts["update_batch"] = update
     if off:
         rollouts |= {"placement": "disaggregated", "steps_off_policy": int(off[1]), "generation_share": 0.5}
+    release = re.search(r"\((v[0-9.]+)\)", row["source"])
+    if release is not None and release[1] in ENGINE_OF_RELEASE:
+        rollouts["engine_version"] = ENGINE_OF_RELEASE[release[1]]
     degrees = _degrees(row["generation_gpus_layout"])
     if degrees:
         rollouts["tensor_parallel"] = degrees["TP"]
