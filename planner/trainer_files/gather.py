@@ -295,9 +295,13 @@ def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
     if key in facts:
         draft.facts[key] = facts[key]
         return
-    context = draft.facts.get("context")
-    length = min(_USUAL_LENGTH, context.value) if context is not None else _USUAL_LENGTH
-    draft.facts[key] = Fact(key, length, "the usual length", assumed=True)
+    context, name = draft.facts.get("context"), draft.facts.get("model.preset")
+    preset = find_preset(name.value) if name is not None else None
+    longest = context.value if context is not None else preset.sequence_length if preset is not None else None
+    where = (
+        "the usual length" if longest is None or longest >= _USUAL_LENGTH else "the model's longest sequence"
+    )
+    draft.facts[key] = Fact(key, min(_USUAL_LENGTH, longest or _USUAL_LENGTH), where, assumed=True)
 
 
 def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:

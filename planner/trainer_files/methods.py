@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.inputs.checks_post_training import engine_names
 from planner.inputs.post_training import adapter_key, adapter_names, load_objectives
+from planner.inputs.presets import find_preset
 from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
 from planner.trainer_files.model import Blank, Fact
 
@@ -120,11 +121,30 @@ def _objective(
         blanks.append(
             Blank("training.teacher", "{preset: llama-3.1-70b}", "the model whose outputs are learned")
         )
+    if canonical == "contrastive":
+        _width(draft, facts, blanks)
     if "training.reference" in facts and objective.reference:
         draft["training.reference"] = facts["training.reference"]
     if objective.rollouts:
         blanks.append(
             Blank("training.rollouts", _rollouts(facts), "lengths of prompts and responses in tokens")
+        )
+
+
+def _width(draft: dict[str, Fact], facts: dict[str, Fact], blanks: list[Blank]) -> None:
+    """Add the width of the embeddings that pairs are compared by: stated, else that of the model."""
+    key = "training.contrastive.width"
+    preset_fact = draft.get("model.preset")
+    preset = find_preset(preset_fact.value) if preset_fact is not None else None
+    own = draft["model.hidden"].value if "model.hidden" in draft else None
+    width = own or (preset.values.get("hidden") if preset is not None else None)
+    if key in facts:
+        draft[key] = facts[key]
+    elif width is not None:
+        draft[key] = Fact(key, width, "the width of the model", assumed=True)
+    else:
+        blanks.append(
+            Blank("training.contrastive", "{width: 768}", "width of the embeddings that are compared")
         )
 
 

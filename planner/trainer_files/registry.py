@@ -15,6 +15,8 @@ FORMATS: dict[str, Format] = {
     "llama_factory": Format("LLaMA-Factory", f"{_ROOM}.llama_factory", 1),
     "llama_factory_v1": Format("LLaMA-Factory v1", f"{_ROOM}.llama_factory_v1", 1),
     "trl": Format("TRL / Hugging Face Trainer", f"{_ROOM}.trl", 1),
+    "trainer_script": Format("Python around a trainer of Transformers or TRL", f"{_ROOM}.trainer_script", 1),
+    "xtuner": Format("XTuner", f"{_ROOM}.xtuner", 1),
     "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
     "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),
     "nemo": Format("NeMo", f"{_ROOM}.nemo", 1),
