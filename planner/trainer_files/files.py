@@ -28,6 +28,11 @@ _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _IMPORT = re.compile(r"(?m)^(from [\w.]+ import |import \w)")
 _MAGIC = re.compile(r"(?m)^(\s*)[!%].*$")
+# Ultralytics: names and values without dashes, in any order behind the program
+_YOLO = re.compile(
+    r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+)*?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
+)
+_PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -65,6 +70,11 @@ def parse_document(text: str, path: Path) -> Document:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
+    started = None if is_yaml else _YOLO.search(text.replace("\\\n", " "))
+    if started is not None and "model=" in started[0]:
+        return Document(
+            path, "arguments", {"mode": started[1], "task": "", **dict(_PAIR.findall(started[0]))}
+        )
     command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
     if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
         started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))

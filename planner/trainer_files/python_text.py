@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -93,7 +94,9 @@ def read_script(text: str, path: Path) -> Script:
         InputError: it is no Python, or nested too deeply.
     """
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the script's own style
+            tree = ast.parse(text)
         reader = _Reader()
         reader.statements(tree.body)
     except SyntaxError as error:

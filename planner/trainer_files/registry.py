@@ -37,6 +37,8 @@ FORMATS: dict[str, Format] = {
     "fairseq": Format("fairseq", f"{_ROOM}.fairseq", 1),
     "nanotron": Format("nanotron", f"{_ROOM}.nanotron", 1),
     "diffusion": Format("SimpleTuner / kohya sd-scripts / AI Toolkit", f"{_ROOM}.diffusion", 1),
+    "vision": Format("OpenCLIP / timm / torchvision", f"{_ROOM}.vision", 1),
+    "ultralytics": Format("Ultralytics YOLO", f"{_ROOM}.ultralytics", 1),
     "peft": Format("PEFT", f"{_ROOM}.peft", 2),
     "accelerate": Format("Accelerate", f"{_ROOM}.accelerate", 3),
     "deepspeed": Format("DeepSpeed", f"{_ROOM}.deepspeed", 4),

@@ -263,3 +263,31 @@ optim_wrapper = dict(
 )
 train_cfg = dict(type=TrainLoop, max_epochs=max_epochs)
 """
+OPENCLIP = """
+torchrun --nproc_per_node 4 -m open_clip_train.main \\
+    --train-data '/data/cc3m/{00000..00331}.tar' \\
+    --train-num-samples 2905954 \\
+    --dataset-type webdataset \\
+    --model ViT-B-16 \\
+    --batch-size 512 --accum-freq 2 \\
+    --epochs 30 \\
+    --precision amp_bf16 \\
+    --local-loss --gather-with-grad --grad-checkpointing
+"""
+TIMM = """
+./distributed_train.sh 8 /data/imagenet --model vit_small_patch16_224.augreg_in1k --sched cosine --epochs 300 \\
+    --opt adamw -j 8 --amp --amp-dtype bfloat16 --grad-accum-steps 2 --aa rand-m9-mstd0.5 --img-size 384 -b 128
+"""
+ULTRALYTICS = """
+task: detect
+mode: train
+model: yolo11m.pt
+data: coco.yaml
+epochs: 300
+batch: 64
+imgsz: 1280
+device: 0,1,2,3
+amp: true
+optimizer: auto
+patience: 100
+"""

@@ -27,10 +27,12 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     LEVANTER,
     MAXTEXT,
     NANOTRON,
+    OPENCLIP,
     OUMI,
     PRIME_RL,
     SIMPLETUNER,
     TRAINER_SCRIPT,
+    ULTRALYTICS,
     XTUNER,
 )
 
@@ -310,7 +312,7 @@ FIXTURES: dict[str, str] = {
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
     "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
-    "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER,
+    "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP, "ultralytics": ULTRALYTICS,
 }  # fmt: skip
 
 
