@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Training
 
 _ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
-_ANY_FAMILY = ("pretrain", "sft", "contrastive")
+ANY_FAMILY = ("pretrain", "sft", "contrastive")
 
 
 @cache
@@ -87,7 +87,7 @@ def objective_faults(w: Workload) -> Iterator[Fault]:
         text = f"pairs and responses of objective {name} are not packed: remove it"
         yield Fault(("training", "packing"), text, at_key=True)
     family = _family(w)
-    if name not in _ANY_FAMILY and family not in (None, "transformer"):
+    if name not in ANY_FAMILY and family not in (None, "transformer"):
         text = f"is modelled for transformers, not for family '{family}': write pretrain, sft or contrastive"
         yield Fault(("training", "objective"), text)
     yield from _teacher_faults(training)

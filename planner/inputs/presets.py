@@ -155,19 +155,34 @@ def why_not_modelled(name: str) -> str:
     return ""
 
 
-def _published_detector(word: str) -> str:
-    """The section `model` of a detector whose FLOPs are published; activations in proportion to those of ResNet-50."""
+def published_detector(word: str, image_size: int | None = None) -> dict[str, int | float | str]:
+    """The section `model` of a detector whose FLOPs are published, at its own or another size of images.
+
+    Activations are in proportion to those of ResNet-50. Empty where nothing is published.
+    """
     with (_DATA / "detectors.csv").open(encoding="utf-8", newline="") as file:
         found = {row["name"]: row for row in csv.DictReader(file)}.get(re.sub(r"\.pt$|[^a-z0-9]", "", word))
     if found is None:
-        return ""
+        return {}
+    size = image_size or int(found["image_size"])
     usual = load_presets()["resnet-50"].values
-    flops = float(found["forward_flops"])
+    flops = float(found["forward_flops"]) * (size / int(found["image_size"])) ** 2
     kept = flops * float(usual["activations_per_sample"]) / float(usual["forward_flops_per_sample"])
-    params = float(found["params"])
+    return {
+        "family": "cnn", "params": int(found["params"]), "forward_flops_per_sample": float(f"{flops:.6g}"),
+        "activations_per_sample": float(f"{kept:.3g}"), "image_size": size, "flops_within": 1.5,
+    }  # fmt: skip
+
+
+def _published_detector(word: str) -> str:
+    values = published_detector(word)
+    if not values:
+        return ""
+    params, flops, kept = (float(values[key]) for key in (
+        "params", "forward_flops_per_sample", "activations_per_sample"))  # fmt: skip
     return (
         f"model: {{family: cnn, params: {params / 1e6:g}e6, forward_flops_per_sample: {flops / 1e9:g}e9, "
-        f"activations_per_sample: {kept / 1e6:.0f}e6, image_size: {found['image_size']}, flops_within: 1.5}} "
+        f"activations_per_sample: {kept / 1e6:.0f}e6, image_size: {values['image_size']}, flops_within: 1.5}} "
         "(parameters and FLOPs as published, activations in proportion to those of resnet-50), and planner calibrate "
         "with a measured run"
     )

@@ -79,7 +79,7 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         words, doubtful = _words(text, name)
     except _EndlessError:
         raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
-    arguments, dropped = _arguments([part for word in words for part in _parts(word)])
+    arguments, dropped = _arguments(_spelled_out([part for word in words for part in _parts(word)]))
     unread = sorted(name for name in dropped if name not in arguments and not _PLACES.search(name))
     written = [name if "." in name else f"--{name.replace('_', '-')}" for name in unread]
     remarks = [f"{name} is not read: the file does not set its value" for name in written]
@@ -260,6 +260,18 @@ def _parts(word: str) -> list[str]:
     """The arguments inside one quoted word, as `sh -c "..."` and lists of `"--name value"` have them."""
     inside = " --" in word or (word.startswith("--") and any(letter.isspace() for letter in word))
     return word.split() if inside else [word]
+
+
+def _spelled_out(words: list[str]) -> list[str]:
+    """Short names that count (`-b 64`: the batch of timm and torchvision) and timm's launcher, as arguments."""
+    out: list[str] = []
+    for word, behind in zip(words, [*words[1:], _END], strict=False):  # no words: nothing
+        if word == "-b" and behind.isdecimal():
+            word = "--batch-size"
+        elif word.endswith("distributed_train.sh") and behind.isdecimal():
+            out += ["--nproc_per_node", behind, _END]
+        out.append(word)
+    return out
 
 
 def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:

@@ -1,7 +1,8 @@
-"""From a path to parsed keys: JSON, YAML, TOML, or the arguments of a command in a shell script."""
+"""From a path to parsed keys: JSON, YAML, TOML, Python as text, or the arguments of a command in a shell script."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -14,6 +15,7 @@ from planner.inputs.model_config import parse_json
 from planner.inputs.yaml12 import YamlError, parse_yaml
 from planner.trainer_files.arguments import parse_arguments, programs_of
 from planner.trainer_files.model import Document
+from planner.trainer_files.python_text import read_script
 
 MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
@@ -24,6 +26,13 @@ _PYTHON = re.compile(r"\bpython[0-9.]* ")
 _OVERRIDES = re.compile(r"""[ \t]\+*[a-z]\w*(?:\.\w+)+=\S|\.ya?ml["']?[ \t]+[a-z]\w*=""")
 _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
+_IMPORT = re.compile(r"(?m)^(from [\w.]+ import |import \w)")
+_MAGIC = re.compile(r"(?m)^(\s*)[!%].*$")
+# Ultralytics: names and values without dashes, in any order behind the program
+_YOLO = re.compile(
+    r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+)*?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
+)
+_PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -51,11 +60,21 @@ def parse_document(text: str, path: Path) -> Document:
     stripped = text.lstrip()
     if not stripped:
         raise InputError(f"{path}: is empty")
+    if _is_python(text, path):
+        script = read_script(_of_notebook(text, path) if path.suffix.lower() == ".ipynb" else text, path)
+        return Document(
+            path, "python", {"values": script.values, "calls": script.calls, "defaults": script.defaults}
+        )
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     if stripped.startswith("{") and not is_yaml:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
+    started = None if is_yaml else _YOLO.search(text.replace("\\\n", " "))
+    if started is not None and "model=" in started[0]:
+        return Document(
+            path, "arguments", {"mode": started[1], "task": "", **dict(_PAIR.findall(started[0]))}
+        )
     command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
     if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
         started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))
@@ -65,6 +84,24 @@ def parse_document(text: str, path: Path) -> Document:
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
     return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))
+
+
+def _is_python(text: str, path: Path) -> bool:
+    """Whether a file is a Python script or a notebook, by its ending or by its imports."""
+    return path.suffix.lower() in (".py", ".ipynb") or bool(
+        not path.suffix and _IMPORT.search(text) and "=" in text
+    )
+
+
+def _of_notebook(text: str, path: Path) -> str:
+    """The Python of a notebook's cells; commands of the shell are left out."""
+    try:
+        cells = json.loads(text)["cells"]
+        parts = ["".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{path}: is not a notebook: it has no list of cells with their source") from None
+    python = [part for part in parts if not part.lstrip().startswith("%%")]
+    return "\n".join(_MAGIC.sub(r"\1pass", part) for part in python)
 
 
 def _has_overrides(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
-from planner.inputs.presets import find_preset, load_presets
+from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
 from planner.trainer_files.files import read_document
@@ -75,7 +75,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_model(draft, readings, wishes, paths)
     _settle_training(draft, facts, readings)
     base = next((reading.hub_name for reading in readings if reading.hub_name), "")
-    settle_method(draft.facts, facts, base, draft.warnings, draft.blanks)
+    settle_method(draft.facts, facts, base, draft.warnings, draft.blanks, per_sample=_per_sample(draft))
     if _per_sample(draft):
         _leave_out_adapted_layers(draft)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
@@ -196,10 +196,17 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
     if preset is None:
         raise InputError(
             f"{hub.path}: {hub.hub_key} '{hub.hub_name}' is not a preset ('planner schema presets' lists them): "
-            "download its config.json and add --model-config config.json; nothing is downloaded for you"
+            + _instead(hub.hub_name)
         )
     where = f"{hub.path.name}: {hub.hub_key} {hub.hub_name}, matched by name"
     draft.facts["model.preset"] = Fact("model.preset", preset.name, where)
+
+
+def _instead(name: str) -> str:
+    """What to give for a model that is not a preset."""
+    return why_not_modelled(name) or (
+        "download its config.json and add --model-config config.json; nothing is downloaded for you"
+    )
 
 
 def _called_after(readings: Sequence[Reading], named: Reading | None, wishes: Wishes) -> str:
@@ -262,7 +269,7 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
     for key, value in model.values.items():
         source = model.sources.get(key)
         where = f"{sized.path.name}: {source}" if source else f"{sized.path.name}: {model.model_type}"
-        if key in ("params", "active_params"):
+        if key in ("params", "active_params") and not source:
             where = "counted from the sizes; remove it when you change one"
         draft.facts[f"model.{key}"] = Fact(f"model.{key}", value, where)
     draft.notes += [f"{sized.path.name}: {note}" for note in model.notes]
@@ -283,6 +290,8 @@ def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Re
     draft.facts["training.global_batch"] = batch
     if not _per_sample(draft):
         _settle_sequence(draft, facts)
+    if _per_sample(draft) and "model.image_size" in facts:
+        draft.facts.setdefault("model.image_size", facts["model.image_size"])
     for key, fact in facts.items():
         if key.startswith(("training.layout.", "training.memory.", "data.")) and key not in draft.facts:
             draft.facts[key] = fact
@@ -295,9 +304,13 @@ def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
     if key in facts:
         draft.facts[key] = facts[key]
         return
-    context = draft.facts.get("context")
-    length = min(_USUAL_LENGTH, context.value) if context is not None else _USUAL_LENGTH
-    draft.facts[key] = Fact(key, length, "the usual length", assumed=True)
+    context, name = draft.facts.get("context"), draft.facts.get("model.preset")
+    preset = find_preset(name.value) if name is not None else None
+    longest = context.value if context is not None else preset.sequence_length if preset is not None else None
+    where = (
+        "the usual length" if longest is None or longest >= _USUAL_LENGTH else "the model's longest sequence"
+    )
+    draft.facts[key] = Fact(key, min(_USUAL_LENGTH, longest or _USUAL_LENGTH), where, assumed=True)
 
 
 def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:

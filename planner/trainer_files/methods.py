@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.inputs.checks_post_training import engine_names
+from planner.errors import InputError
+from planner.inputs.checks_post_training import ANY_FAMILY, engine_names
 from planner.inputs.post_training import adapter_key, adapter_names, load_objectives
+from planner.inputs.presets import find_preset
 from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
 from planner.trainer_files.model import Blank, Fact
 
@@ -28,7 +30,13 @@ _WEIGHTS = "training.memory.offload_weights"
 
 
 def settle_method(
-    draft: dict[str, Fact], facts: dict[str, Fact], base: str, warnings: list[str], blanks: list[Blank]
+    draft: dict[str, Fact],
+    facts: dict[str, Fact],
+    base: str,
+    warnings: list[str],
+    blanks: list[Blank],
+    *,
+    per_sample: bool,
 ) -> None:
     """Add method, adapter, objective and host memory to the draft.
 
@@ -38,10 +46,14 @@ def settle_method(
         facts: what the files state.
         warnings: what a workload cannot say is added.
         blanks: what an objective needs beyond the files is added.
+        per_sample: the model is no language model: it sees images or recordings.
+
+    Raises:
+        InputError: the objective is one of language models, and the model is none.
     """
     if "training.method" in facts:
         _adapters(draft, facts, bits_of_hub_name(base))
-    _objective(draft, facts, warnings, blanks)
+    _objective(draft, facts, warnings, blanks, per_sample=per_sample)
     if _WEIGHTS in draft and (_STAGE not in draft or draft[_STAGE].value != 3):
         warnings.append(
             f"{draft.pop(_WEIGHTS).where}: weights are kept in host memory with ZeRO stage 3 alone"
@@ -97,7 +109,12 @@ def generates(facts: dict[str, Fact]) -> bool:
 
 
 def _objective(
-    draft: dict[str, Fact], facts: dict[str, Fact], warnings: list[str], blanks: list[Blank]
+    draft: dict[str, Fact],
+    facts: dict[str, Fact],
+    warnings: list[str],
+    blanks: list[Blank],
+    *,
+    per_sample: bool,
 ) -> None:
     stated = facts.get("training.objective")
     if stated is None:
@@ -108,6 +125,8 @@ def _objective(
     if objective is None:
         warnings.append(f"{stated.where} {name}: is not modelled; training on the sequences alone is counted")
         return
+    if per_sample and canonical not in ANY_FAMILY:
+        raise InputError(f"{stated.where}: {canonical} is modelled for transformers, not for this model")
     draft[key] = Fact(key, canonical, stated.where, stated.assumed)
     if canonical != name:
         warnings.append(f"{stated.where} {name}: counted as {canonical}")
@@ -120,12 +139,30 @@ def _objective(
         blanks.append(
             Blank("training.teacher", "{preset: llama-3.1-70b}", "the model whose outputs are learned")
         )
+    if canonical == "contrastive":
+        _pairs(draft, facts, blanks)
     if "training.reference" in facts and objective.reference:
         draft["training.reference"] = facts["training.reference"]
     if objective.rollouts:
         blanks.append(
             Blank("training.rollouts", _rollouts(facts), "lengths of prompts and responses in tokens")
         )
+
+
+def _pairs(draft: dict[str, Fact], facts: dict[str, Fact], blanks: list[Blank]) -> None:
+    """Add how pairs are compared: by embeddings of the stated width, else of the model's own."""
+    key, stored = "training.contrastive.width", facts.get("training.contrastive.logits")
+    preset_fact = draft.get("model.preset")
+    preset = find_preset(preset_fact.value) if preset_fact is not None else None
+    own = draft["model.hidden"].value if "model.hidden" in draft else None
+    width = own or (preset.values.get("hidden") if preset is not None else None)
+    if key not in facts and width is None:
+        example = "{width: 768" + (f", logits: {stored.value}" if stored is not None else "") + "}"
+        blanks.append(Blank("training.contrastive", example, "width of the embeddings that are compared"))
+        return
+    if stored is not None:
+        draft[stored.key] = stored
+    draft[key] = facts.get(key) or Fact(key, width, "the width of the model", assumed=True)
 
 
 def settle_packing(draft: dict[str, Fact], packing: Fact | None, blanks: list[Blank]) -> None:

@@ -56,7 +56,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _TRAINERS = {
     "train_ppo_ray": "ppo", "train_ppo": "ppo", "train_dpo": "dpo", "train_kto": "kto", "train_rm": "reward",
     "train_sft": "sft", "train_kd": "distill", "train_ct": "sft", "train_prm": "sft",
-    "train_knowledge_distillation": "distill",
+    "train_knowledge_distillation": "distill", "train_opd": "distill",
 }  # fmt: skip
 _MARKS = ("micro_train_batch_size", "rollout_batch_size", "train.batch_size", "train.micro_batch_size")
 # What its trainers take where an argument is left out.
@@ -96,6 +96,8 @@ def read(document: Document) -> Reading:
     _samples(reading, keys)
     _method(reading, keys)
     _layout(reading, keys)
+    if "train_opd" in document.programs:
+        reading.warn("train_opd: the responses that the student generates in each step are not counted")
     for remark in document.programs:
         if remark in ("train_ct", "train_prm"):
             reading.warn(f"{remark}: counted as fine-tuning on the sequences")

@@ -38,6 +38,30 @@ _OF_OTHERS = (
     "lora_dim", "data_split", "sft_only_data_path", "num_padding_at_beginning", "only_optimize_lora",  # DeepSpeed-Chat
 )  # fmt: skip
 _WITHOUT_EFFECT = (r".*",)
+# How a caller that knows that TRL's own configuration is used says so; and TRL's programs.
+TRL = "trl"
+_PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
+# What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16).
+_LONGEST, _RESPONSE, _SAMPLES = 1024, 512, 8
+
+
+def _is_trl(keys: Lookup) -> bool:
+    """Whether TRL's own defaults count, by its programs or by what TRL alone has."""
+    own = any(keys.has(name) for name in _KEYS_OF) or keys.text("loss_type").lower() in _LOSSES_OF
+    return own or bool(_PROGRAMS & set(keys.document.programs))
+
+
+def add_lengths_of_trl(reading: Reading) -> None:
+    """Add the lengths that TRL takes where the file is silent: of sequences, or of what it generates."""
+    objective = reading.facts.get("training.objective")
+    defaults: tuple[tuple[str, int], ...] = ()
+    if objective is not None and objective.value == "grpo":
+        defaults = (("rollouts.response_max", _RESPONSE), ("rollouts.samples_per_prompt", _SAMPLES))
+    elif objective is not None and objective.value in ("sft", "dpo", "kto", "reward"):
+        defaults = (("training.sequence_length", _LONGEST),)
+    for key, value in defaults:
+        if key not in reading.facts:
+            reading.add(key, value, "the default of TRL", assumed=True)
 
 
 def recognises(document: Document) -> bool:
@@ -72,6 +96,8 @@ def read(document: Document) -> Reading:
             "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
         )
     _precision(reading, keys)
+    if "training.precision" not in reading.facts and keys.flag("bf16") is None and _is_trl(keys):
+        reading.add("training.precision", "bf16", "the default of TRL", assumed=True)
     if "training.precision" not in reading.facts:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
     add_optimizer(reading, keys, "optim")
@@ -87,6 +113,8 @@ def read(document: Document) -> Reading:
     _objective(reading, keys, document)
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
+    if _is_trl(keys):
+        add_lengths_of_trl(reading)
     _memory(reading, keys)
     deepspeed = keys.first("deepspeed", "deepspeed_config_file")
     if keys.text(deepspeed):
@@ -137,12 +165,12 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.
     if keys.has("use_gradient_checkpointing"):
         checkpointing = keys.flag("use_gradient_checkpointing") is not False
-    stated = (
-        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
-    )
+    ours = checkpointing is None and _is_trl(keys)
+    usual = "on by TRL's default" if ours else "off by default"
+    stated = "gradient_checkpointing" + ("" if checkpointing is not None else f" is {usual}")
     reading.add(
         "training.layout.recompute",
-        "full" if checkpointing else "none",
+        "full" if checkpointing or ours else "none",
         stated,
         assumed=checkpointing is None,
     )

@@ -206,3 +206,88 @@ optimization: {max_update: 400000, lr: [0.0005], update_freq: [2]}
 optimizer: {_name: adam}
 model: {_name: wav2vec2, encoder_layerdrop: 0.05}
 """
+TRAINER_SCRIPT = """
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from trl import SFTConfig, SFTTrainer
+
+MODEL = "Qwen/Qwen3-8B"
+PER_STEP, EACH = 64, 4
+stored = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+tokenizer = AutoTokenizer.from_pretrained(MODEL)
+model = AutoModelForCausalLM.from_pretrained(MODEL, quantization_config=stored)
+model = get_peft_model(model, LoraConfig(r=16, target_modules=["q_proj", "v_proj"]))
+trainer = SFTTrainer(
+    model=model,
+    args=SFTConfig(
+        output_dir="out",
+        per_device_train_batch_size=EACH,
+        gradient_accumulation_steps=PER_STEP // EACH,
+        num_train_epochs=2,
+        max_length=2048,
+        packing=True,
+        optim="paged_adamw_8bit",
+    ),
+    train_dataset=data,
+)
+trainer.train()
+"""
+XTUNER = """
+from peft import LoraConfig
+from torch.optim import AdamW
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+from xtuner.model import SupervisedFinetune
+
+pretrained_model_name_or_path = "meta-llama/Meta-Llama-3-8B"
+max_length = 4096
+pack_to_max_length = True
+sequence_parallel_size = 2
+batch_size = 1
+accumulative_counts = 8
+accumulative_counts *= sequence_parallel_size
+max_epochs = 3
+optim_type = AdamW
+model = dict(
+    type=SupervisedFinetune,
+    llm=dict(
+        type=AutoModelForCausalLM.from_pretrained,
+        pretrained_model_name_or_path=pretrained_model_name_or_path,
+        quantization_config=dict(type=BitsAndBytesConfig, load_in_4bit=True, load_in_8bit=False),
+    ),
+    lora=dict(type=LoraConfig, r=64, lora_alpha=16),
+)
+optim_wrapper = dict(
+    type=AmpOptimWrapper, optimizer=dict(type=optim_type, lr=2e-4),
+    accumulative_counts=accumulative_counts, dtype="bfloat16",
+)
+train_cfg = dict(type=TrainLoop, max_epochs=max_epochs)
+"""
+OPENCLIP = """
+torchrun --nproc_per_node 4 -m open_clip_train.main \\
+    --train-data '/data/cc3m/{00000..00331}.tar' \\
+    --train-num-samples 2905954 \\
+    --dataset-type webdataset \\
+    --model ViT-B-16 \\
+    --batch-size 512 --accum-freq 2 \\
+    --epochs 30 \\
+    --precision amp_bf16 \\
+    --local-loss --gather-with-grad --grad-checkpointing
+"""
+TIMM = """
+./distributed_train.sh 8 /data/imagenet --model vit_small_patch16_224.augreg_in1k --sched cosine --epochs 300 \\
+    --opt adamw -j 8 --amp --amp-dtype bfloat16 --grad-accum-steps 2 --aa rand-m9-mstd0.5 --img-size 384 -b 128
+"""
+ULTRALYTICS = """
+task: detect
+mode: train
+model: yolo11m.pt
+data: coco.yaml
+epochs: 300
+batch: 64
+imgsz: 1280
+device: 0,1,2,3
+amp: true
+optimizer: auto
+patience: 100
+"""

@@ -27,9 +27,13 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     LEVANTER,
     MAXTEXT,
     NANOTRON,
+    OPENCLIP,
     OUMI,
     PRIME_RL,
     SIMPLETUNER,
+    TRAINER_SCRIPT,
+    ULTRALYTICS,
+    XTUNER,
 )
 
 AXOLOTL = """
@@ -308,6 +312,7 @@ FIXTURES: dict[str, str] = {
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
     "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
+    "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP, "ultralytics": ULTRALYTICS,
 }  # fmt: skip
 
 
@@ -864,11 +869,12 @@ def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
         at = drawn.draw(st.integers(0, len(lines) - 1))
         cut = drawn.draw(st.integers(0, len(lines[at])))
         lines[at] = lines[at][:cut] + drawn.draw(ODD)
-    path = write(tmp_path, "changed.txt", "\n".join(lines))
+    python = name in ("trainer_script", "xtuner")
+    path = write(tmp_path, "changed.py" if python else "changed.txt", "\n".join(lines))
     try:
         initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))
     except InputError as error:
-        assert "changed.txt" in str(error)
+        assert path.name in str(error)
         return
     assert parse_workload(filled(initial.text), tmp_path / "workload.yaml").workload.training is not None
 

@@ -265,3 +265,11 @@ def test_automodel_says_how_it_shards_and_what_it_keeps(tmp_path: Path) -> None:
     found = draft(tmp_path, "run.yaml", AUTOMODEL, accelerators=8)
     assert (found["training.layout.zero_stage"], found["training.memory.loss"]) == (3, "tiled")
     assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 16)
+
+
+def test_a_text_with_arguments_and_no_words_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("a line --with=a $(command\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"data\.txt"):
+        gather([path], Wishes())
+    assert parse_arguments("", "empty") == ({}, [])

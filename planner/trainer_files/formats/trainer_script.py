@@ -1,0 +1,217 @@
+"""A Python script or notebook around a trainer of Transformers, TRL, Unsloth or Sentence Transformers.
+
+The arguments of its configuration, of its adapters and of the loading of its model are those that TRL's own files have
+(planner.trainer_files.formats.trl), so they are read alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.trainer_files.formats import trl
+from planner.trainer_files.formats.common import MICRO_BATCH
+from planner.trainer_files.model import Document, Reading
+from planner.trainer_files.python_text import Call, Imported
+
+_TRAINER = re.compile(r"(?:.*\.)?(\w*Trainer)")
+_SETTINGS = re.compile(r"\w*(TrainingArguments|Config)")
+_OF_TRL = re.compile(r"(SFT|DPO|GRPO|RLOO|KTO|Reward|PPO|ORPO|CPO|GKD|Distillation|OnlineDPO|PRM)Config")
+_NO_SETTINGS = re.compile(
+    r"(Auto|Lora|Peft|BitsAndBytes|Generation|Quantization|Quanto|Vera|IA3|AdaLora)\w*Config|\w*ModelConfig"
+)
+# models that a script loads beside the one that it trains
+_NO_MODEL = re.compile(
+    r"Token|Process|Extractor|Config|Scheduler|Pipeline|Streamer|dataset|VAE|Autoencoder|Peft", re.IGNORECASE
+)
+_EMBEDDERS = ("SentenceTransformer", "CrossEncoder", "SparseEncoder", "ColBERT", "MultiVectorEncoder")
+_OBJECTIVES = {
+    "SFTTrainer": "sft", "DPOTrainer": "dpo", "ORPOTrainer": "orpo", "CPOTrainer": "orpo", "KTOTrainer": "kto",
+    "RewardTrainer": "reward", "PPOTrainer": "ppo", "GRPOTrainer": "grpo", "RLOOTrainer": "grpo",
+    "GKDTrainer": "distill",
+    "SentenceTransformerTrainer": "contrastive", "SparseEncoderTrainer": "contrastive", "CrossEncoderTrainer": "sft",
+    "OnlineDPOTrainer": "online_dpo", "PRMTrainer": "sft", "XPOTrainer": "xpo", "NashMDTrainer": "nash_md",
+    "MultiVectorEncoderTrainer": "contrastive", "DistillationTrainer": "distill",
+}  # fmt: skip
+# argument of `get_peft_model` and `LoraConfig` -> that of TRL's command line
+_ADAPTERS = {"r": "lora_r", "lora_alpha": "lora_alpha", "target_modules": "lora_target_modules",
+             "use_gradient_checkpointing": "use_gradient_checkpointing"}  # fmt: skip
+_OF_TRAINER = ("max_seq_length", "packing", "max_length", "max_prompt_length")
+# arguments without which speed, memory or length are other ones
+_MATTERS = (
+    "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps", "bf16", "fp16",
+    "optim",
+    "max_length", "max_seq_length", "max_completion_length", "num_generations", "gradient_checkpointing", "deepspeed",
+    "fsdp", "packing", "args",
+    "generation_batch_size", "steps_per_generation",
+)  # fmt: skip
+_BITS = ("load_in_4bit", "load_in_8bit")
+
+
+def recognises(document: Document) -> bool:
+    """Whether the script starts a trainer, or holds the arguments of one."""
+    if document.syntax != "python":
+        return False
+    calls: list[Call] = document.data["calls"]
+    return any(_is_trainer(call) or _is_settings(call) for call in calls)
+
+
+def read(document: Document) -> Reading:
+    """Read a script; of several trainings the last."""
+    calls: list[Call] = document.data["calls"]
+    trainers = [call for call in calls if _is_trainer(call)]
+    trainer = trainers[-1] if trainers else Call("", (), {})
+    settings = _settings(trainer, calls)
+    loaded = _loaded(trainer, calls)
+    adapters = [call for call in _adapters(trainer, calls) if call.named.get("r") or _is_lora(call)]
+    data = _arguments(trainer, settings.named, loaded, adapters)
+    if any(call.name == "torch.compile" for call in calls):
+        data["torch_compile"] = True
+    unsloth = any(call.name.startswith("Fast") for call in calls)
+    own = _OF_TRL.fullmatch(settings.last) is not None or (trainer.last in _OBJECTIVES and not settings.name)
+    programs = (
+        trainer.last,
+        *(("unsloth",) if unsloth else ()),
+        *((trl.TRL,) if own and not unsloth else ()),
+    )
+    reading = trl.read(replace(document, data=data, programs=programs))
+    if unsloth:
+        _fill_groups(reading)
+    _settle(reading, document, trainer, data)
+    unread = [name for name in (*settings.unread, *trainer.unread) if name in _MATTERS]
+    if unread:
+        reading.warn(f"{', '.join(unread)}: the script works out the value, so it is not read")
+    if len({call.name for call in trainers}) > 1:
+        reading.warn(f"{len(trainers)} trainers: what the last one, {trainer.last}, does is read")
+    return reading
+
+
+def _settle(reading: Reading, document: Document, trainer: Call, data: Mapping[str, Any]) -> None:
+    """What the class of the trainer says, and what was read from the defaults of the script's own command line."""
+    reading.facts.pop("training.objective", None)
+    if trainer.last in _OBJECTIVES:
+        reading.add("training.objective", _OBJECTIVES[trainer.last], trainer.last)
+        if "Encoder" not in trainer.last and "Sentence" not in trainer.last:
+            trl.add_lengths_of_trl(reading)
+    if _OBJECTIVES.get(trainer.last) == "contrastive":
+        reading.add("training.packing", False, trainer.last)
+    teacher = data.get("teacher_model")
+    if teacher:
+        reading.add("training.teacher", teacher, "teacher_model")
+    if data.get("auto_find_batch_size") is True:
+        reading.warn(f"auto_find_batch_size: {reading.facts[MICRO_BATCH].value} is where it begins")
+    defaults: list[str] = document.data["defaults"]
+    if defaults:
+        shown = ", ".join(defaults[:8]) + (" ..." if len(defaults) > 8 else "")
+        reading.warn(f"arguments of its command line are read as their defaults: {shown}")
+
+
+def _fill_groups(reading: Reading) -> None:
+    """Unsloth raises the batch of an accelerator to the responses to one prompt, where it is less."""
+    group, micro = reading.facts.get("rollouts.samples_per_prompt"), reading.facts[MICRO_BATCH]
+    if group is not None and micro.value % group.value:
+        text = f"{micro.where.partition(': ')[2]} {micro.value}, which Unsloth raises to num_generations"
+        reading.add(MICRO_BATCH, group.value, text, assumed=True)
+
+
+def _is_trainer(call: Call) -> bool:
+    return _TRAINER.fullmatch(call.name) is not None and bool(call.positional or call.named)
+
+
+def _is_settings(call: Call) -> bool:
+    name = call.last
+    trains = {"per_device_train_batch_size", "num_train_epochs", "max_steps", "learning_rate", "output_dir"}
+    return (
+        _SETTINGS.fullmatch(name) is not None
+        and _NO_SETTINGS.fullmatch(name) is None
+        and bool(trains & call.named.keys())
+    )
+
+
+def _settings(trainer: Call, calls: list[Call]) -> Call:
+    """The arguments of training: those of the trainer, else the last in the script."""
+    own = trainer.named.get(
+        "args", next((part for part in trainer.positional if _is_call(part, _SETTINGS)), None)
+    )
+    if isinstance(own, Call):
+        return own
+    return next((call for call in reversed(calls) if _is_settings(call)), Call("", (), {}))
+
+
+def _is_call(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, Call) and pattern.fullmatch(value.last) is not None
+
+
+def _chain(value: Any) -> Iterator[Call]:
+    """The calls that a value went through, the last first: `get_peft_model(prepare(X.from_pretrained(name)))`."""
+    while isinstance(value, Call):
+        yield value
+        value = next(
+            (part for part in (*value.positional[:1], value.named.get("model")) if isinstance(part, Call)),
+            None,
+        )
+
+
+def _is_loaded(call: Call) -> bool:
+    owner, _, last = call.name.rpartition(".")
+    if last in _EMBEDDERS:
+        return True
+    return last in ("from_pretrained", "from_config") and _NO_MODEL.search(owner) is None
+
+
+def _loaded(trainer: Call, calls: list[Call]) -> Call | None:
+    """The call that loads the trained model: what the trainer is given, else the first in the script."""
+    given = trainer.named.get("model", next(iter(trainer.positional), None))
+    if isinstance(given, str):
+        return Call("from_pretrained", (given,), {})
+    found = next((call for call in _chain(given) if _is_loaded(call)), None)
+    return found or next((call for call in calls if _is_loaded(call) and _name_of(call)), None)
+
+
+def _name_of(call: Call | None) -> str:
+    if call is None:
+        return ""
+    names = (*(call.named.get(key) for key in ("model_name", "pretrained_model_name_or_path", "model_name_or_path")),
+             *call.positional[:1])  # fmt: skip
+    return next((name for name in names if isinstance(name, str)), "")
+
+
+def _adapters(trainer: Call, calls: list[Call]) -> Iterator[Call]:
+    """Calls that put adapters on the model, the trainer's own first."""
+    own = trainer.named.get("peft_config")
+    if isinstance(own, Call):
+        yield own
+    for call in calls:
+        if call.last in ("get_peft_model", "add_adapter"):
+            yield call
+            yield from (
+                part
+                for part in (*call.positional, *call.named.values())
+                if isinstance(part, Call) and _is_lora(part)
+            )
+
+
+def _is_lora(call: Call) -> bool:
+    return call.last in ("LoraConfig", "LoHaConfig", "LoKrConfig", "AdaLoraConfig")
+
+
+def _arguments(
+    trainer: Call, settings: Mapping[str, Any], loaded: Call | None, adapters: list[Call]
+) -> dict[str, Any]:
+    """The arguments as TRL's command line has them; those of training count before those of the model."""
+    data: dict[str, Any] = {"model_name_or_path": _name_of(loaded)}
+    options = loaded.named if loaded is not None else {}
+    stored = options.get("quantization_config")
+    for source in (options, stored.named if isinstance(stored, Call) else {}):
+        data |= {name: source[name] for name in (*_BITS, "max_seq_length") if name in source}
+    for call in reversed(adapters):
+        data |= {ours: call.named[name] for name, ours in _ADAPTERS.items() if name in call.named}
+        data["use_peft"] = True
+    data |= {name: trainer.named[name] for name in _OF_TRAINER if name in trainer.named}
+    data |= {name: value for name, value in settings.items() if not isinstance(value, Call | Imported)}
+    teacher = next((call for call in _chain(trainer.named.get("teacher_model")) if _is_loaded(call)), None)
+    if teacher is not None or isinstance(trainer.named.get("teacher_model"), str):
+        data["teacher_model"] = _name_of(teacher) or trainer.named["teacher_model"]
+    return data

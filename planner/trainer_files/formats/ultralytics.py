@@ -1,0 +1,93 @@
+"""Ultralytics YOLO: `args.yaml` of a run, its command line (`yolo detect train model=...`), or `YOLO(...).train(...)`.
+
+https://docs.ultralytics.com/usage/cfg: `batch` counts the samples of a step on all accelerators together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.errors import InputError
+from planner.inputs.model_config import ConfigModel
+from planner.inputs.presets import published_detector
+from planner.trainer_files.formats.common import ACCELERATORS, add_optimizer
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+from planner.trainer_files.python_text import Call
+
+_MODELS = ("YOLO", "RTDETR", "YOLOE", "YOLOWorld")
+_BATCH, _EPOCHS, _SIZE = 16, 100.0, 640
+_DEVICES = re.compile(r"[0-9]+(,[0-9]+)*")
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are those of a run."""
+    if document.syntax == "python":
+        return any(_trains(call) for call in document.data["calls"])
+    data = document.data
+    return isinstance(data.get("model"), str) and "mode" in data and ("imgsz" in data or "task" in data)
+
+
+def _trains(call: Call) -> bool:
+    receiver = call.positional[0] if call.positional else None
+    return call.last == "train" and isinstance(receiver, Call) and receiver.last in _MODELS
+
+
+def read(document: Document) -> Reading:
+    """Read a run.
+
+    Raises:
+        InputError: it trains nothing.
+    """
+    if document.syntax == "python":
+        document = replace(document, data=_of_script(document.data["calls"]))
+    keys, reading = Lookup(document), Reading(document.path, "Ultralytics")
+    mode = keys.text("mode") or "train"
+    if mode != "train":
+        raise InputError(f"{document.path}: mode {mode}: it trains nothing")
+    _model(reading, keys)
+    count = keys.number("batch")
+    if count is not None and count >= 1:
+        reading.add("training.global_batch", int(count), "batch, of all accelerators together")
+    else:
+        reading.add("training.global_batch", _BATCH, "the default of batch", assumed=True)
+    passes = keys.number("epochs")
+    reading.add("training.epochs", float(passes or _EPOCHS), "epochs" if passes else "the default of epochs",
+                assumed=not passes)  # fmt: skip
+    devices = keys.get("device")
+    text = ",".join(map(str, devices)) if isinstance(devices, list) else str(devices)
+    if _DEVICES.fullmatch(text):
+        reading.add(ACCELERATORS, text.count(",") + 1, "device")
+    amp = keys.flag("amp")
+    text = "amp" if amp is not None else "the default of amp"
+    reading.add("training.precision", "fp32" if amp is False else "fp16", text, assumed=amp is None)
+    add_optimizer(reading, keys, "optimizer")
+    reading.add("training.stack", "eager", "no compile", assumed=True)
+    fraction = keys.number("fraction")
+    if fraction is not None and 0 < fraction < 1:
+        reading.warn(f"fraction {fraction:g}: that share of data.samples is trained on")
+    if keys.has("patience"):
+        reading.warn("patience: the run may end early (training.early_stop)")
+    return reading
+
+
+def _of_script(calls: list[Call]) -> Mapping[str, Any]:
+    call = [call for call in calls if _trains(call)][-1]
+    model = call.positional[0]
+    named = model.named.get("model", next(iter(model.positional), ""))
+    return {"mode": "train", "model": named if isinstance(named, str) else "", **call.named}
+
+
+def _model(reading: Reading, keys: Lookup) -> None:
+    """The published sizes of a detector at the images' size; another model by its name."""
+    word = keys.text("model").replace("\\", "/").rpartition("/")[2]
+    word = re.sub(r"\.(pt|yaml)$", "", word).lower().replace("yolov11", "yolo11")
+    values = published_detector(word, keys.whole("imgsz") or _SIZE)
+    reading.hub_key, reading.hub_name = "model", word
+    if values:
+        sources = dict.fromkeys(values, f"{word}, as published")
+        sources["activations_per_sample"] = "in proportion to those of resnet-50"
+        reading.model = ConfigModel("detector", values, sources)
