@@ -7,7 +7,7 @@ import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +25,7 @@ Days = NDArray[np.datetime64]
 MAX_BYTES = 256 * 1024 * 1024
 COLUMNS = ("date", "scope", "cost")
 _LARGEST = 1e15
+_WEEK = timedelta(days=7)
 
 
 @record(frozen=True, eq=False)
@@ -48,7 +49,8 @@ def load_daily(
     """Read a file of daily costs, plain or gzip.
 
     A day that the file has for another scope is a day without cost for this one; a day that the file has for none is
-    unknown and stays absent.
+    unknown and stays absent. Use never costs less than nothing, so rows below 0 are credits or refunds and not part of
+    `used`; where a day of a scope has no other row, its use is that of a week before.
 
     Args:
         path: the file.
@@ -59,13 +61,18 @@ def load_daily(
         InputError: names file, line and remedy.
     """
     sums: dict[str, dict[date, float]] = {}
+    credits: dict[str, dict[date, float]] = {}
     for day, scope, cost in _rows(path, columns):
-        mine = sums.setdefault(scope, {})
-        mine[day] = mine.get(day, 0.0) + cost
+        for found in (sums, credits) if cost < 0 else (sums,):
+            mine = found.setdefault(scope, {})
+            mine[day] = mine.get(day, 0.0) + cost
     if not sums:
         raise InputError(f"{path}:2: there is no row; needed: {', '.join(columns)}")
     days = sorted({day for mine in sums.values() for day in mine})
-    return {scope: _series(mine, days, until_last_day) for scope, mine in sorted(sums.items())}
+    return {
+        scope: _series(mine, credits.get(scope, {}), days, until_last_day)
+        for scope, mine in sorted(sums.items())
+    }
 
 
 def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
@@ -120,12 +127,17 @@ def carried_on(one: DailyCost, last: np.datetime64) -> DailyCost:
     return DailyCost(days, cost, used)
 
 
-def _series(mine: Mapping[date, float], reported: Sequence[date], until_last_day: bool) -> DailyCost:
+def _series(
+    mine: Mapping[date, float], credits: Mapping[date, float], reported: Sequence[date], until_last_day: bool
+) -> DailyCost:
     first, last = min(mine), reported[-1] if until_last_day else max(mine)
     days = [day for day in reported if first <= day <= last]
-    return DailyCost(
-        np.array(days, dtype="datetime64[D]"), np.array([mine.get(day, 0.0) for day in days], dtype=float)
-    )
+    used: dict[date, float] = {}
+    for day in days:
+        cost, credit = mine.get(day, 0.0), credits.get(day, 0.0)
+        used[day] = used.get(day - _WEEK, 0.0) if credit and cost == credit else cost - credit
+    costs = np.array([mine.get(day, 0.0) for day in days], dtype=float)
+    return DailyCost(np.array(days, dtype="datetime64[D]"), costs, np.array(list(used.values()), dtype=float))
 
 
 def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:

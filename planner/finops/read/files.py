@@ -12,11 +12,13 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
 from planner.errors import InputError
 from planner.finops.read.cells import USUAL, Spelling
+from planner.finops.read.clocks import Clock, clock_of, own_clocks
 from planner.finops.read.model import Finding
 from planner.inputs.faults import near
 from planner.records import record
@@ -33,7 +35,6 @@ _COMMA = re.compile(
     r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
 )
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
-_MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d)?)(?:[.]\d+)? ?([+-]\d\d(?::?\d\d)?)?")
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
 _CHINESE_WORD = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe]){2}")
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
@@ -52,8 +53,7 @@ class BillFile:
         mixed: lines of a CSV end in different ways.
         spelling: of a CSV. Dates with slashes are day/month/year where some have a first part above 12 and none a
             second; numbers of a file without commas between cells have decimal commas where some are written `1,25` and
-            none `1.25`; days are those of the file's own clock where all moments have an offset, not all of them that
-            of UTC, and at least half are midnights there, such as the ends of days and of billing periods.
+            none `1.25`; whose clock days are of, see `clocks.own_clocks`.
     """
 
     path: Path
@@ -116,6 +116,7 @@ def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]
         InputError: a file is empty, cannot be read, or is neither CSV, Parquet nor JSON.
     """
     kept: list[BillFile] = []
+    clocks: dict[str, Clock] = {}
     findings = []
     listed = [(path, _size(path)) for path in paths]
     sizes = [size for _, size in listed]
@@ -129,8 +130,14 @@ def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]
             continue
         if sha256:
             seen[sha256] = path
-        kept.append(_inspect(path, sha256))
-    return kept, findings
+        file, clock = _inspect(path, sha256)
+        kept.append(file)
+        clocks |= {} if clock is None else {str(path): clock}
+    own = own_clocks(clocks, {str(file.path): file.header for file in kept})
+    return [
+        replace(file, spelling=replace(file.spelling, own_clock=True)) if str(file.path) in own else file
+        for file in kept
+    ], findings
 
 
 def _size(path: Path) -> int:
@@ -184,7 +191,7 @@ def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | 
     return None
 
 
-def _inspect(path: Path, sha256: str) -> BillFile:
+def _inspect(path: Path, sha256: str) -> tuple[BillFile, Clock | None]:
     try:
         with open_bytes(path) as file:
             start = file.read(_CHUNK)
@@ -192,9 +199,9 @@ def _inspect(path: Path, sha256: str) -> BillFile:
         text = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read: {text}; fetch the export again") from None
     if start[:4] == b"PAR1":
-        return BillFile(path, "parquet", sha256)
+        return BillFile(path, "parquet", sha256), None
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-        return BillFile(path, "json", sha256)
+        return BillFile(path, "json", sha256), None
     if b"\x00" in start[:4096] and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{path}: is neither CSV, Parquet nor JSON; unpack it or export it as one of these")
     encoding, mixed, day_first = _scan(path, start)
@@ -211,8 +218,9 @@ def _inspect(path: Path, sha256: str) -> BillFile:
     body = "\n".join(lines[skip + 1 :]) if delimiter != "," else ""
     comma = bool(_COMMA.search(body)) and not _POINT.search(body)
     plain = start.decode(encoding, errors="ignore").encode() if encoding == "utf-16" else start
-    spelling = Spelling(day_first, comma, _own_clock(plain))
-    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
+    spelling = Spelling(day_first, comma)
+    file = BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
+    return file, clock_of(plain)
 
 
 def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
@@ -243,16 +251,6 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
     return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
-
-
-def _own_clock(chunk: bytes) -> bool:
-    """Whether days and months are those of the offsets that moments are written with (see `BillFile`)."""
-    moments = _MOMENT.findall(chunk)
-    midnights = sum(time.strip(b"0:") == b"" for time, _ in moments)
-    # in London's winter the offset is that of UTC
-    offsets = {offset for _, offset in moments}
-    is_away = any(offset.strip(b"+-0:") for offset in offsets)
-    return is_away and all(offsets) and 2 * midnights >= len(moments)
 
 
 def _day_first(chunk: bytes) -> bool | None:

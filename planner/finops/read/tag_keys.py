@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
 _SHOWN = 8
-OF_USERS = (
-    "user:"  # docs.aws.amazon.com/cur/latest/userguide/resource-tags-columns.html: resourceTags/user:team
-)
+# Prefixes of keys that are the user's own. AWS: docs.aws.amazon.com/cur/latest/userguide/resource-tags-columns.html
+# (resourceTags/user:team); the others where labels were flattened, as in labels.team. `aws:` is that of
+# AWS's own keys.
+_PREFIXES = ("user:", "labels.", "labels/", "label:", "tags.", "tags/", "tag:")
 RUN_TAGS = ("planner_run_id", "run_id")
 """Keys that name runs, the first that a bill has counts: that of exported plans (`planner.export.names.RUN_TAG`, which
 the reader of bills does not import), then the usual one."""
@@ -38,18 +39,18 @@ class TagKeys:
     def spelled(self, asked: str) -> str:
         """The key as the bill spells it.
 
-        Itself where it is there, else the most frequent that differs in case only, else the same of keys that AWS marks
-        as the user's own (`user:team`).
+        Itself where it is there, else the most frequent that differs in case only, else the most frequent of those that
+        a prefix sets apart (`user:team`).
         """
         keys = self.present or ()
         if asked in keys:
             return asked
-        wanted = (asked.casefold(), f"{OF_USERS}{asked}".casefold())
-        return next((key for one in wanted for key in keys if key.casefold() == one), asked)
+        alike = [key for key in keys if own_key(key) == own_key(asked)]
+        return next((key for key in alike if key.casefold() == asked.casefold()), (*alike, asked)[0])
 
     def spellings(self, key: str) -> tuple[str, ...]:
-        """The key and, the most frequent first, those that differ in case only: all of them are one tag."""
-        return (key, *(one for one in self.present or () if one != key and one.casefold() == key.casefold()))
+        """The key and, the most frequent first, those that differ in case or a prefix only: all of them are one tag."""
+        return (key, *(one for one in self.present or () if one != key and own_key(one) == own_key(key)))
 
     def merged(self, asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The spellings that count of each key that the bill spells in several ways.
@@ -91,6 +92,15 @@ class TagKeys:
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self.spellings(key), merged.get(key, ())) for key in keys]
         return " ".join(filter(None, out))
+
+
+def own_key(key: str) -> str:
+    """A key without case, and without the prefix of a key that is the user's own: `user:Team` is `team`."""
+    folded = key.casefold()
+    return next(
+        (folded[len(prefix) :] for prefix in _PREFIXES if folded.startswith(prefix) and folded != prefix),
+        folded,
+    )
 
 
 def spelling_remark(spellings: Sequence[str], merged: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner.finops.read.tag_keys import OF_USERS, known_spelling
+from planner.finops.read.tag_keys import known_spelling, own_key
 
 if TYPE_CHECKING:
     from planner.inputs.showback_schema import Rule, ShowbackFile
@@ -20,18 +20,19 @@ Charge = Mapping[str, str]
 
 def plain_key(key: str) -> str:
     """A tag key without what spellings differ in: `Cost-Center`, `cost_center` and `costcenter` are one."""
-    return re.sub(r"[-_ .]", "", key.casefold().removeprefix(OF_USERS))
+    return re.sub(r"[-_ .]", "", own_key(key))
 
 
 @lru_cache(maxsize=16384)
 def read_tags(text: str) -> Mapping[str, str]:
-    """Tags by plain key; of two spellings in one charge the first with a value counts."""
+    """Tags by plain key; of two spellings in one charge the first with a value counts, `team` before `user:team`."""
     try:
         found = json.loads(text) if text else {}
     except ValueError:
         return {}
     out: dict[str, str] = {}
-    for key, value in found.items() if isinstance(found, dict) else ():
+    pairs = found.items() if isinstance(found, dict) else ()
+    for key, value in sorted(pairs, key=lambda pair: own_key(pair[0]) != pair[0].casefold()):
         words = "" if value is None else str(value).strip()
         if words:
             out.setdefault(plain_key(str(key)), words)

@@ -60,8 +60,11 @@ def build(inputs: Inputs) -> Section:
 
 def _spellings(inputs: Inputs) -> str:
     """Keys of tags that are spelled in several ways and count as one."""
-    merged = [f"{key}: {', '.join(others)}" for key, (_, *others) in inputs.spellings.items()]
-    return f"Keys of tags that differ by case only count as one ({'; '.join(merged)})." if merged else ""
+    found = inputs.spellings
+    merged = [f"{key}: {', '.join(others)}" for key, (_, *others) in found.items()]
+    by_case = all(one.casefold() == key.casefold() for key, own in found.items() for one in own)
+    differ = "differ by case only" if by_case else "differ only by case or by a prefix such as user:"
+    return f"Keys of tags that {differ} count as one ({'; '.join(merged)})." if merged else ""
 
 
 def _passes(inputs: Inputs) -> bool:

@@ -13,7 +13,7 @@ from planner.finops.budget.answer import check_budgets
 from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.forecast.clean import charged_once, regular_series
-from planner.finops.forecast.daily import DailyCost
+from planner.finops.forecast.daily import DailyCost, load_daily, total_of
 from planner.finops.read import open_bill
 from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.small_bill import charge, each_day, review_of, write_bill
@@ -167,3 +167,25 @@ def test_costs_of_use_are_as_many_as_days() -> None:
     days = np.arange("2026-10-01", "2026-10-15", dtype="datetime64[D]")
     with pytest.raises(InputError, match="14 days but 13 costs of use"):
         regular_series(days, np.ones(14), np.ones(13))
+
+
+def test_a_credit_in_a_file_of_daily_costs_is_no_use(tmp_path: Path) -> None:
+    """The last day was left out as late, and the month was said to land at 4,000 more than it had cost."""
+    days = [date.fromordinal(date(2026, 8, 1).toordinal() + n) for n in range(92)]
+    plain = [f"{day},prod,{2700 + day.day % 5 * 10}" for day in days]
+    files = {
+        "alone": [*plain[:-1], f"{LAST},prod,{2710 - 4000}"],
+        "beside": [*plain, f"{LAST},prod,-4000"],
+        "apart": [*plain, f"{LAST},credits,-4000"],
+    }
+    for name, rows in files.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join(["date,scope,cost", *rows]), encoding="utf-8")
+        answer = forecast_scopes({"all": total_of(load_daily(path, until_last_day=True))}, Question())
+        assert (answer.dropped_days, answer.last_day) == (0, LAST), name
+        november = answer.scopes[0].periods[0]
+        assert november.period.label == "2026-11", name
+        assert november.expected == pytest.approx(30 * 2720, rel=0.002), name
+    late = tmp_path / "late.csv"
+    late.write_text("\n".join(["date,scope,cost", *plain[:-1], f"{LAST},prod,300"]), encoding="utf-8")
+    assert forecast_scopes(load_daily(late, until_last_day=True), Question()).dropped_days == 1

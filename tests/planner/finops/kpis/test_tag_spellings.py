@@ -256,3 +256,33 @@ def test_keys_that_aws_marks_as_the_users_own(tmp_path: Path) -> None:
         statement = team_statement(opened, OCTOBER, rules_by_tag("team"), "ml")
         assert list(daily_of_bill(opened, by="tag:team")) == ["ml"]
     assert (statement.values["team"], statement.values["total"]) == ("ml", 3100.0)
+
+
+def test_keys_with_and_without_a_prefix_are_one_tag(tmp_path: Path) -> None:
+    """`team` of one provider beside `user:team` of another: only the first had a team, the rest was nobody's."""
+    of = {
+        '{"team":"ml","env":"prod"}': 60,
+        '{"user:team":"search","user:env":"prod"}': 30,
+        '{"labels.Team":"ml","env":"prod"}': 5,
+        '{"user:team":"other","team":"ml","env":"prod"}': 3,
+        '{"aws:team":"x","env":"prod"}': 2,
+    }
+    rows = [charge(date(2026, 10, day + 1), cost, Tags=tags) for day, (tags, cost) in enumerate(of.items())]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    wanted = {"ml": 68.0, "search": 30.0, "(no tag)": 2.0}
+    with sections_only("quality", "allocation"), open_bill([path]) as opened:
+        made = review_bill(opened, month=OCTOBER, forecast=False)
+        by_team = daily_of_bill(opened, by="tag:team")
+        paid = {
+            team: team_statement(opened, OCTOBER, rules_by_tag("team"), team).values["total"]
+            for team in ("ml", "search")
+        }
+    assert owners(made) == pytest.approx(wanted)
+    assert {team: float(one.cost.sum()) for team, one in by_team.items()} == {
+        "(none)": 2.0, "ml": 68.0, "search": 30.0,
+    }  # fmt: skip
+    assert paid == {"ml": 68.0, "search": 30.0}
+    assert "The tag team is also spelled user:team, labels.Team" in section(made, "allocation").sentences[0]
+    quality = section(made, "quality").sentences[0]
+    assert "differ only by case or by a prefix such as user: count as one" in quality
+    assert owners(review(path, exact=True)) == pytest.approx({"ml": 63.0, "(no tag)": 37.0})

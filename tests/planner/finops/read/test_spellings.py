@@ -186,6 +186,37 @@ def test_days_of_a_bill_with_a_clock_of_its_own_are_its_days(tmp_path: Path) -> 
     assert months(hourly) == {"08": 2.0, "09": 720.0, "10": 742.0}
 
 
+def test_files_of_one_export_have_one_clock(tmp_path: Path) -> None:
+    """The part of a last day, or of a winter in London, was read by another clock than the parts before it."""
+    own_clock(tmp_path / "a.csv", "+08:00")
+    header = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[0]
+    rows = [
+        f"2026-11-01T0{hour}:15:00+08:00,2026-11-01T0{hour}:45:00+08:00,1,Usage,USD,2026-11-01T00:00:00+08:00"
+        for hour in range(6)
+    ]
+    (tmp_path / "b.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    found = days_of(tmp_path)
+    assert len(found) == 30 + 31 + 1 and found[date(2026, 11, 1)] == 6
+
+
+def test_each_export_keeps_its_own_clock(tmp_path: Path) -> None:
+    """Hours of another export are moments in UTC, however many midnights its neighbour has."""
+    own_clock(tmp_path / "days.csv", "+08:00")
+    own_clock(tmp_path / "hours.csv", "+02:00", hours=1, periods=False)
+    utc = own_clock(tmp_path / "utc.csv", "Z")  # the columns of days.csv, without an offset
+    assert months(tmp_path / "days.csv") == months(utc) == {"09": 720.0, "10": 744.0}
+    with open_bill([tmp_path]) as bill:
+        named = [one.where for one in bill.findings if one.code == "spelling"]
+    assert named == [str(tmp_path / "days.csv")]
+
+
+def days_of(path: Path) -> dict[date, float]:
+    """Billed cost by day."""
+    with open_bill([path]) as bill:
+        rows = bill.engine.rows("SELECT x_day, SUM(BilledCost) FROM focus GROUP BY 1")
+    return {day: float(cost) for day, cost in rows}
+
+
 @pytest.mark.parametrize(
     ("encoding", "names"),
     [("gb18030", ("云服务器", "华东1（杭州）")), ("cp1252", ("Rechenzentrum Köln", "Müller", "déjà"))],
