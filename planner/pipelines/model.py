@@ -193,7 +193,9 @@ def _add_departures(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> N
     tags = [(edge.number, r) for r in places.tolist()]
     depart = builder.add_rows("depart", len(places), lower=0.0, tags=tags)
     present = (
-        builder.add_rows("present", len(places), upper=0.0, tags=tags) if _detours(pipe, edge.number) else None
+        builder.add_rows("present", len(places), upper=0.0, tags=tags)
+        if _detours(pipe, edge.number)
+        else None
     )
     for rows in (depart, present):
         if rows is not None:

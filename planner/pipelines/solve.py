@@ -153,26 +153,28 @@ def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, ro
     gap = search.options.gap
     if search.done:
         return
-    _branch(branching.part(_at_used_places(pipe, root)), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
+    _branch(branching, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
     search.note("near the relaxation")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
-    left = root.dropped(cutoff)
-    search.raise_bound(min(cutoff, _branch(branching.part(left), gap * GAP_SHARE, MOST_NODES)))
+    left = branching.left(root, cutoff)
+    search.raise_bound(min(cutoff, _branch(branching, left, gap * GAP_SHARE, MOST_NODES)))
     search.note("branching")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
-    search.raise_bound(_as_one_model(search, pipe, root.dropped(cutoff), cutoff))
+    left = branching.left(root, cutoff)
+    search.raise_bound(_as_one_model(search, pipe, left, cutoff) if branching.complete(left) else cutoff)
 
 
-def _branch(branching: Branching, gap: float, most_nodes: int) -> float:
-    """Branch; return the bound on every choice among its candidates, -inf where no time is left."""
-    root = branching.root()
-    if root is None:
-        return -math.inf
-    return branching.explore(root, gap=gap, most_nodes=most_nodes)
+def _branch(branching: Branching, allowed: Bools, gap: float, most_nodes: int) -> float:
+    """Branch over the allowed candidates; return the bound on every choice of them, -inf where no time is left."""
+    if not branching.complete(allowed):
+        return math.inf
+    part = branching.part(allowed)
+    root = part.root()
+    return -math.inf if root is None else part.explore(root, gap=gap, most_nodes=most_nodes)
 
 
 def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:
