@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.pipelines.local_search import LocalSearch, repaired
+from planner.pipelines.marginals import Shares, worth_keeping
 from planner.pipelines.model import build_pipeline, part_of_pipeline
 from planner.pipelines.question import (
     Bools,
@@ -29,6 +30,7 @@ from planner.pipelines.question import (
     priced_for_solver,
     windows,
 )
+from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp
 from solvers.problem.presolve import part_of
@@ -55,19 +57,14 @@ class Node:
         number: of the node, to break ties.
         allowed: shape `(n,)`.
         x: how much the relaxation takes of each candidate, shape `(n,)`.
-        reduced_cost: of each candidate, USD, shape `(n,)`.
+        relaxation: what the bound follows from, None where nothing was relaxed.
     """
 
     bound: float
     number: int
     allowed: Bools = field(compare=False)
     x: Floats = field(compare=False)
-    reduced_cost: Floats = field(compare=False)
-
-    def dropped(self, cutoff: float) -> Bools:
-        """The allowed candidates without those that only choices above the cutoff can have."""
-        dear = self.bound + np.maximum(self.reduced_cost, 0.0) > cutoff + SAFE * abs(cutoff)
-        return np.asarray(self.allowed & ~(dear & (self.x <= SUPPORT)), dtype=np.bool_)
+    relaxation: Relaxation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +90,7 @@ class Branching:
         self._pipe = pipe if len(rows) == len(pipe.keys) else pipe.take(rows)
         self._problem = build_pipeline(priced_for_solver(self._pipe, search.cost))
         self._linear = get_backend(search.options.backend).linear(self._problem)
+        self._shares = Shares.of(self._problem)
         self._number = self._branched = 0
         self._offered: set[bytes] = set()
 
@@ -102,7 +100,7 @@ class Branching:
         part = copy.copy(self)
         part._rows, part._pipe = self._rows[allowed], self._pipe.take(np.flatnonzero(allowed))
         part._problem, part._linear = part_of(self._problem, columns, rows), self._linear.part(columns, rows)
-        part._offered = set()
+        part._shares, part._offered = self._shares.part(columns, rows), set()
         return part
 
     def root(self, cutoff: float = np.inf) -> Node | None:
@@ -114,10 +112,10 @@ class Branching:
 
         A node whose choices all cost the cutoff or more has that for its bound and no relaxation.
         """
-        pipe, count = self._pipe, len(allowed)
+        count = len(allowed)
         self._number += 1
-        empty = Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
-        if len(np.unique(pipe.task[allowed])) < pipe.n_tasks:
+        empty = Node(np.inf, self._number, allowed, np.zeros(count))
+        if not self.complete(allowed):
             return empty
         stop = cutoff * (1 + LP_TOLERANCE)  # what a relaxation's own tolerance may hide
         relaxation = self._search.relax_again(self._linear, self._limited(allowed), stop)
@@ -127,10 +125,20 @@ class Branching:
             return empty
         if relaxation.x is None and not np.isnan(relaxation.objective):
             return replace(empty, bound=cutoff)
-        if relaxation.x is None or relaxation.reduced_costs is None:
+        if relaxation.x is None:
             return None
-        x, reduced = relaxation.x[:count], relaxation.reduced_costs[:count]
-        return Node(safe_bound(relaxation), self._number, allowed, x, reduced)
+        return Node(safe_bound(relaxation), self._number, allowed, relaxation.x[:count], relaxation)
+
+    def complete(self, allowed: Bools) -> bool:
+        """Whether every task has one of the allowed candidates."""
+        return len(np.unique(self._pipe.task[allowed])) == self._pipe.n_tasks
+
+    def left(self, node: Node, cutoff: float) -> Bools:
+        """The candidates allowed in a node without those that only choices above the cutoff can have."""
+        room = cutoff + SAFE * abs(cutoff) - node.bound
+        if node.relaxation is None or np.isinf(room):
+            return node.allowed
+        return worth_keeping(self._pipe, self._shares, node.relaxation, node.allowed, room)
 
     def _limited(self, allowed: Bools) -> Milp:
         """The model where only the allowed candidates can be taken, with the starts and ends that they leave."""
@@ -196,8 +204,11 @@ class Branching:
                 self._offer_whole(node)
                 proven, node = min(proven, node.bound), None
                 continue
-            allowed = node.dropped(cutoff)
+            allowed = self.left(node, cutoff)
             proven = min(proven, cutoff)  # what was dropped
+            if not self.complete(allowed):
+                node = None
+                continue
             if len(allowed) >= WORTH_BUILDING and allowed.sum() <= SMALLER * len(allowed):
                 proven = min(proven, self._explore_apart(node, allowed, gap=gap, most_nodes=most_nodes))
                 node = None

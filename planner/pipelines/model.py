@@ -1,17 +1,24 @@
 """The pipeline as a mixed-integer program: one candidate per task, data moved between groups of places.
 
-    minimise  sum_k cost_k x_k + sum_e sum_hg move_ehg f_ehg - sum_e sum_r move_e,h(r),h(r) s_er
+    minimise  sum_k cost_k x_k + sum_e sum_hg move_ehg f_ehg
     choose    sum_{k of j} x_k = 1                                                   for every task j
-    leave     sum_g f_ehg = sum_{k of source(e), group h} x_k                         for every edge e, group h
-    arrive    sum_h f_ehg = sum_{k of target(e), group g} x_k                         for every edge e, group g
-    stay      s_er <= sum_{k of source(e), place r} x_k,  s_er <= sum_{k of target(e), place r} x_k
-              sum_{r in h} s_er <= f_ehh
-    precede   S_v >= S_u + sum_k hours_k x_k + sum_hg time_ehg f_ehg - sum_r time_e,h(r),h(r) s_er
+    depart    d_er >= sum_{k of source(e), r} x_k - sum_{k of target(e), r} x_k      for every edge e, place r of both
+    leave     sum_g f_ehg = sum_{r in h} d_er                                        for every edge e, group h
+    arrive    sum_h f_ehg = sum_{r in g} (d_er - at source(e), r + at target(e), r)  for every edge e, group g
+    precede   S_v >= S_u + sum_k hours_k x_k + sum_hg time_ehg f_ehg
     finish    S_j + sum_k hours_k x_k <= latest end of j (the deadline for the last tasks)
 
-f is the share of edge e that moves from group h to group g, s the share that stays at place r; both are whole where x
-is. An edge has G^2 + (places) columns, not (candidates of u) x (candidates of v), and no big M is needed: times are
-linear in the choices. With `objective="time"` the latest end T is minimised instead and replaces the deadline.
+d is the share of an edge's data that departs from place r, f the share that moves from group h to another place, of
+group g; both are whole where x is. What is at r on both sides stays there. At a place of the source alone all departs,
+at one of the target alone nothing does; neither needs a column. An edge has G^2 + (places) columns and one row per
+place, not (candidates of u) x (candidates of v) columns, and no big M is needed: times are linear in the choices.
+
+Data that departs from a place where the source is not would be a detour over that place. It never pays where no way
+over a third group costs or takes less than the direct one; the other edges say so in rows of their own:
+
+    present   d_er <= sum_{k of source(e), r} x_k
+
+With `objective="time"` the latest end T is minimised instead and replaces the deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +35,7 @@ from solvers.problem.milp import Block, Milp, MilpBuilder
 
 @record(frozen=True)
 class Move:
-    """Key of the share of an edge that moves between two groups."""
+    """Key of the share of an edge that moves from a place of one group to another place, of the second group."""
 
     edge: int
     source: int
@@ -39,8 +46,8 @@ class Move:
 
 
 @record(frozen=True)
-class Stay:
-    """Key of the share of an edge that stays at a place."""
+class Depart:
+    """Key of the share of an edge that departs from a place."""
 
     edge: int
     place: int
@@ -85,9 +92,9 @@ def part_of_pipeline(problem: Milp, pipe: PipelineInput, allowed: Bools) -> tupl
     moves = [(at, key.edge, key.source, key.target) for at, key in keys if isinstance(key, Move)]
     at, edge, source, target = np.asarray(moves, dtype=np.int64).reshape(-1, 4).T
     columns[at] = at_group[pipe.source[edge], source] & at_group[pipe.target[edge], target]
-    stays = [(at, key.edge, key.place) for at, key in keys if isinstance(key, Stay)]
-    at, edge, place = np.asarray(stays, dtype=np.int64).reshape(-1, 3).T
-    columns[at] = at_place[pipe.source[edge], place] & at_place[pipe.target[edge], place]
+    departures = [(at, key.edge, key.place) for at, key in keys if isinstance(key, Depart)]
+    at, edge, place = np.asarray(departures, dtype=np.int64).reshape(-1, 3).T
+    columns[at] = at_place[pipe.source[edge], place]
     others = columns.copy()
     others[: len(allowed)] = False  # a row of candidates alone says nothing, but that each task has one
     rows = np.zeros(problem.n_rows, dtype=np.bool_)
@@ -104,7 +111,7 @@ class _Edge:
     out: Ints
     into: Ints
     moves: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    stays: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    departures: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
 
 def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = "cost") -> Milp:
@@ -122,31 +129,29 @@ def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = 
     _add_shares(builder, pipe, edges, by_cost)
     for edge in edges:
         _add_moves(builder, pipe, edge)
-        if len(edge.stays):
-            _add_stays(builder, pipe, edge)
+        _add_departures(builder, pipe, edge)
     if pipe.timed or not by_cost:
         _add_times(builder, pipe, edges, by_cost)
     return builder.build()
 
 
 def _add_shares(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
-    """Columns f and s of all edges: only groups and places that occur on both sides."""
+    """Columns f and d of all edges: groups that occur on either side, places that occur on both."""
     places = [np.unique(pipe.place[pipe.task == task]) for task in range(pipe.n_tasks)]
     groups = [np.unique(pipe.group[own]) for own in places]
     moves: list[Move] = []
-    stays: list[Stay] = []
+    departures: list[Depart] = []
     for edge, u, v in zip(edges, pipe.source.tolist(), pipe.target.tolist(), strict=True):
         moves += [Move(edge.number, h, g) for h in groups[u].tolist() for g in groups[v].tolist()]
         shared = np.intersect1d(places[u], places[v], assume_unique=True)
-        stays += [Stay(edge.number, r) for r in shared.tolist()]
+        departures += [Depart(edge.number, r) for r in shared.tolist()]
     moved = np.asarray([(key.edge, key.source, key.target) for key in moves], dtype=np.int64).reshape(-1, 3)
-    stayed = np.asarray([(key.edge, key.place) for key in stays], dtype=np.int64).reshape(-1, 2)
+    departed = np.asarray([(key.edge, key.place) for key in departures], dtype=np.int64).reshape(-1, 2)
     f = builder.add_columns("f", moves, cost=pipe.move_usd[tuple(moved.T)] * by_cost, upper=1.0)
-    home = pipe.group[stayed[:, 1]]
-    s = builder.add_columns("s", stays, cost=-pipe.move_usd[stayed[:, 0], home, home] * by_cost, upper=1.0)
-    shares = zip(edges, _by_edge(moved, f, len(edges)), _by_edge(stayed, s, len(edges)), strict=True)
-    for edge, moves_of_edge, stays_of_edge in shares:
-        edge.moves, edge.stays = moves_of_edge, stays_of_edge
+    d = builder.add_columns("d", departures, upper=1.0)
+    shares = zip(edges, _by_edge(moved, f, len(edges)), _by_edge(departed, d, len(edges)), strict=True)
+    for edge, moves_of_edge, departures_of_edge in shares:
+        edge.moves, edge.departures = moves_of_edge, departures_of_edge
 
 
 def _by_edge(keys: Ints, block: Block, count: int) -> list[Ints]:
@@ -156,35 +161,53 @@ def _by_edge(keys: Ints, block: Block, count: int) -> list[Ints]:
 
 
 def _add_moves(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
-    """The shares of an edge leave the group chosen for its source and arrive in that of its target."""
-    columns = edge.moves[:, 2]
-    for name, side, axis in (("leave", edge.out, 0), ("arrive", edge.into, 1)):
+    """What departs from a group's places is what moves from it, and what moves to a group arrives at its places."""
+    places, departures = edge.departures.T
+    shared = np.zeros(len(pipe.group), dtype=np.bool_)
+    shared[places] = True
+    out_shared = shared[pipe.place[edge.out]]
+    sides = (
+        ("leave", 0, [(edge.out[~out_shared], -1.0)]),
+        ("arrive", 1, [(edge.out[out_shared], 1.0), (edge.into, -1.0)]),
+    )
+    for name, axis, chosen in sides:
         groups = np.unique(edge.moves[:, axis])
         tags = [(edge.number, g) for g in groups.tolist()]
         rows = builder.add_rows(name, len(groups), lower=0.0, upper=0.0, tags=tags)
-        ones = np.ones(len(columns))
-        builder.add_entries(rows.start + np.searchsorted(groups, edge.moves[:, axis]), columns, ones)
-        builder.add_entries(rows.start + np.searchsorted(groups, pipe.group[pipe.place[side]]), side, -1.0)
+
+        def of(group: Ints, groups: Ints = groups, first: int = rows.start) -> Ints:
+            return first + np.searchsorted(groups, group)
+
+        builder.add_entries(of(edge.moves[:, axis]), edge.moves[:, 2], 1.0)
+        builder.add_entries(of(pipe.group[places]), departures, -1.0)
+        for candidates, sign in chosen:
+            builder.add_entries(of(pipe.group[pipe.place[candidates]]), candidates, sign)
 
 
-def _add_stays(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
-    """Data stays only at a place chosen on both sides."""
-    places, columns = edge.stays.T
+def _add_departures(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
+    """Data departs from a place of the source unless the target is there too."""
+    places, columns = edge.departures.T
     known = np.zeros(len(pipe.group), dtype=np.bool_)
     known[places] = True
-    for name, side in (("stay.source", edge.out), ("stay.target", edge.into)):
-        tags = [(edge.number, r) for r in places.tolist()]
-        rows = builder.add_rows(name, len(places), upper=0.0, tags=tags)
-        builder.add_entries(np.arange(rows.start, rows.stop), columns, 1.0)
-        inside = side[known[pipe.place[side]]]
-        builder.add_entries(rows.start + np.searchsorted(places, pipe.place[inside]), inside, -1.0)
-    homes = np.unique(pipe.group[places])
-    tags = [(edge.number, h) for h in homes.tolist()]
-    rows = builder.add_rows("stay.group", len(homes), upper=0.0, tags=tags)
-    builder.add_entries(rows.start + np.searchsorted(homes, pipe.group[places]), columns, 1.0)
-    inner = edge.moves[edge.moves[:, 0] == edge.moves[:, 1]]  # by group
-    inner = inner[np.isin(inner[:, 0], homes), 2]
-    builder.add_entries(np.arange(rows.start, rows.stop), inner, -1.0)
+    out, into = (side[known[pipe.place[side]]] for side in (edge.out, edge.into))
+    tags = [(edge.number, r) for r in places.tolist()]
+    depart = builder.add_rows("depart", len(places), lower=0.0, tags=tags)
+    present = (
+        builder.add_rows("present", len(places), upper=0.0, tags=tags)
+        if _detours(pipe, edge.number)
+        else None
+    )
+    for rows in (depart, present):
+        if rows is not None:
+            builder.add_entries(np.arange(rows.start, rows.stop), columns, 1.0)
+            builder.add_entries(rows.start + np.searchsorted(places, pipe.place[out]), out, -1.0)
+    builder.add_entries(depart.start + np.searchsorted(places, pipe.place[into]), into, 1.0)
+
+
+def _detours(pipe: PipelineInput, edge: int) -> bool:
+    """Whether some move of an edge costs or takes less over a third group than at once."""
+    tables = (pipe.move_usd[edge], pipe.move_hours[edge])
+    return any(bool(((table[:, :, None] + table).min(axis=1) < table).any()) for table in tables)
 
 
 def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
@@ -200,8 +223,6 @@ def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by
         time = pipe.move_hours[edge.number]
         source, target, columns = edge.moves.T
         builder.add_entries(row, columns, -time[source, target])
-        home = pipe.group[edge.stays[:, 0]]
-        builder.add_entries(row, edge.stays[:, 1], time[home, home])
     # every task has its own window: the inner ones follow from the last, but they cut the relaxation
     finish = builder.add_rows("finish", pipe.n_tasks, upper=latest if by_cost else 0.0)
     _add_ends(builder, pipe, finish, starts)

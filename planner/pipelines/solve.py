@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.pipelines.branch import SUPPORT, TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import improved, local_choice, shortest
-from planner.pipelines.model import Move, Start, Stay, build_pipeline
+from planner.pipelines.model import Depart, Move, Start, build_pipeline
 from planner.pipelines.question import (
     Bools,
     Course,
@@ -38,7 +38,7 @@ LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where n
 SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.6, 60  # branching for a plan, among the relaxation's places
 GAP_SHARE, MOST_NODES = 0.99, 150  # the branching that proves
 NEAR_ENOUGH = 1e-9  # of the best cost: sums of costs differ by rounding
-_KEEP = ("f", "s", "start", "last")
+_KEEP = ("f", "d", "start", "last")
 
 
 @dataclass(frozen=True)
@@ -153,26 +153,28 @@ def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, ro
     gap = search.options.gap
     if search.done:
         return
-    _branch(branching.part(_at_used_places(pipe, root)), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
+    _branch(branching, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
     search.note("near the relaxation")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
-    left = root.dropped(cutoff)
-    search.raise_bound(min(cutoff, _branch(branching.part(left), gap * GAP_SHARE, MOST_NODES)))
+    left = branching.left(root, cutoff)
+    search.raise_bound(min(cutoff, _branch(branching, left, gap * GAP_SHARE, MOST_NODES)))
     search.note("branching")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
-    search.raise_bound(_as_one_model(search, pipe, root.dropped(cutoff), cutoff))
+    left = branching.left(root, cutoff)
+    search.raise_bound(_as_one_model(search, pipe, left, cutoff) if branching.complete(left) else cutoff)
 
 
-def _branch(branching: Branching, gap: float, most_nodes: int) -> float:
-    """Branch; return the bound on every choice among its candidates, -inf where no time is left."""
-    root = branching.root()
-    if root is None:
-        return -math.inf
-    return branching.explore(root, gap=gap, most_nodes=most_nodes)
+def _branch(branching: Branching, allowed: Bools, gap: float, most_nodes: int) -> float:
+    """Branch over the allowed candidates; return the bound on every choice of them, -inf where no time is left."""
+    if not branching.complete(allowed):
+        return math.inf
+    part = branching.part(allowed)
+    root = part.root()
+    return -math.inf if root is None else part.explore(root, gap=gap, most_nodes=most_nodes)
 
 
 def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:
@@ -273,9 +275,10 @@ def point_of(pipe: PipelineInput, chosen: Ints) -> dict[Hashable, float]:
     place, course = pipe.place[chosen], follow(pipe, chosen)
     point: dict[Hashable, float] = {pipe.keys[k]: 1.0 for k in chosen.tolist()}
     for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
-        point[Move(edge, int(pipe.group[place[u]]), int(pipe.group[place[v]]))] = 1.0
-        if place[u] == place[v]:
-            point[Stay(edge, int(place[u]))] = 1.0
+        if place[u] != place[v]:
+            point[Move(edge, int(pipe.group[place[u]]), int(pipe.group[place[v]]))] = 1.0
+            if (pipe.place[pipe.task == v] == place[u]).any():
+                point[Depart(edge, int(place[u]))] = 1.0
     if pipe.timed:
         point |= {Start(task): hours for task, hours in enumerate(course.start_hours.tolist())}
     return point

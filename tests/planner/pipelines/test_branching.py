@@ -58,11 +58,12 @@ def test_what_a_node_drops_no_cheaper_choice_has() -> None:
         if len(np.unique(pipe.task)) < pipe.n_tasks:
             continue
         search: Search[Ints] = Search(SolveOptions(gap=0.0))
-        node = Branching(search, pipe, np.arange(len(pipe.keys))).root()
+        branching = Branching(search, pipe, np.arange(len(pipe.keys)))
+        node = branching.root()
         best = least_cost(pipe)
         if node is None or math.isinf(best):
             continue
-        kept = np.flatnonzero(node.dropped(best))
+        kept = np.flatnonzero(branching.left(node, best))
         assert least_cost(pipe.take(kept)) == pytest.approx(best, rel=CLOSE), seed
         assert node.bound <= best + CLOSE * best
         checked += 1
