@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.rows import read_csv
 from benchmarks.study import __main__ as study
 from benchmarks.study.calibration import calibration
 from benchmarks.study.clusters import sky_name
@@ -19,7 +20,8 @@ from benchmarks.study.engines import on_lost
 from benchmarks.study.record import StudyOptions, study_record
 from benchmarks.study.regret import replay, summarized
 from benchmarks.study.savings import Pair, figures, interval_of_median, pairs_of
-from benchmarks.study.suite import Published, find_workloads, of_comments, published
+from benchmarks.study.suite import TIMES, Published, find_workloads, of_comments, published
+from benchmarks.whole_runs import DERIVED, OTHERS, RUNS
 
 ROOT = Path(__file__).parents[1]
 
@@ -233,6 +235,37 @@ def test_calibration_leaves_out_suspect_rows() -> None:
     ]
     made = calibration(rows)
     assert made["rows"] == {"a": 0.5} and made["all"]["n"] == 1
+
+
+def test_a_time_multiplied_out_of_a_speed_is_compared_with_the_steps() -> None:
+    """Which it is, the source says; the same hours of another source are those of a whole run."""
+    cluster = {"status": "ok", "cost_usd": 2.0, "running_hours": 10.0, "step_hours": 8.0}
+    of_steps, of_run = (
+        _row(name, 1, 2, baseline=cluster, published={"source": source})
+        for name, source in (("a", "karpathy/llm.c@1 scripts/run.sh"), ("b", "epoch, row StarCoder"))
+    )
+    made = calibration([of_steps, of_run])
+    assert made["rows"] == {"a": 8.0 / 20.0, "b": 10.0 / 20.0}
+    assert made["steps"]["n"] == 1 and made["steps_rows"] == ["a"]
+    assert (
+        made["as_runs"]["steps"]["median"] == 10.0 / 20.0 and made["as_runs"]["without_stand_ins"]["n"] == 2
+    )
+    del cluster["step_hours"]  # of a fleet, whose steps are not predicted apart
+    assert calibration([of_steps])["rows"] == {}
+
+
+def test_what_sources_say_of_their_times_agrees_with_the_published_runs() -> None:
+    """Kinds of times are read off the source; the benchmark of whole runs has the same kinds of the same sources."""
+    stated = {row["source_has"]: row["time_of"] for row in read_csv(TIMES)}
+    assert set(stated.values()) == {"steps", "run"}
+    assert stated["arXiv 2304.01373"] == "steps"
+    kinds = {row["family"]: row["total"] for path in (RUNS, OTHERS) for row in read_csv(path)}
+    for source, family in (
+        ("arXiv 2304.01373", "pythia"),
+        ("row StarCoder", "starcoder"),
+        ("row Phi-1", "phi"),
+    ):
+        assert (stated[source] == "steps") == (kinds[family] in DERIVED), source
 
 
 def test_skypilot_does_not_tell_forms_apart() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.study.savings import cluster_of, interval_of_median, running_error
+from benchmarks.study.suite import Published
 
 Record = dict[str, Any]
 CLOSE = 1.5
@@ -16,14 +17,23 @@ CLOSE = 1.5
 def calibration(records: Sequence[Record]) -> dict[str, Any]:
     """Figures of predicted over published hours without waiting, of all rows and of all that can be expressed.
 
-    `by_source_median` counts every source once. Rows marked suspect and rows without hours are not in it.
+    `by_source_median` counts every source once. Rows marked suspect and rows without hours are not in it. `steps`: rows
+    whose published hours are of the steps, and compared with them; `as_runs`: the same rows and all that can be
+    expressed, compared with the whole run.
     """
     whole = [record for record in records if running_error(record) is not None]
     sound = [record for record in whole if record["published"]["expressible"] != "no"]
+    of_steps = [record for record in sound if Published(**record["published"]).is_of_steps]
     kinds = dict.fromkeys(record["published"]["kind"] for record in sound)
     return {
         "all": _figures(whole),
         "without_stand_ins": _figures(sound),
+        "steps": _figures(of_steps),
+        "as_runs": {
+            "steps": _figures(of_steps, as_runs=True),
+            "without_stand_ins": _figures(sound, as_runs=True),
+        },
+        "steps_rows": [record["id"] for record in of_steps],
         "by_class": {
             kind: _figures([one for one in sound if one["published"]["kind"] == kind]) for kind in kinds
         },
@@ -31,10 +41,10 @@ def calibration(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _figures(records: Sequence[Record]) -> dict[str, Any]:
+def _figures(records: Sequence[Record], *, as_runs: bool = False) -> dict[str, Any]:
     if not records:
         return {"n": 0}
-    ratios = np.asarray([1.0 / (running_error(record) or 1.0) for record in records])
+    ratios = np.asarray([1.0 / (running_error(record, as_runs=as_runs) or 1.0) for record in records])
     sources = [cluster_of(record) for record in records]
     low, high = interval_of_median(ratios, sources)
     q25, median, q75 = np.quantile(ratios, (0.25, 0.5, 0.75))

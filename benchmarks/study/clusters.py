@@ -37,7 +37,8 @@ class Cluster:
     """A cluster and what it costs the job.
 
     Attributes:
-        hours: from the start to the end, with waiting for capacity; running_hours: without it.
+        hours: from the start to the end, with waiting for capacity; running_hours: without it; step_hours: of the
+            steps alone, None for a fleet.
         status: `ok`, `late` (expected to miss the deadline), `does not fit` or `not in the catalog`.
         note: what else to know: limits of the workload that it breaks, a price without a place.
     """
@@ -56,6 +57,7 @@ class Cluster:
     cost_usd: float | None = None
     hours: float | None = None
     running_hours: float | None = None
+    step_hours: float | None = None
     p_meet_deadline: float | None = None
 
     @property
@@ -111,6 +113,7 @@ def priced(found: CandidateSearch, rows: IntArray, nodes: int, note: str = "") -
         cost_usd=cost,
         hours=float(made.hours[at]),
         running_hours=float(made.hours[at] - made.waiting_hours[at]),
+        step_hours=float(made.work_hours[at]) / found.context.asked.assumptions.work_ratio,
         p_meet_deadline=None if np.isnan(chance) else chance,
     )
 

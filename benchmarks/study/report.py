@@ -110,6 +110,10 @@ def _verdict(records: Sequence[Record]) -> list[str]:
     return [*lines, ""]
 
 
+def _of_steps(names: Sequence[str]) -> str:
+    return f" (times of steps: {', '.join(names)})" if names else ""
+
+
 def _calibration(records: Sequence[Record]) -> list[str]:
     made = calibration(records)
     lines = [
@@ -117,11 +121,19 @@ def _calibration(records: Sequence[Record]) -> list[str]:
         "Predicted over published hours of the named baseline, without waiting for capacity. Below 1 the planner"
         " predicts less time than its owners needed. Intervals resample sources, not rows. The workload files"
         " state model, data and steps, but not the software, kernels and layout of the time.", "",
+        "Like is compared with like. Where a source multiplies its time out of a speed (step time x steps, tokens over"
+        " throughput), it is compared with the predicted steps; every other time, also one whose source does not say,"
+        " with the predicted whole run. `benchmarks/data/study_times.csv` has what the sources state"
+        f"{_of_steps(made['steps_rows'])}. The last two lines compare every time with the whole run.", "",
         "![Predicted over published hours](pictures/study-times.svg)", "",
         "| rows | n | sources | median [90 %] | quartiles | within 1.5 x | median of sources |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
-    named = {"all": made["all"], "without stand-ins": made["without_stand_ins"], **made["by_class"]}
+    named = {
+        "all": made["all"], "without stand-ins": made["without_stand_ins"], **made["by_class"],
+        "times of steps": made["steps"], "times of steps, as whole runs": made["as_runs"]["steps"],
+        "without stand-ins, all as whole runs": made["as_runs"]["without_stand_ins"],
+    }  # fmt: skip
     for name, one in named.items():
         if one["n"]:
             lines.append(

@@ -65,9 +65,9 @@ def row_lines(records: Sequence[Record]) -> list[str]:
     """Every row: its baseline, what each arm saves, the plan with spot, dates of prices, and time."""
     lines = [
         "## Every row", "",
-        "Costs in US dollars; `pred/pub`: predicted over published hours of the baseline. Dates: of the list price"
-        " behind"
-        " the published bill, of the baseline's price, and of the prices of the plan with spot.", "",
+        "Costs in US dollars; `pred/pub`: predicted over published hours of the baseline, those of the steps where its"
+        " source multiplies them out of a speed. Dates: of the list price behind the published bill, of the baseline's"
+        " price, and of the prices of the plan with spot.", "",
         "| row | class | baseline | its cost | published bill | pred/pub | "
         + " | ".join(SHORT.values()) + " | plan with spot | price dates |",
         "|---|---|---|---:|---:|---:|" + "---:|" * len(SHORT) + "---|---|",

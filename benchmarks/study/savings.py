@@ -94,12 +94,21 @@ def cluster_of(record: Record) -> str:
     return Published(**record["published"]).cluster
 
 
-def running_error(record: Record) -> float | None:
-    """Published over predicted hours of the named baseline; None where either is unknown or the source suspect."""
+def running_error(record: Record, *, as_runs: bool = False) -> float | None:
+    """Published over predicted hours of the named baseline; None where either is unknown or the source suspect.
+
+    Like is compared with like: hours that a source multiplies out of a speed with those of the steps, all others with
+    those of the whole run.
+
+    Args:
+        record: of a workload.
+        as_runs: compare every published time with the whole run.
+    """
     published, named = Published(**record["published"]), record.get("baseline")
-    if named is None or not named["running_hours"] or not published.wall_hours or published.suspect:
+    if named is None or not published.wall_hours or published.suspect:
         return None
-    return float(published.wall_hours / named["running_hours"])
+    hours = named.get("step_hours") if published.is_of_steps and not as_runs else named["running_hours"]
+    return float(published.wall_hours / hours) if hours else None
 
 
 def baseline_usd(record: Record, against: str) -> tuple[float | None, str]:

@@ -2,6 +2,9 @@
 
 A suite is a folder with `workloads/*.yaml` and `index.csv`, or with the files themselves. Where a workload has no row
 in the index, its leading comments are read: class, published hardware and hours, source, what cannot be expressed.
+
+What a published time is of, `data/study_times.csv` says by what its source states: of the steps alone where it is
+multiplied out of a speed, else of the whole run, also where nobody looked.
 """
 
 from __future__ import annotations
@@ -9,11 +12,13 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import number, read_csv
 
+TIMES = Path(__file__).parents[1] / "data" / "study_times.csv"
 _HEAD = re.compile(r"#\s*\S+\s*\((?P<kind>[^)]*)\)\.\s*Published:\s*(?P<text>.*)")
 _HOURS = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*h\b")
 _SOURCE = re.compile(r"#\s*Source\s*\((?P<evidence>[^)]*)\):\s*(?P<text>.*)")
@@ -48,9 +53,20 @@ class Published:
         return found.group() if found else "unstated"
 
     @property
+    def is_of_steps(self) -> bool:
+        """Whether the published hours are those of the steps, multiplied out of a speed, and not of a whole run."""
+        return any(has in self.source and time_of == "steps" for has, time_of in _times())
+
+    @property
     def suspect(self) -> bool:
         """Whether the source contradicts physics; its hours are not compared."""
         return self.evidence.startswith("suspect")
+
+
+@cache
+def _times() -> tuple[tuple[str, str], ...]:
+    """What sources say of their times: a part of the source's name, and `steps` or `run`."""
+    return tuple((row["source_has"], row["time_of"]) for row in read_csv(TIMES))
 
 
 def find_workloads(suite: Path) -> list[Path]:

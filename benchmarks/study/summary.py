@@ -15,7 +15,7 @@ from benchmarks.study.record import StudyOptions
 from benchmarks.study.savings import AGAINST, Figures, figures, pairs_of, percent
 
 Record = dict[str, Any]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def classes_of(records: Sequence[Record]) -> list[str]:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, FaultError, near
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.load import LoadedWorkload
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "assumptions.csv"
 
@@ -67,6 +71,12 @@ class Assumptions:
         """Hours at work over those of the steps: the steps, evaluation, and what a run spends beside both."""
         return 1.0 + self.evaluation_share_ratio + self.beside_steps_ratio
 
+    @property
+    def beside_by_default(self) -> float:
+        """`beside_steps_ratio` where the workload leaves it to the planner, else 0: who states it need not be told."""
+        item = self.item("beside_steps_ratio")
+        return 0.0 if item.origin == "workload" else item.value
+
     def __iter__(self) -> Iterator[Assumption]:
         return iter(self._by_key.values())
 
@@ -102,6 +112,12 @@ def load_assumptions(overrides: Mapping[str, float] | None = None, kind: str = "
     if faults:
         raise FaultError(*faults)
     return Assumptions(items)
+
+
+def beside_by_default(workloads: Iterable[LoadedWorkload | None]) -> float:
+    """`beside_steps_ratio` of the workloads that leave it to the planner; 0 where there are none."""
+    known = [one.workload for one in workloads if one is not None]
+    return max((load_assumptions(one.assumptions, one.kind).beside_by_default for one in known), default=0.0)
 
 
 def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | None:

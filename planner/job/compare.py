@@ -106,6 +106,7 @@ class Comparison(Presentable):
     """All rows: the base first, then those that meet every limit, then those that do not, each by cost.
 
     `usd_ratio`, `hours_ratio`: half of the interval of the best row's cost and hours over the figures; 0: not known.
+    `beside_steps_ratio`: what hours have beside the steps by default, over these; 0 where the workload says it.
     """
 
     REPORT = "planner.job.compare_report:comparison_report"
@@ -123,6 +124,7 @@ class Comparison(Presentable):
     workload_sha256: str = ""
     created_at: str = ""
     sources: tuple[CatalogSource, ...] = ()
+    beside_steps_ratio: float = 0.0
 
 
 def compare(
@@ -360,6 +362,7 @@ def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comp
         tuple(replace(_relative(row, reference), list_gap=gaps.get(row.name)) for row in ranked), 0,
         tested_claims(question.market, name, [row.name for row in ranked]) if question.over == "region" else (),
         *ratios, asked.sha256, moment_text(context.dates.now), sources_of(question.market.catalog),
+        asked.assumptions.beside_by_default,
     )  # fmt: skip
 
 

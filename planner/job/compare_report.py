@@ -11,7 +11,7 @@ from planner.job.compare_notes import miss_note, owed_notes, speed_note
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
 from planner.plan.report_storage import KINDS as STORAGE_KINDS
-from planner.plan.words import enable_first, places_of
+from planner.plan.words import beside_steps, enable_first, places_of
 from planner.render import units
 from planner.render.model import (
     Answer,
@@ -301,6 +301,8 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
     if _kg_column(comparison):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
+    if able and (beside := beside_steps(comparison.beside_steps_ratio)):
+        notes.append(f"speed is that of the steps; {beside}")
     if brief and len(able) <= _FEW:
         return notes + [speed_note(row) for row in able]
     if brief and able:

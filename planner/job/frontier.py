@@ -90,6 +90,7 @@ class Frontier(Presentable):
         workload_sha256, created_at, start: of the workload file, of the run, when the job starts.
         sources: price snapshots used.
         note: which node counts were looked at.
+        beside_steps_ratio: what hours have beside the steps by default, over these; 0 where the workload says it.
     """
 
     REPORT = "planner.job.frontier_report:frontier_report"
@@ -105,6 +106,7 @@ class Frontier(Presentable):
     created_at: str = ""
     start: str = ""
     sources: tuple[CatalogSource, ...] = ()
+    beside_steps_ratio: float = 0.0
 
 
 def frontier(
@@ -162,6 +164,7 @@ def find_frontier(
     return Frontier(
         workload.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
         moment_text(context.dates.now), moment_text(context.dates.start), sources_of(context.market.catalog),
+        context.asked.assumptions.beside_by_default,
     )  # fmt: skip
 
 

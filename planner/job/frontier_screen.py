@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.decisions import HAIR_RATIO
 from planner.job.frontier import thin
 from planner.plan.front_choices import assumed_at_once, in_brief
-from planner.plan.words import enable_first, places_of
+from planner.plan.words import beside_steps, enable_first, places_of, sentence
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, known_places, moment_known, rounded
@@ -58,8 +58,8 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
     proof = (
         f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; "
         "between two of them no better than at the later. Best trade: least cost x deadline. Without taxes and support "
-        "plans."
-    )
+        f"plans. {sentence(beside_steps(frontier.beside_steps_ratio))}"
+    ).rstrip()
     steps = (
         f"optimize FILE --set constraints.deadline={_as_duration(fair.deadline_hours)}",
         "compare FILE --over region",

@@ -145,7 +145,8 @@ class PoolsQuestion:
             bound_usd=min(Decimal(repr(bound)), best["cost_usd"]) if best else Decimal(0),
             colocated=colocated(found, same_ways=False),
             same_ways=None if by_deadline else colocated(found, same_ways=True),
-            one_chip=self._one_chip(best), sources=sources_of(self.base.market.catalog), **(best or self._nothing()),
+            one_chip=self._one_chip(best), sources=sources_of(self.base.market.catalog),
+            beside_steps_ratio=self.base.asked.assumptions.beside_by_default, **(best or self._nothing()),
         )  # fmt: skip
 
     def _cheapest(self, *, one_chip: bool = False) -> tuple[dict[str, Any] | None, float, int]:

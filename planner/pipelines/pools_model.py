@@ -86,6 +86,7 @@ class Pools(Presentable):
         pairs: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.
         one_chip: best pair whose pools have the same type of accelerator, the pair itself where it has.
+        beside_steps_ratio: what hours have beside the steps by default, over these; 0 where the workload says it.
     """
 
     REPORT = "planner.pipelines.pools_report:pools_report"
@@ -119,6 +120,7 @@ class Pools(Presentable):
     one_chip: OneChip | None
     reason: str
     sources: tuple[CatalogSource, ...]
+    beside_steps_ratio: float = 0.0
 
     @property
     def between_usd(self) -> tuple[Decimal, Decimal]:

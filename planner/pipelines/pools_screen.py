@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.plan.words import enable_first
+from planner.plan.words import beside_steps, enable_first
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -44,8 +44,9 @@ def pools_screen(pools: Pools, proof: str) -> Screen:
         *_instead(pools),
     ]
     return Screen(
-        asked, rows, _table(pools), _notes(pools), f"{proof}. Without taxes and support plans.", NEXT
-    )
+        asked, rows, _table(pools), _notes(pools),
+        f"{proof}. Without taxes and support plans.", NEXT,
+    )  # fmt: skip
 
 
 def _asked(pools: Pools) -> str:
@@ -113,7 +114,8 @@ def _step(pools: Pools) -> Row:
     else:
         split = ", ".join(f"{numbers.percent(value / pools.step_s, 0)} {name}" for name, value in parts)
         text = f"{numbers.number(pools.step_s)} s: {split}"
-    return ("step_s", "step", pools.step_s, "seconds", text)
+    beside = beside_steps(pools.beside_steps_ratio)
+    return ("step_s", "step", pools.step_s, "seconds", f"{text}; {beside}" if beside else text)
 
 
 def _instead(pools: Pools) -> list[Row]:

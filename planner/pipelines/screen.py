@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.plan.words import enable_first
+from planner.plan.words import beside_steps, enable_first, sentence
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -59,7 +59,8 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         proof = answer.robust.claim(answer.gap_asked)
         return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
     method = "" if answer.result.method == "MILP" else f" by {answer.result.method}"
-    proof = f"{best} {of}, proven{method} to {numbers.percent(gap, 2)}. Without taxes and support plans."
+    proof = f"{best} {of}, proven{method} to {numbers.percent(gap, 2)}. Without taxes and support plans. "
+    proof = f"{proof}{sentence(beside_steps(answer.beside_steps_ratio))}".rstrip()
     return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
 
 

@@ -18,7 +18,7 @@ from planner.plan.outcome import MOST_PLACES, regions_words
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
-from planner.plan.words import short_layout
+from planner.plan.words import beside_steps, short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent, whole_percent
 from planner.render.precision import dollars_stated, figure, known_places, moment_known
@@ -303,7 +303,15 @@ def _speed(plan: Plan) -> list[_Row]:
         parts.append(f"{needed} of {available} GiB{chance_text}")
     if plan.lines[0].layout is not None:
         parts.append(short_layout(plan.lines[0].layout, inference=plan.kind == "inference"))
+    parts += _beside_steps(plan)
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]
+
+
+def _beside_steps(plan: Plan) -> list[str]:
+    """What the hours have beside the steps, whose speed this is, unless the workload itself says how much."""
+    key = "beside_steps_ratio"
+    ratio = next((x.value for x in plan.assumptions if x.key == key and x.origin == "default"), "0")
+    return [said] if (said := beside_steps(float(ratio))) else []
 
 
 def _of_other_work(speed: Performance) -> str:

@@ -179,20 +179,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         steps.append(f"export PLAN.json --to {starter_of(plan)}")
         following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
-    return " ".join(
-        text for text in (_proven(plan), left_out, unsure or _beside_steps(plan)) if text
-    ), following
-
-
-def _beside_steps(plan: Plan) -> str:
-    """What the hours have beside the steps, unless the workload itself says how much."""
-    key = "beside_steps_ratio"
-    ratio = next(
-        (item.value for item in plan.assumptions if item.key == key and item.origin == "default"), "0"
-    )
-    if not plan.lines or ratio == "0":
-        return ""
-    return f"Hours include {ratio} x the steps for what published runs spent beside them (assumptions.{key})."
+    return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following
 
 
 def _proven(plan: Plan) -> str:

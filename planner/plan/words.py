@@ -24,6 +24,20 @@ COST_KINDS = {
 }
 
 
+def beside_steps(ratio: float) -> str:
+    """Say what hours have beside the steps, whose speed a screen shows; empty at a ratio of 0.
+
+    Args:
+        ratio: time beside the steps over that of the steps.
+    """
+    return f"hours have {ratio:g} x the steps on top" if ratio > 0 else ""
+
+
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop; nothing of nothing."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
 _MOST_REGIONS = 4  # named in a line
 _KINDS_OF_INFERENCE = {"data_storage": "request storage", "checkpoint_storage": "progress storage"}
 # parts of a batch of requests

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.asked.assumptions import beside_by_default
 from planner.portfolios.report_values import searched, values_of
 from planner.portfolios.screen import portfolio_screen
 from planner.portfolios.shared_limits import MICRO
@@ -79,7 +80,8 @@ def portfolio_report(
     )
     chosen = None if answer.shown is None else answer.gathered.question.table.take(answer.shown[1])
     dates = [] if chosen is None else price_dates(answer.gathered, chosen)
-    screen = portfolio_screen(values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk)
+    screen = portfolio_screen(values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk,
+                              beside=beside_by_default(answer.loaded.workloads))  # fmt: skip
     return on_screen(whole, screen, details)
 
 

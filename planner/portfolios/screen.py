@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.words import enable_first
+from planner.plan.words import beside_steps, enable_first
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -30,7 +30,7 @@ _WHOLE_FROM = 100  # US dollars
 
 def portfolio_screen(
     values: _Values, entries: Sequence[str], dates: Iterable[str], *,
-    stuck: Sequence[str], helps: str, why: str, of: str, risk: tuple[str, str] | None = None,
+    stuck: Sequence[str], helps: str, why: str, of: str, risk: tuple[str, str] | None = None, beside: float = 0.0,
 ) -> Screen:  # fmt: skip
     """Return the screen.
 
@@ -43,6 +43,7 @@ def portfolio_screen(
         why: there is no plan, where there is none.
         of: the candidates that the proof is about.
         risk: what the worst outcomes cost, and the claim of proof, where the choice counts them.
+        beside: what hours of trainings have beside their steps by default, over these.
     """
     totals, jobs, start = values["totals"], values["jobs"], datetime.fromisoformat(values["start"])
     asked = f"{values['name']}: {_asked(entries, totals, start)}"
@@ -61,7 +62,12 @@ def portfolio_screen(
     ]
     following = NEXT if not why else ("portfolio FILE -v",)
     return Screen(
-        asked, rows, _table(jobs, entries, totals, start), (*stuck, *_notes(values, dates)), proof, following
+        asked,
+        rows,
+        _table(jobs, entries, totals, start, beside),
+        (*stuck, *_notes(values, dates)),
+        proof,
+        following,
     )
 
 
@@ -156,7 +162,9 @@ def _limits(limits: Sequence[_Values]) -> list[Row]:
     return [("full_limits", "full", len(named), "count", f"{', '.join(named[:2])}{more}")]
 
 
-def _table(jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, start: datetime) -> Section:
+def _table(
+    jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, start: datetime, beside: float
+) -> Section:
     """Jobs, equal copies in one row; the dearest where there are many."""
     groups: dict[tuple[Any, ...], list[_Values]] = {}
     known = _known_ratio(totals)
@@ -187,7 +195,8 @@ def _table(jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, sta
     if all(datetime.fromisoformat(job["start"]) == start for job in jobs if "start" in job):
         del columns[_START]  # the line above says from when
         rows = [row[:_START] + row[_START + 1 :] for row in rows]
-    notes = ("copies of a job are one row; each job is in --details jobs",) if len(groups) < len(jobs) else ()
+    copies = "copies of a job are one row; each job is in --details jobs" if len(groups) < len(jobs) else ""
+    notes = [note] if (note := "; ".join(text for text in (copies, beside_steps(beside)) if text)) else []
     return table_section("plan", "Plan", columns, rows, notes, shown=_MOST_ROWS, total=len(rows) > 1)
 
 

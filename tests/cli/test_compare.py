@@ -160,3 +160,16 @@ def test_the_api_answers_as_the_command() -> None:
     found = planner.compare(BERT, pick=["p4d.24xlarge", "a2-highgpu-8g"], as_of=DAY[1])
     frame = found.to_frame()
     assert list(frame["row"]) == ["p4d.24xlarge", "a2-highgpu-8g"] and "compared for" in found.report().topic
+
+
+def test_hours_beside_the_steps_are_named_unless_the_file_states_them(run_cli: Run, tmp_path: Path) -> None:
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(
+        f"{Path(BERT).read_text(encoding='utf-8')}\nassumptions: {{beside_steps_ratio: 0.2}}\n", "utf-8"
+    )
+    told = [
+        "speed is that of the steps; hours have 0.36 x the steps on top"
+        in " ".join(run_cli("compare", str(file), "--pick", THREE, *DAY).stdout.split())
+        for file in (BERT, stated)
+    ]
+    assert told == [True, False]

@@ -38,6 +38,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _stop_note(asked.workload),
         _batch_note(asked),
         _divided_note(asked),
+        _forward_note(asked),
         _length_note(asked.workload),
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
@@ -125,6 +126,22 @@ def _divided_note(asked: Asked) -> str:
     return (
         f"global_batch {batch:,} is not a multiple of {_OF_A_NODE}, so machines with {_OF_A_NODE} accelerators, which "
         f"cannot share it evenly, are left out: {near:,} admits them"
+    )
+
+
+def _forward_note(asked: Asked) -> str:
+    """What to state where nothing is trained; "" unless nothing is exported and the ratio is left to the planner.
+
+    A file that describes a forward pass by a training's sizes looks like one, but for its result. A trial whose model
+    is thrown away exports none either, so the note states a condition.
+    """
+    ratio = asked.assumptions.beside_by_default
+    checkpoint = asked.workload.checkpoint
+    if asked.job.is_inference or not ratio or checkpoint is None or checkpoint.export:
+        return ""
+    return (
+        f"no model is exported (checkpoint.export): if nothing is trained, the {ratio:g} x the steps that trainings "
+        "take on top do not apply; state assumptions: {beside_steps_ratio: 0, whole_run_log_sd: 0}"
     )
 
 

@@ -150,6 +150,21 @@ def test_a_batch_that_no_machine_of_eight_divides_is_said(model: str, batch: int
     assert [note for note in plan.warnings if note.startswith("global_batch")] == ([said] if said else [])
 
 
+@pytest.mark.parametrize(("checkpoint", "assumptions", "said"), [
+    ({"export": False}, {}, True), ({"export": False}, {"whole_run_log_sd": 0.1}, True),
+    ({"export": False}, {"beside_steps_ratio": 0}, False), ({"export": False}, {"beside_steps_ratio": 0.36}, False),
+    ({}, {}, False),
+])  # fmt: skip
+def test_where_no_model_is_exported_the_hours_beside_the_steps_are_questioned(
+    checkpoint: dict[str, Any], assumptions: dict[str, float], said: bool
+) -> None:
+    """A forward pass described by a training's sizes; who states the ratio knows."""
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0")])
+    plan = plan_on(catalog, work(checkpoint=checkpoint, assumptions=assumptions)).plan
+    found = [note for note in plan.warnings if "if nothing is trained, the 0.36 x the steps" in note]
+    assert len(found) == said
+
+
 @pytest.mark.parametrize(("engine", "precision", "year", "said"), [
     ("sglang", "mxfp4", None, True), ("tensorrt_llm", "mxfp4", 2025, True), ("sglang", "mxfp4", 2026, False),
     ("vllm", "mxfp4", None, False), ("sglang", "bf16", None, False),

@@ -1,15 +1,19 @@
-"""What the verdict says of the hours beside the steps."""
+"""What a screen says of the hours beside the steps."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
-from planner.plan.front_notes import before_you_buy, verdict_lines
+import pytest
+
+from planner.plan.front import front
+from planner.plan.front_notes import before_you_buy
 from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Assumption, Origin, Plan, TimePart
 from tests.planner.render.render_plans import SPOT, TRAINING
 
-SAID = "published runs"
+SAID = "on top"
 
 
 def resting_on(value: str, origin: Origin) -> Plan:
@@ -17,15 +21,23 @@ def resting_on(value: str, origin: Origin) -> Plan:
     return replace(TRAINING, assumptions=(*TRAINING.assumptions, beside))
 
 
-def test_a_plan_says_what_its_hours_have_beside_the_steps() -> None:
-    text = verdict_lines(resting_on("0.36", "default"))[0]
-    assert "Hours include 0.36 x the steps for what" in text and "(assumptions.beside_steps_ratio)" in text
+def speed_of(plan: Plan) -> str:
+    """The row on the speed of a plan's screen."""
+    return next(row.words for row in front(plan)[0].figures if row.label == "speed")
+
+
+@pytest.mark.parametrize("confidence", ["normal", "low"])
+def test_a_plan_says_beside_its_speed_what_its_hours_have_on_top(
+    confidence: Literal["normal", "low"],
+) -> None:
+    text = speed_of(replace(resting_on("0.36", "default"), confidence=confidence))
+    assert text.endswith("; hours have 0.36 x the steps on top")
 
 
 def test_who_states_it_is_not_told() -> None:
     for value, origin in (("0.1", "workload"), ("0", "default")):
-        assert SAID not in verdict_lines(resting_on(value, origin))[0]
-    assert SAID not in verdict_lines(TRAINING)[0], "a plan of before counted nothing beside the steps"
+        assert SAID not in speed_of(resting_on(value, origin))
+    assert SAID not in speed_of(TRAINING), "a plan of before counted nothing beside the steps"
 
 
 def test_a_run_shorter_than_its_interval_needs_no_checkpoint() -> None:
