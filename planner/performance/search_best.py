@@ -29,19 +29,30 @@ from planner.performance.search_job import (
     Ints,
     Job,
     Layer,
+    made_on,
     memory_levels,
     model_layer,
-    step_of,
     training_step_of,
+)
+from planner.performance.search_timed import (
+    ROUNDING,
+    Pairs,
+    Probes,
+    changes,
+    chunks,
+    first_least,
+    first_least_between,
+    generate,
+    most_s,
+    steps_at,
+    totals,
+    train,
 )
 from planner.performance.step import Step
 from planner.performance.work import Floats
 from planner.records import record
 
 Bools = npt.NDArray[np.bool_]
-_CHUNK = 8192
-# Bounds are compared with this much to spare, for rounding only.
-_ROUNDING = 1.0 - 1e-9
 
 
 @record(frozen=True, eq=False)
@@ -102,35 +113,18 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
         if prune and groups
         else (every.pairs(every.all()), 0, None)
     )
+    timed += len(pairs.row)
+    steps = train(job, layouts, pairs, probes)
+    pairs, steps = generate(job, layouts, pairs, steps, probes, open_cells.shape)
     cell = pairs.device * len(nodes) + layouts.at[pairs.row]
-    steps = _steps(job, layouts, pairs, probes)
-    best = np.sort(_chosen(job, layouts, pairs, cell, _totals(steps)))
+    best = np.sort(_chosen(job, layouts, pairs, cell, totals(steps)))
     rank = np.argsort(cell[best])
     chosen = pairs.take(best[rank])
     need = np.choose(chosen.level, [level[chosen.row] for level in needs])
     return Winners(
         cell[best[rank]], chosen.layout(layouts), need, least.ravel(), listed.ravel(), shards.ravel(), fitting,
-        timed + len(pairs.row), _at(steps, best).take(rank) if steps else None,
+        timed, steps_at(steps, best).take(rank) if steps else None,
     )  # fmt: skip
-
-
-@record(frozen=True, eq=False)
-class Pairs:
-    """Layouts that fit on devices: device row, row of the grid, recompute level; by device, then by row."""
-
-    device: Ints
-    row: Ints
-    level: Ints
-
-    def take(self, index: Ints | Bools) -> Pairs:
-        """Return pairs `index`."""
-        return Pairs(self.device[index], self.row[index], self.level[index])
-
-    def layout(self, grid: Grid) -> Layouts:
-        """The layouts of the pairs."""
-        return replace(
-            grid.layout.take(self.row), hardware=self.device, recompute=self.level.astype(np.float64)
-        )
 
 
 @record(frozen=True, eq=False)
@@ -142,29 +136,9 @@ class Group:
     level: Ints
 
 
-@record(frozen=True, eq=False)
-class Probes:
-    """Layers of the whole model, timed for the bounds; layouts of a kind and recompute level on a device share one.
-
-    Attributes:
-        layer: of each probe; None for mixtures of experts, whose traffic also depends on the replicas.
-        at: the probe of each device row and 3 x kind + recompute level; number: of all.
-    """
-
-    layer: Layer | None
-    at: Ints
-    number: int
-
-    def of(self, grid: Grid, pairs: Pairs) -> Layer | None:
-        """The layers of pairs."""
-        if self.layer is None:
-            return None
-        return self.layer.take(self.at[pairs.device, 3 * grid.kind[pairs.row] + pairs.level])
-
-
 def _chosen(job: Job, grid: Grid, pairs: Pairs, cell: Ints, times: Floats) -> Ints:
     """The position of each cell's best pair."""
-    best = _first_least(times, cell)
+    best = first_least(times, cell)
     known = nearby(job.model, job.training)
     if not known or not job.devices.measured[pairs.device].any():
         return best
@@ -244,72 +218,33 @@ class Combined:
         heads = [np.zeros(0, dtype=np.int64)]
         for group, start, width in zip(self.groups, self.starts.tolist(), self._widths.tolist(), strict=True):
             firsts = start + np.arange(len(group.devices)) * width
-            heads.append((firsts[:, None] + _changes(family[group.rows])).ravel())
-        return _first_least_between(
-            np.concatenate([bound.ravel() for bound in bounds]), np.concatenate(heads)
-        )
+            heads.append((firsts[:, None] + changes(family[group.rows])).ravel())
+        return first_least_between(np.concatenate([bound.ravel() for bound in bounds]), np.concatenate(heads))
 
 
 def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int, Probes]:
     """The pairs that may be the fastest of their cell, how many layouts were timed to find them, and the probes."""
     bounds, probes = lower_bounds(job, grid, every.groups)
     first = every.pairs(every.first_least(bounds, grid.family))
-    limit = np.full(shape, np.inf)
-    np.fmin.at(limit, (first.device, grid.at[first.row]), _totals(_steps(job, grid, first, probes)))
+    nodes = grid.layout.nodes[first.row]
+    probes = replace(probes, made=made_on(job, first.device, nodes))
+    cell = first.device * shape[1] + grid.at[first.row]
+    steps = train(job, grid, first, probes)
+    of_cell = most_s(job, grid, first, steps, probes.made, cell, complete=False)
+    limit = np.full(int(np.prod(shape)), np.inf)
+    limit[: len(of_cell)] = of_cell
+    limit = limit.reshape(shape)
     masks = [
         bound > limit[group.devices][:, grid.at[group.rows]]
         for group, bound in zip(every.groups, bounds, strict=True)
     ]
+    if probes.made is not None:  # steps that never end are all alike: the first is taken
+        for mask, group in zip(masks, every.groups, strict=True):
+            mask[:, changes(grid.at[group.rows])] = False
     if job.devices.measured.any() and nearby(job.model, job.training):
         masks = [mask & ~_measured(job, grid, group) for group, mask in zip(every.groups, masks, strict=True)]
     masks = [mask.ravel() for mask in masks]
     return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes.number + len(first.row), probes
-
-
-def _first_least(value: Floats, cell: Ints) -> Ints:
-    """Per cell the position of the first least value; rows of one cell stand together."""
-    return _first_least_between(value, _changes(cell))
-
-
-def _first_least_between(value: Floats, heads: Ints) -> Ints:
-    """The position of the first least value from each head to the next; NaN is none."""
-    if not len(heads):
-        return heads
-    sizes = np.diff(np.append(heads, len(value)))
-    reached = np.flatnonzero(value == np.repeat(np.fmin.reduceat(value, heads), sizes))
-    return reached[_changes(np.searchsorted(heads, reached, side="right"))]
-
-
-def _changes(values: Ints) -> Ints:
-    """Positions of values that differ from the one before, the first among them."""
-    new = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    return np.flatnonzero(new)
-
-
-def _steps(job: Job, grid: Grid, pairs: Pairs, probes: Probes | None) -> list[Step]:
-    """Steps, in chunks so that memory stays small."""
-    parts = [pairs.take(part) for part in _chunks(len(pairs.row))]
-    return [
-        step_of(job, part.layout(grid), None if probes is None else probes.of(grid, part)) for part in parts
-    ]
-
-
-def _at(steps: list[Step], at: Ints) -> Step:
-    """The steps of some pairs, ascending."""
-    edges = np.searchsorted(at, np.arange(1, len(steps)) * _CHUNK)
-    return Step.join([
-        step.take(some % _CHUNK) for step, some in zip(steps, np.split(at, edges), strict=True)
-    ])  # fmt: skip
-
-
-def _totals(steps: list[Step]) -> Floats:
-    """Step times in s."""
-    return np.concatenate([np.zeros(0), *(step.total for step in steps)])
-
-
-def _chunks(size: int) -> list[Ints]:
-    return [np.arange(start, min(start + _CHUNK, size)) for start in range(0, size, _CHUNK)]
 
 
 def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats], Probes]:
@@ -327,7 +262,7 @@ def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats
     at[device, key] = np.arange(len(key))
     layout = grid.layout
     fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
-    share = (layout.micro_batches + fill) / layout.pp * _ROUNDING
+    share = (layout.micro_batches + fill) / layout.pp * ROUNDING
     bounds = [
         seconds[at[group.devices][:, own]] * share[group.rows]
         for group, own in zip(groups, keys, strict=True)
@@ -358,7 +293,7 @@ def _with_replicas(job: Job, layout: Layouts, dp: Floats) -> tuple[Floats, Layer
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.
     small = replace(job, work=replace(job.work, global_batch=np.full(1, 1e-9)))
     times, layers = [np.zeros(0)], []
-    for part in _chunks(layout.n_rows):
+    for part in chunks(layout.n_rows):
         some = alone.take(part)
         layers.append(model_layer(job, some))
         step = training_step_of(small, some, layers[-1]).parts

@@ -43,6 +43,13 @@ class Generation:
     tp: Floats
     ahead: Ahead | None = None
 
+    def least_s(self) -> Floats:
+        """What no time of training makes it fall below, s, shape `(n,)`."""
+        if self.ahead is None:
+            return self.time_s
+        least: Floats = np.minimum(self.time_s, self.ahead.throughput_s.min(axis=0))
+        return np.where(np.isfinite(self.time_s), least, np.inf)
+
     def beside(self, trained: Floats, index: npt.NDArray[np.int64]) -> Floats:
         """Time of clusters `index` beside steps that train for `trained` seconds, s; infinite where none fits."""
         alone = self.time_s[index]

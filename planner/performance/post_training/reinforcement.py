@@ -3,6 +3,9 @@
 On policy and colocated the parts add up. Where generation has its own accelerators and may run ahead, the longer of
 generation and training sets the pace. A share of the accelerators that trains takes 1 / share of the time that all of
 them take: the layout of the trainer scales with its data-parallel degree.
+
+Generation depends on the cluster alone and is worked out once for all its layouts (`Made`), which also tells how long
+training may take for a step to stay below a time.
 """
 
 from __future__ import annotations
@@ -13,33 +16,124 @@ import numpy.typing as npt
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import stored_bytes
-from planner.performance.inference.rollouts import generate
+from planner.performance.inference.rollouts import Generation, generate
 from planner.performance.layouts import Layouts
 from planner.performance.links import Links, build_links
 from planner.performance.post_training.spec import Rollouts
 from planner.performance.spec import ModelSpec
 from planner.performance.step import Step
+from planner.records import record
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 SHARES = tuple(k / 16.0 for k in range(1, 16))
+# Bounds are compared with this much to spare, for rounding only.
+_SPARE = 1.0 + 1e-9
 
 
-def with_rollouts(
+@record(frozen=True, eq=False)
+class Made:
+    """Generation on clusters, by the share of their accelerators that generates: k shares of n clusters.
+
+    Attributes:
+        keys: of the clusters, ascending, shape `(n,)`.
+        at: row of `generation` and `refit_s`, shape `(k, n)`.
+        slower: training takes so many times as long as on all accelerators, shape `(k, n)`.
+        generation: of each distinct number of accelerators; `least_s`: it takes no less; `refit_s`: to hand over the
+            weights, s.
+        ahead: generation may run ahead on accelerators of its own, so that the longer of it and training counts.
+        ratio: measured over predicted time of training.
+    """
+
+    keys: Ints
+    at: Ints
+    slower: Floats
+    generation: Generation
+    least_s: Floats
+    refit_s: Floats
+    ahead: bool
+    ratio: float
+
+    def rows(self, hardware: Ints, nodes: Floats) -> Ints:
+        """Positions of clusters among `keys`."""
+        return np.searchsorted(self.keys, _keys(hardware, nodes))
+
+    def train_s(self, rows: Ints, limit: Floats, fastest: Floats | None = None) -> Floats:
+        """The longest that training on all accelerators may take for steps of `limit` s or less.
+
+        Args:
+            rows: clusters, shape `(n,)`.
+            limit: times of a step in s.
+            fastest: no layout of the cluster trains in less, s; generation grows with the time of training.
+
+        Returns:
+            Seconds by the model of training alone, shape `(n,)`: no layout that takes longer stays within the limit.
+            Of clusters that hold no engine, whose steps never end, it is less than any layout takes.
+        """
+        at, slower = self.at[:, rows], self.slower[:, rows]
+        refit, least = self.refit_s[at], self.least_s[at]
+        if fastest is not None:
+            trained = fastest * self.ratio * slower
+            least = self.generation.beside(trained.ravel(), at.ravel()).reshape(at.shape) / _SPARE
+        left = limit * _SPARE - refit
+        with np.errstate(invalid="ignore"):
+            left = np.where(left >= least, left if self.ahead else left - least, -np.inf)
+        left = np.where(np.isfinite(least), left, -np.inf)
+        longest: Floats = (left / slower).max(axis=0) / self.ratio * _SPARE
+        return longest
+
+
+def build_made(
     model: ModelSpec,
     rollouts: Rollouts,
     samples: int,
     devices: Devices,
-    layout: Layouts,
-    step: Step,
+    hardware: Ints,
+    nodes: Floats,
     c: Constants,
-) -> Step:
-    """Add generation and refit to training steps.
+) -> Made:
+    """Generation on clusters.
 
     Args:
         model: what learns and generates.
         rollouts: what each step generates.
         samples: answers of a step.
-        devices: one row per layout.
+        devices: one row per machine.
+        hardware: rows of `devices`, of each cluster; clusters may be named more than once.
+        nodes: machines of each cluster.
+        c: constants.
+    """
+    keys, first = np.unique(_keys(hardware, nodes), return_index=True)
+    hardware, nodes = hardware[first], nodes[first]
+    whole = nodes * devices.count[hardware]
+    if rollouts.colocated:
+        own, slower = whole[None, :], np.ones((1, len(keys)))
+    else:
+        shares = np.asarray((rollouts.generation_share,) if rollouts.generation_share else SHARES)[:, None]
+        own = np.clip(np.round(whole * shares), 1.0, np.maximum(whole - 1.0, 1.0))
+        slower = whole / np.maximum(whole - own, 1.0)
+    # what is generated by as many accelerators of one type takes as long, however many others there are
+    network = np.broadcast_to(nodes > 1, own.shape).ravel()
+    distinct = np.stack([np.broadcast_to(hardware, own.shape).ravel(), own.ravel(), network], axis=1)
+    _, some, at = np.unique(distinct, axis=0, return_index=True, return_inverse=True)
+    few, cluster = devices.take(hardware[some % len(keys)]), nodes[some % len(keys)]
+
+    def handover(tp: Floats) -> Floats:
+        return refit_s(model, rollouts, few, build_links(few, c), tp, cluster, c)
+
+    made = generate(model, rollouts, samples, few, own.ravel()[some], c, handover=handover)
+    return Made(
+        keys, at.reshape(own.shape), slower, made, made.least_s(), handover(made.tp),
+        not rollouts.colocated and rollouts.steps_off_policy > 0, c["rollouts.training_ratio"],
+    )  # fmt: skip
+
+
+def with_rollouts(rollouts: Rollouts, made: Made | None, layout: Layouts, step: Step, c: Constants) -> Step:
+    """Add generation and refit to training steps.
+
+    Args:
+        rollouts: what each step generates.
+        made: generation on the clusters of the layouts, and maybe others; None for a pool that only trains.
         layout: the layouts.
         step: the training part.
         c: constants.
@@ -47,39 +141,41 @@ def with_rollouts(
     # loops of reinforcement learning move samples, pad and wait more than plain training
     parts = {name: part * c["rollouts.training_ratio"] for name, part in step.parts.items()}
     step = Step(step.total * c["rollouts.training_ratio"], parts)
-    if rollouts.pool == "trainer":
+    if made is None:
         waits = np.maximum(rollouts.paced_s - step.total, 0.0)
         return Step(step.total + waits, step.parts | {"generation_s": waits})
-    first, inverse = _clusters(layout)
-    few = devices.take(first)
-    nodes, count = layout.nodes[first], few.count
-    whole = nodes * count
+    rows = made.rows(layout.hardware, layout.nodes)
+    share = np.zeros(len(rows), dtype=np.int64) if len(made.at) == 1 else _best_share(made, rows, step)
+    at, slower = made.at[share, rows], made.slower[share, rows]
+    generation = made.generation.beside(step.total * slower, at)
+    return _sum(step, generation, made.refit_s[at], slower, ahead=made.ahead)
 
-    def handover(tp: Floats) -> Floats:
-        return refit_s(model, rollouts, few, build_links(few, c), tp, nodes, c)
 
-    def made_by(accelerators: Floats, slower: Floats) -> tuple[Floats, Floats, Floats]:
-        """Generation, refit and how much slower training is, of every layout."""
-        made = generate(model, rollouts, samples, few, accelerators, c, handover=handover)
-        return made.beside(step.total * slower, inverse), handover(made.tp)[inverse], slower
+def _best_share(made: Made, rows: Ints, step: Step) -> Ints:
+    """The first share with the shortest step of each layout.
 
-    if rollouts.colocated:
-        return _sum(step, *made_by(whole, np.ones(layout.nodes.shape)))
-    best: Step | None = None
-    for share in (rollouts.generation_share,) if rollouts.generation_share else SHARES:
-        own = np.clip(np.round(whole * share), 1.0, np.maximum(whole - 1.0, 1.0))
-        slower = (whole / np.maximum(whole - own, 1.0))[inverse]
-        step_with_rollouts = _sum(step, *made_by(own, slower), ahead=rollouts.steps_off_policy > 0)
-        best = step_with_rollouts if best is None else _better(best, step_with_rollouts)
-    assert best is not None
+    A share is worked out where its step may be the shortest: beside the least that generation may take it is no longer
+    than the shortest of those beside what generation takes at most.
+    """
+    at, slower = made.at[:, rows], made.slower[:, rows]
+    trained, refit = step.total * slower, made.refit_s[at]
+    over = np.maximum if made.ahead else np.add
+    most = over(trained, made.generation.time_s[at]) + refit
+    hopeful = over(trained, made.least_s[at]) + refit <= most.min(axis=0) * _SPARE
+    totals = np.full(at.shape, np.inf)
+    for k in np.flatnonzero(hopeful.any(axis=1)).tolist():
+        some = np.flatnonzero(hopeful[k])
+        generation = made.generation.beside(trained[k, some], at[k, some])
+        totals[k, some] = _sum(
+            step.take(some), generation, refit[k, some], slower[k, some], ahead=made.ahead
+        ).total
+    best: Ints = totals.argmin(axis=0)
     return best
 
 
-def _clusters(layout: Layouts) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """A row of each distinct (hardware, nodes), and each row's position among them."""
-    key = layout.hardware * 1_000_003 + layout.nodes.astype(np.int64)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return first, inverse.ravel()
+def _keys(hardware: Ints, nodes: Floats) -> Ints:
+    keys: Ints = hardware * 1_000_003 + nodes.astype(np.int64)
+    return keys
 
 
 def _sum(step: Step, generation: Floats, refit: Floats, slower: Floats, *, ahead: bool = False) -> Step:
@@ -88,13 +184,6 @@ def _sum(step: Step, generation: Floats, refit: Floats, slower: Floats, *, ahead
     waits = np.maximum(generation - trained, 0.0) if ahead else generation
     parts |= {"generation_s": waits, "refit_s": refit}
     return Step(trained + waits + refit, parts)
-
-
-def _better(first: Step, second: Step) -> Step:
-    """Row by row the faster of two."""
-    wins = second.total < first.total
-    parts = {name: np.where(wins, second.parts[name], part) for name, part in first.parts.items()}
-    return Step(np.where(wins, second.total, first.total), parts)
 
 
 def refit_s(

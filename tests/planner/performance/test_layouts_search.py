@@ -15,8 +15,9 @@ from planner.performance.constants import load_constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds, fits_node, grid, shard_axes, stages, tensor_degrees
 from planner.performance.search import estimate_layouts, estimate_shapes
-from planner.performance.search_best import Group, Pairs, lower_bounds
+from planner.performance.search_best import Group, lower_bounds
 from planner.performance.search_job import build_job, distinct_devices, step_of
+from planner.performance.search_timed import Pairs
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
