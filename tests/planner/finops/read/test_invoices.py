@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from planner.finops.read import open_bill
+from tests.conftest import CliResult
 from tests.planner.finops.small_bill import charge, write_bill
 
 MAPPING = {
@@ -78,3 +80,27 @@ def test_one_row_of_totals(tmp_path: Path) -> None:
     assert found.message.startswith(
         "1 row (100.00 billed) has no ChargePeriodStart and is in no month's figures"
     )
+
+
+def test_a_currency_may_be_asked_for_in_small_letters(
+    tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    rows = [
+        charge(date(2026, 10, day), BillingCurrency=code) for day in range(1, 9) for code in ("EUR", "USD")
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    asked = run_cli("forecast", "--focus", str(path), "--currency", "eur", "-o", "json")
+    assert asked.code == 0 and json.loads(asked.stdout)["currency"] == "EUR"
+
+
+def test_an_answer_is_not_written_over_the_bill(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+    """`-o csv --out bill.csv` left the answer in the place of the bill."""
+    path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, day)) for day in range(1, 9)])
+    before = path.read_bytes()
+    beside = tmp_path / "x" / ".." / "bill.csv"
+    (tmp_path / "x").mkdir()
+    for command in ("review", "forecast"):
+        result = run_cli(command, "--focus", str(path), "-o", "csv", "--out", str(beside))
+        assert result.code == 2 and "is read by this command and would be written over" in result.stderr
+    assert path.read_bytes() == before
+    assert run_cli("forecast", "--focus", str(path), "--out", str(tmp_path / "answer.csv")).code == 0
