@@ -14,6 +14,7 @@ from planner.commands.options import (
     FileBeside,
     RatioOption,
     Seconds,
+    capitals,
     details_option,
     examples,
     output_options,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--currency",
     default=None,
+    callback=capitals,
     metavar="CODE",
     help="Use only rows in this currency, if the bill has several.",
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
+
+from planner.errors import InputError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -116,6 +118,7 @@ def output_options(formats: Sequence[str], *, private: bool = False) -> Callable
         @functools.wraps(command)
         def run(*args: Any, **given: Any) -> Any:
             given["out"] = None if given["out"] == STDOUT else given["out"]
+            _keep_inputs(given)
             given["output"] = _format_asked(given["output"], given["out"], formats)
             return command(*args, **given)
 
@@ -133,6 +136,26 @@ def output_options(formats: Sequence[str], *, private: bool = False) -> Callable
         return cast("_Command", option(out(run)))
 
     return add
+
+
+def _keep_inputs(given: Mapping[str, Any]) -> None:
+    """Refuse an answer's file that is also read: it would be written over."""
+    out = given["out"]
+    if out is None or not out.exists():
+        return
+    for name, value in given.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if name != "out" and isinstance(one, str | Path) and _is_same(Path(one), out):
+                raise InputError(
+                    f"--out {out}: is read by this command and would be written over; name another file"
+                )
+
+
+def _is_same(path: Path, out: Path) -> bool:
+    try:
+        return path.exists() and path.samefile(out)
+    except (OSError, ValueError):  # a text that is no path
+        return False
 
 
 def _remember_mode(ctx: click.Context, param: click.Parameter, value: str) -> None:
@@ -247,9 +270,17 @@ more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")
 daily_option = click.option(
     "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
 )
+
+
+def capitals(_context: click.Context, _parameter: click.Parameter, code: str | None) -> str | None:
+    """`eur` is EUR."""
+    return None if code is None else code.strip().upper()
+
+
 currency_option = click.option(
     "--currency",
     default=None,
+    callback=capitals,
     metavar="CODE",
     help="ISO 4217 code: use only rows in this currency, and assume it for amounts without a currency.",
 )

@@ -252,8 +252,8 @@ def _with_rejected(share: float | None, measured: Mapping[str, float], findings:
 
 def _repeated(findings: Sequence[Finding], billed: float, month: date) -> float:
     """Share of billed cost that is counted twice; of findings without a month all are taken to be in this one."""
-    found = [one for one in findings if one.code == "repeated_charges" and one.month in (None, month)]
-    return min(abs(sum(one.cost or 0.0 for one in found)) / abs(billed), 1.0) if billed else 0.0
+    twice = sum(one.cost_in(month) for one in findings if one.code == "repeated_charges")
+    return min(abs(twice) / abs(billed), 1.0) if billed else 0.0
 
 
 def invoice_differences(bill: Bill, months: tuple[date, date]) -> dict[date, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.finops.budget.answer import cost_of
 from planner.finops.forecast.calendars import FiscalCalendar, Period
-from planner.finops.forecast.clean import history_start
+from planner.finops.forecast.clean import history_start, unreported_days
 from planner.finops.forecast.daily import DailyCost, carried_on, total_of
 from planner.finops.forecast.model import MAX_HORIZON_DAYS, forecast_periods
 from planner.records import record
@@ -30,7 +30,7 @@ class FiscalMonth:
     """One month of a budget.
 
     Attributes:
-        state: `actual` (over), `running`, `ahead`, or `no data` (before the first known day).
+        state: `actual` (over), `running`, `ahead`, or `no data` (before the first known day, or no day of it is known).
         budget: the month's part; None where the budget does not hold in it.
         actual: cost reported; None where no day is known.
         expected: actual, and for days to come the forecast; None where nothing is known.
@@ -76,6 +76,7 @@ class FiscalYear:
     Attributes:
         explained: of the budget of everything, the variance to date by the budgets of one dimension, and the rest;
             empty where there is no such pair.
+        unknown: first days of months without any charge, between others.
     """
 
     label: str
@@ -83,6 +84,7 @@ class FiscalYear:
     end: date
     budgets: tuple[FiscalBudget, ...]
     explained: tuple[tuple[str, float], ...]
+    unknown: tuple[date, ...] = ()
 
 
 def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: date) -> FiscalYear:
@@ -98,13 +100,22 @@ def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: d
     year = calendar.periods("year", last, 1)[0]
     total = total_of(next(iter(scopes.values())))
     first = _day(total.days[history_start(total.days, total.cost)])
+    unknown = tuple(day for day in _unreported(total, first, last) if year.start <= day < year.end)
     budgets = [
-        _budget(budget, cost_of(budget, scopes), calendar, year, last, first_known=first)
+        _budget(budget, cost_of(budget, scopes), calendar, year, last, first, unknown)
         for budget in loaded.file.budgets
     ]
-    return FiscalYear(
-        year.label, year.start, year.end, tuple(budgets), _explained(loaded.file.budgets, budgets)
-    )
+    explained = _explained(loaded.file.budgets, budgets)
+    return FiscalYear(year.label, year.start, year.end, tuple(budgets), explained, unknown)
+
+
+def _unreported(total: DailyCost, first: date, last: date) -> list[date]:
+    """First days of the months of which no day is known, between others."""
+    days = np.arange(np.datetime64(first), np.datetime64(last) + 1)
+    lacking = days[unreported_days(days[0], ~np.isin(days, total.days))]
+    months, counts = np.unique(lacking.astype("datetime64[M]"), return_counts=True)
+    whole = counts == ((months + 1).astype("datetime64[D]") - months.astype("datetime64[D]")).astype(int)
+    return [_day(month) for month in months[whole]]
 
 
 def _budget(
@@ -114,6 +125,7 @@ def _budget(
     year: Period,
     last: date,
     first_known: date,
+    unknown: Collection[date],
 ) -> FiscalBudget:
     periods = calendar.periods("month", year.start, 12)
     known = carried_on(daily_cost, np.datetime64(last))
@@ -131,7 +143,7 @@ def _budget(
     landings = {one.start: end.landing for one, end in zip(ahead, ends, strict=False)}
     months = tuple(
         _month(budget, calendar, one, _sum(days, cost, one.start, min(one.end, date.fromordinal(last.toordinal() + 1))),
-               landings.get(one.start), last, first_known)
+               landings.get(one.start), last, first_known, is_known=one.start not in unknown)
         for one in periods
     )  # fmt: skip
     mine = [one for one in months if one.budget is not None]
@@ -165,9 +177,11 @@ def _month(
     landing: float | None,
     last: date,
     first_known: date,
+    *,
+    is_known: bool,
 ) -> FiscalMonth:
     amount = _amount(budget, calendar, period)
-    if period.end <= first_known or (period.start < first_known):
+    if not is_known or period.end <= first_known or (period.start < first_known):
         return FiscalMonth(period, "no data", amount, None, None)
     if period.start > last:
         return FiscalMonth(period, "ahead", amount, None, landing)

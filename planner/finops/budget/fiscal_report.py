@@ -18,7 +18,13 @@ def fiscal_section(year: FiscalYear, currency: str) -> Section:
         said.append(
             f"Months of {names} are assumed to be equal parts, by days, of the quarter's or the year's amount."
         )
-    if any(one.reforecast is None for one in year.budgets):
+    if year.unknown:
+        names = ", ".join(f"{month:%B %Y}" for month in year.unknown)
+        said.append(
+            f"No charge of {names} is known (is a file missing?): budget and cost to date are those of the other "
+            "months, and the year has no landing."
+        )
+    elif any(one.reforecast is None for one in year.budgets):
         said.append(
             "The year has no landing: its months before the first known day are missing, or it ends too far ahead."
         )

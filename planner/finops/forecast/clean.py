@@ -42,7 +42,7 @@ class Series:
     Attributes:
         days: (n,) datetime64[D], one after the other.
         cost: (n,), absent days filled in: for models only.
-        reported: (n,), absent days 0: what sums are judged by.
+        reported: (n,), absent days 0: what sums are judged by. NaN in months of which no day is there.
         filled: how many days were absent and are filled in.
     """
 
@@ -60,7 +60,8 @@ def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = No
 
     Days before the history begins (`history_start`) are cut off. A few absent days (5 %) are unknown: they
     become the median of the same weekday in the weeks around them, or of all days. Many are days without cost: bills
-    have no rows for them. Only the last 800 days are kept.
+    have no rows for them. A whole calendar month without a day, in a history that has nearly all others, is unknown
+    (`unreported_days`), and what it cost says nothing of how good a forecast was. Only the last 800 days are kept.
 
     Raises:
         InputError: unequal lengths, a day twice, a number that is none, fewer than 7 days.
@@ -159,9 +160,10 @@ def _filled(when: Days, amount: Floats) -> Series:
     whole = float(np.median(amount))
     cost = np.full(at[-1] + 1, np.nan)
     cost[at] = amount
-    if np.isnan(cost).mean() > _MOST_UNKNOWN:
+    unreported = unreported_days(when[0], np.isnan(cost))
+    if np.isnan(cost[~unreported]).mean() > _MOST_UNKNOWN:
         cost[np.isnan(cost)] = 0.0
-    reported = np.nan_to_num(cost)
+    reported = np.where(unreported, np.nan, np.nan_to_num(cost))
     ended = cost[_last_usual(cost, whole) + 1 :]
     ended[:] = np.fmax(ended, 0.0)  # absent days too
     absent = np.flatnonzero(np.isnan(cost))
@@ -171,7 +173,7 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = day + around
         near = cost[near[(near >= 0) & (near < len(cost))]]
         near = near[np.isfinite(near)]
-        filled[day] = np.median(near) if len(near) else whole
+        filled[day] = np.median(near) if len(near) else beside(cost, day, whole)
     days = when[0] + np.arange(len(cost))
     return Series(
         days[-MOST_DAYS:],
@@ -179,6 +181,31 @@ def _filled(when: Days, amount: Floats) -> Series:
         reported[-MOST_DAYS:],
         int((absent >= len(cost) - MOST_DAYS).sum()),
     )
+
+
+def unreported_days(first: np.datetime64, absent: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Days of absent runs with a whole calendar month in them: files by the month miss one.
+
+    Of a history that lacks many other days too they are days without cost, as those are.
+
+    Args:
+        first: the first day.
+        absent: (n_days,) whether a day has no row.
+    """
+    found = np.zeros(len(absent), dtype=bool)
+    edges = np.flatnonzero(np.diff(np.r_[False, absent, False].astype(int)))
+    for start, stop in zip(edges[::2], edges[1::2], strict=True):
+        month = (first + start).astype("datetime64[M]")
+        month += month.astype("datetime64[D]") < first + start  # the first one that begins in the run
+        found[start:stop] = (month + 1).astype("datetime64[D]") <= first + stop
+    return found if absent[~found].mean() <= _MOST_UNKNOWN else np.zeros(len(absent), dtype=bool)
+
+
+def beside(cost: Floats, day: int, otherwise: float) -> float:
+    """Median of the known weeks before and after a day of a long gap."""
+    known = np.flatnonzero(np.isfinite(cost))
+    near = np.r_[known[known < day][-_WEEK:], known[known > day][:_WEEK]]
+    return float(np.median(cost[near])) if len(near) else otherwise
 
 
 def _last_usual(cost: Floats, whole: float) -> int:

@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.finops.forecast.clean import without_huge_days
+from planner.finops.forecast.clean import beside, without_huge_days
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
 from planner.records import record
 
@@ -120,6 +120,7 @@ def past_errors(cost: Floats, paths: Floats, length: int, start: int = 0) -> Err
         start: days between the origin and the window; both together at most the horizon.
     """
     actual = window_totals(cost, length, start)
+    cost = _known(cost)
     expected = paths[:, start : start + length].sum(axis=1)
     known = np.isfinite(actual) & np.isfinite(expected)
     known[:FIRST_ORIGIN] = False
@@ -136,6 +137,16 @@ def past_errors(cost: Floats, paths: Floats, length: int, start: int = 0) -> Err
     values[np.abs(values) < _TINY] = 0.0
     values[~np.isfinite(values)] = 0.0
     return Errors(np.where(known, values, np.nan), logarithmic, size)
+
+
+def _known(cost: Floats) -> Floats:
+    """Costs with those of the weeks beside them in the place of months that are not known."""
+    if not np.isnan(cost).any():
+        return cost
+    out = cost.copy()
+    for day in np.flatnonzero(np.isnan(cost)):
+        out[day] = beside(cost, int(day), 0.0)
+    return out
 
 
 def _usual(cost: Floats) -> Floats:
@@ -276,6 +287,7 @@ def _between(low: Floats, high: Floats, count: NDArray[np.int64]) -> Floats:
 
 def _from_days(cost: Floats, length: int, logarithmic: bool, out: Floats) -> Floats:
     """Fill what is still unknown with the variation of single days, as if (log)normal."""
+    cost = _known(cost)
     normal = np.array([NormalDist().inv_cdf(0.5 + level / 2) for level in LEVELS])
     for origin in np.flatnonzero(~np.isfinite(out).all(axis=1)):
         if origin < FIRST_ORIGIN:

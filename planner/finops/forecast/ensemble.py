@@ -60,11 +60,13 @@ class Ensemble:
 
 def window_totals(cost: Floats, length: int, start: int = 0) -> Floats:
     """Actual cost of `length` days that begin `start` days after each origin; NaN where they are not all known."""
-    known = np.concatenate([[0.0], np.cumsum(cost)])
+    known = np.concatenate([[0.0], np.cumsum(np.nan_to_num(cost))])
+    unknown = np.concatenate([[0], np.cumsum(np.isnan(cost))])
     out = np.full(len(cost) + 1, np.nan)
     n = len(cost) + 1 - start - length
     if n > 0:
-        out[:n] = known[start + length : start + length + n] - known[start : start + n]
+        first, last = slice(start, start + n), slice(start + length, start + length + n)
+        out[:n] = np.where(unknown[last] > unknown[first], np.nan, known[last] - known[first])
     return out
 
 

@@ -326,7 +326,8 @@ def _settled(
     days, cost, dropped = settle(series.days, series.cost, as_of, completion)
     if len(days) < FIRST_ORIGIN:
         raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
-    reported = np.where(series.reported[: len(cost)] == 0, 0.0, cost)
+    given = series.reported[: len(cost)]
+    reported = np.where((given == 0) | np.isnan(given), given, cost)
     return Series(days, cost, reported, series.filled), dropped
 
 

@@ -18,6 +18,10 @@ _COMMAS = rf"'^\s*(-?{_COMMA}([eE]-?[0-9]+)?|[(]{_COMMA}[)])\s*$'"
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
 _OFFSET = r"'(:[0-9.]+)\s*[+-][0-9]{2}(:?[0-9]{2})?\s*$'"
+_EPOCH = (
+    r"'^\s*1[0-9]{9}([0-9]{3}){0,2}\s*$'"  # seconds, or thousandths or millionths, since 1970: up to May 2033
+)
+_COMPACT = r"'^\s*(19|20)[0-9]{6}\s*$'"  # 20261031
 _LONG_YEAR = "'[0-9]{4}'"
 _NO_DAYS = "'infinity', '-infinity', 'epoch'"  # which DuckDB takes for moments of any format
 _TIMES = ("", " %H:%M", " %H:%M:%S")
@@ -83,6 +87,8 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
         short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *(f"{one}y" for one in _NAMED)])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
+            f"WHEN REGEXP_MATCHES({cell}, {_EPOCH}) THEN MAKE_TIMESTAMP(CAST(RPAD(TRIM({cell}), 16, '0') AS BIGINT)) "
+            f"WHEN REGEXP_MATCHES({cell}, {_COMPACT}) THEN TRY_STRPTIME(TRIM({cell}), '%Y%m%d') "
             f"WHEN REGEXP_MATCHES({cell}, {_LONG_YEAR}) THEN {long} "
             f"WHEN LOWER(TRIM({cell})) NOT IN ({_NO_DAYS}) THEN {short} END"
         )

@@ -32,6 +32,7 @@ class Finding:
         rows: rows concerned.
         cost: billed cost of these rows in the bill's currency; None where unknown.
         month: first day of the month concerned; None where it is of the whole bill.
+        by_month: cost by first day of the month, where several are concerned.
     """
 
     severity: Severity
@@ -41,6 +42,13 @@ class Finding:
     rows: int = 0
     cost: float | None = None
     month: date | None = None
+    by_month: tuple[tuple[date, float], ...] = ()
+
+    def cost_in(self, month: date) -> float:
+        """The cost that concerns a month: all of it where no month is known."""
+        if self.by_month:
+            return dict(self.by_month).get(month, 0.0)
+        return (self.cost or 0.0) if self.month in (None, month) else 0.0
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -27,6 +27,7 @@ from planner.finops.read.columns import (
 )
 from planner.finops.read.fields import Field, names_of
 from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.gaps import missing_months
 from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
 from planner.finops.read.mapping import with_mapping
@@ -175,7 +176,8 @@ def _open(
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month, stager.findings)
-    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
+    findings += [*stager.findings, *later, *more, *missing_months(totals)]
+    findings += [*find_repeats(reader, totals), *find_twins(reader, totals)]
     beside = rows_beside(reader, read)
     tag_texts = texts_sql(reader, groups, where, conversion)
     engine: FileEngine = reader

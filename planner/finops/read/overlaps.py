@@ -112,23 +112,28 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         source: sum(by_day[day].get(source, 0) for day in compared) for source in {t.source for t in totals}
     }
     times = len(shared) / len(compared)
-    found: dict[tuple[str, str], tuple[int, float]] = {}
+    found: dict[tuple[str, str], list[tuple[date, int, float]]] = {}
     for first, last in _spans(compared):
-        for source, other, charges, billed in _repeats(engine, first, last):
-            before = found.get((source, other), (0, 0.0))
-            found[source, other] = (before[0] + charges, before[1] + billed)
-    span = f"{shared[0]} to {shared[-1]}" if len(shared) > 1 else f"{shared[0]}"
+        for source, other, day, charges, billed in _repeats(engine, first, last):
+            found.setdefault((source, other), []).append((day, charges, billed))
     findings = []
-    for (source, other), (charges, billed) in sorted(found.items()):
+    for (source, other), own in sorted(found.items()):
+        days = [day for day, _, _ in own]
+        span = f"{min(days)} to {max(days)}" if len(days) > 1 else f"{days[0]}"
+        charges = sum(number for _, number, _ in own)
         kind = "they look like two snapshots of one export: give the latest only"
         if charges < _MANY * min(rows[source], rows[other]):
             kind = "give each charge once"
-        count, cost = round(charges * times), billed * times
+        by_month: dict[date, float] = {}
+        for day, _, billed in own:
+            by_month[day.replace(day=1)] = by_month.get(day.replace(day=1), 0.0) + billed * times
+        count, cost = round(charges * times), sum(by_month.values())
         message = (
             f"{source} and {other}: {'about ' if share > 1 else ''}{count:,} charges of {span} ({cost:,.2f} billed) "
             f"are in both and are counted twice; {kind}"
         )
-        findings.append(Finding("error", "repeated_charges", message, source, count, cost))
+        months = tuple(sorted(by_month.items()))
+        findings.append(Finding("error", "repeated_charges", message, source, count, cost, by_month=months))
     return findings
 
 
@@ -239,19 +244,22 @@ def _spans(days: Sequence[date]) -> list[tuple[date, date]]:
     return out
 
 
-def _repeats(engine: Engine, first: date, last: date) -> list[tuple[str, str, int, float]]:
-    """Return per pair of files the charges of some days that stand in both, and their billed cost."""
+def _repeats(engine: Engine, first: date, last: date) -> list[tuple[str, str, date, int, float]]:
+    """Return per pair of files and day the charges that stand in both, and their billed cost."""
     charge = f"HASH({', '.join(map(quote, _KEY))})"  # of DuckDB only: warehouses are not asked
     frame = engine.query(
-        "SELECT source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
-        "SELECT charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
-        "SELECT x_source, charge, SUM(BilledCost) AS billed FROM ("
-        f"SELECT x_source, BilledCost, {charge} AS charge FROM focus "
+        "SELECT source, other, day, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
+        "SELECT charge, MIN(day) AS day, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
+        "SELECT x_source, charge, MIN(x_day) AS day, SUM(BilledCost) AS billed FROM ("
+        f"SELECT x_source, x_day, BilledCost, {charge} AS charge FROM focus "
         "WHERE ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
         ") AS hashed GROUP BY x_source, charge) AS files "
         "GROUP BY charge HAVING COUNT(*) > 1) AS repeats "
-        "GROUP BY source, other ORDER BY source, other",
+        "GROUP BY source, other, day ORDER BY source, other, day",
         {"first": first, "after": last + timedelta(days=1)},
     )
     rows = frame.itertuples(index=False)
-    return [(source, other, int(charges), float(billed)) for source, other, charges, billed in rows]
+    return [
+        (source, other, date(day.year, day.month, day.day), int(charges), float(billed))
+        for source, other, day, charges, billed in rows
+    ]

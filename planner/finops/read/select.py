@@ -30,6 +30,7 @@ _KNOWN = (
     "OR COALESCE(CommitmentDiscountStatus, '') = 'Unused'"
 )
 UNPRICED = "x_unpriced"
+_CURRENCY = "BillingCurrency"
 
 
 @record(frozen=True)
@@ -86,8 +87,15 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def spelled_columns(names: Collection[str]) -> set[str]:
+    """Return the columns whose values are read as FOCUS writes them: closed lists, and codes of currencies."""
+    return {*names} & {*focus_values(), _CURRENCY}
+
+
 def spelled(column: str, value: str) -> str:
     """Return the expression of a value as FOCUS writes it, whatever its capitals and hyphens."""
+    if column == _CURRENCY:
+        return f"UPPER(TRIM({value}))"
     # no pattern: engines differ in how they replace all of its matches
     letters = f"REPLACE(REPLACE(REPLACE(LOWER({value}), '-', ''), '_', ''), ' ', '')"
     whens = " ".join(f"WHEN {text(own)} THEN {text(name)}" for own, name in focus_values()[column].items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,15 @@ from planner.finops.read.columns import Kind, focus_values
 from planner.finops.read.fields import Field, fields_of
 from planner.finops.read.files import BillFile, line_of, open_bytes
 from planner.finops.read.model import Finding
-from planner.finops.read.select import quote, spelled, text
+from planner.finops.read.select import quote, spelled, spelled_columns, text
 from planner.finops.read.usual import is_usual, unread_sql, usual_cell
 
 if TYPE_CHECKING:
     import duckdb
 
 NULLS = ("", "NULL", "null", "\\N")
+_CATEGORY = "ChargeCategory"
+_SHOWN, _LONGEST = 3, 40  # values that a message shows, and their letters
 _SEPARATOR = "\x1f"  # between a column's name and the unread cell
 
 
@@ -159,24 +161,26 @@ class Stager:
             return usual
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
-        typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
+        typed |= {name: spelled(name, typed[name]) for name in spelled_columns(typed)}
         if "Tags" in typed and inputs["Tags"][0].type_name == "varchar":
             typed["Tags"] = tags_text(inputs["Tags"][0].value, typed["Tags"])
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         target = self.write(file, self.typed_sql(file, typed, raw))
         self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})
+        self._report_unknown_values(file, target, typed)
         return target
 
     def _stage_usual(self, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> Path | None:
         """Write a CSV as `stage` does where all cells are spelled as usual; else nothing is left of it."""
         typed = {name: usual_cell(field.value, kind) for name, (field, kind) in inputs.items()}
-        typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
+        typed |= {name: spelled(name, typed[name]) for name in spelled_columns(typed)}
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         sql = self.typed_sql(file, typed, raw, names_bad=False)
         known = len(self.findings)  # with how the file is encoded, which is told once
         target = self.write(file, sql)
         unread = f"SELECT 1 FROM READ_PARQUET({text(str(target))}) WHERE x_bad IS NOT NULL LIMIT 1"
         if self._connection.execute(unread).fetchone() is None:
+            self._report_unknown_values(file, target, typed)
             return target
         del self.findings[known:]
         target.unlink()
@@ -200,7 +204,9 @@ class Stager:
         where = ""
         if file.kind == "csv":  # exports put behind one another bring their headers along
             same = " AND ".join(f"{quote(n)} = {text(n)}" for n in file.header[:2])
-            where = f" WHERE NOT COALESCE({same}, FALSE)"
+            # and spreadsheets rows without a cell
+            filled = ", ".join(map(quote, file.header))
+            where = f" WHERE NOT COALESCE({same}, FALSE) AND COALESCE({filled}, NULL) IS NOT NULL"
         # each expression once, in a select of its own: to bind it costs a small file more than its rows
         once = f"SELECT {', '.join(items)} FROM {self.table(file)}{where}"
         return f"SELECT {', '.join(map(quote, typed))}, {bad} AS x_bad FROM ({once})"
@@ -285,6 +291,27 @@ class Stager:
             message = bad_cells(where, name, word.get(kind, kind), example, count, hint)
             severity = "error" if kind in ("number", "moment") else "warning"
             self.findings.append(Finding(severity, "bad_cells", message, where, count))  # type: ignore[arg-type]
+
+    def _report_unknown_values(self, file: BillFile, target: Path, names: Collection[str]) -> None:
+        """Report charge categories that FOCUS does not have: such rows are in no figure that needs one."""
+        if _CATEGORY not in names:
+            return
+        allowed = sorted({*focus_values()[_CATEGORY].values()})
+        rows = self._connection.execute(
+            f"SELECT {_CATEGORY}, COUNT(*) AS n FROM READ_PARQUET({text(str(target))}) "
+            f"WHERE {_CATEGORY} NOT IN ({', '.join(map(text, allowed))}) GROUP BY 1 ORDER BY n DESC, 1"
+        ).fetchall()
+        if not rows:
+            return
+        count = sum(n for _, n in rows)
+        shown = ", ".join(repr(str(value)[:_LONGEST]) for value, _ in rows[:_SHOWN])
+        more = ", ..." if len(rows) > _SHOWN else ""
+        message = (
+            f"{file.path}: {_CATEGORY} is {shown}{more} in {count:,} {'row' if count == 1 else 'rows'}, which FOCUS "
+            f"does not have ({', '.join(allowed)}): figures that need it leave them out; correct the values or set one "
+            f"for all rows with --map \"'Usage'={_CATEGORY}\""
+        )
+        self.findings.append(Finding("error", "unknown_category", message, str(file.path), count))
 
     def _as_utf8(self, file: BillFile) -> Path:
         """Rewrite a CSV as UTF-8 with one kind of line end; once, however often it is asked for."""

@@ -61,7 +61,9 @@ def charges_of_no_month(totals: Sequence[Total]) -> list[Finding]:
     if not lost:
         return []
     rows, cost = sum(total.rows for total in lost), sum(total.billed for total in lost)
-    message = f"{rows:,} rows ({cost:,.2f} billed) have no ChargePeriodStart and are in no month's figures"
+    many = f"{rows:,} rows ({cost:,.2f} billed) have no ChargePeriodStart and are"
+    one = f"1 row ({cost:,.2f} billed) has no ChargePeriodStart and is"
+    message = f"{one if rows == 1 else many} in no month's figures: a line of totals should be; give others their day"
     return [Finding("error", "no_month", message, lost[0].source, rows, cost)]
 
 
@@ -92,8 +94,9 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
         out = []
         for code, (rows, cost) in sums.items():
             if (code or UNKNOWN_CURRENCY) != asked:
-                named_as = f"{int(rows):,} rows in {code or 'no currency'} ({cost:,.2f} billed)"
-                message = f"{named_as} are left out by --currency {asked}"
+                counted = f"{int(rows):,} {'row' if rows == 1 else 'rows'}"
+                named_as = f"{counted} in {code or 'no currency'} ({cost:,.2f} billed)"
+                message = f"{named_as} {'is' if rows == 1 else 'are'} left out by --currency {asked}"
                 out.append(Finding("warning", "other_currency", message, "", int(rows), None))
         return asked, out
     if len(named) > 1:
@@ -111,8 +114,10 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
     code = next(iter(named))
     if "" in sums and sums[""][0]:
         rows, cost = sums[""]
+        many = f"{int(rows):,} rows ({cost:,.2f} billed) name no BillingCurrency and are"
+        one = f"1 row ({cost:,.2f} billed) names no BillingCurrency and is"
         message = (
-            f"{int(rows):,} rows ({cost:,.2f} billed) name no BillingCurrency and are left out of what is in {code}: "
+            f"{one if rows == 1 else many} left out of what is in {code}: "
             f"correct the export, or look at them alone with --currency {UNKNOWN_CURRENCY}"
         )
         return code, [Finding("error", "no_currency", message, "", int(rows), cost)]

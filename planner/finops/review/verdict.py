@@ -116,7 +116,7 @@ def _calendar(inputs: Inputs, change: float, before: float, spent: float) -> str
     """` (0.1 % more per day)` where most of a change comes from the months' numbers of days; else empty."""
     assert inputs.before is not None
     days, days_before = inputs.days_of(inputs.month), inputs.days_of(inputs.before)
-    if days == days_before:
+    if days == days_before or change >= _TIMES:
         return ""
     own = _daily_cost(inputs, inputs.month, spent, days)
     other = _daily_cost(inputs, inputs.before, before, days_before)

@@ -150,7 +150,12 @@ def _answer(
     lines = _lines(team, now, before)
     head = {"month": f"{month:%Y-%m}", "team": team, "currency": bill.currency}
     flat = [{**head, **dict(zip(_COLUMNS[3:], line, strict=True))} for line in lines]
-    change = "" if was is None or was <= 0 else f", {100 * (total / was - 1):+.1f} % against the month before"
+    # a percentage of or to what is no cost says nothing
+    change = (
+        ""
+        if was is None or was <= 0 or total < 0
+        else f", {100 * (total / was - 1):+.1f} % against the month before"
+    )
     share = f", {100 * total / whole:.1f} % of the bill's {whole:,.2f}" if whole > 0 else ""
     title = f"{team}: {total:,.2f} {bill.currency} in {month:%B %Y}{change}{share}"
     kinds = [(kind, now.of(team, kind) / 100) for kind in dict.fromkeys(line[0] for line in lines)]

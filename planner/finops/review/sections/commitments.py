@@ -98,7 +98,7 @@ def _savings(inputs: Inputs, one_sided: float) -> list[Figure]:
 
     def made(key: str, label: str, value: float | None, unit: Any = "money") -> Figure:
         one = figure(inputs, key, label, value, unit, lacking=_NO_USE)
-        if one_sided <= _ONE_SIDED * s.effective_with_contracted or key in _NOT_OF_COMMITMENTS:
+        if one_sided <= _ONE_SIDED * abs(s.effective_with_contracted) or key in _NOT_OF_COMMITMENTS:
             return one
         lost = money(one_sided, inputs.bill.currency)
         return flagged(one, f"{lost} of unused commitments {_HALF}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.finops.provider_days import spans
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
-from planner.finops.review.parts import table
+from planner.finops.review.parts import money, table
 
 TITLE = "Can the figures be trusted?"
 _FINDINGS = 20
@@ -54,8 +54,23 @@ def build(inputs: Inputs) -> Section:
     tables = tuple(one for one in (days, files, findings) if one.rows)
     gaps = inputs.account_gaps()
     lacking = f"But some of the cost may be missing: {gaps}." if gaps else ""
-    said = " ".join(filter(None, (_sentence(inputs), lacking, _spellings(inputs))))
+    said = " ".join(filter(None, (_sentence(inputs), lacking, _other_months(inputs), _spellings(inputs))))
     return Section("quality", TITLE, (said,), tuple(figures), tables, detail=_passes(inputs))
+
+
+def _other_months(inputs: Inputs) -> str:
+    """Months beside the reviewed one and its neighbour that lack charges, or have some twice: trends include them."""
+    apart = {inputs.month, inputs.before}
+    found = [(one, month, cost) for one in inputs.bill.findings for month, cost in one.by_month]
+    found = [(one, month, cost) for one, month, cost in found if month not in apart]
+    lacking = [month_name(month) for one, month, _ in found if one.code == "missing_months"]
+    twice: dict[str, float] = {}
+    for one, month, cost in found:
+        if one.code == "repeated_charges":
+            twice[month_name(month)] = twice.get(month_name(month), 0.0) + cost
+    out = [f"no charge of {', '.join(lacking)} is there"] if lacking else []
+    out += [f"{money(cost, inputs.bill.currency)} of {name} is counted twice" for name, cost in twice.items()]
+    return f"But of other months, {'; '.join(out)}." if out else ""
 
 
 def _spellings(inputs: Inputs) -> str:
@@ -68,12 +83,13 @@ def _spellings(inputs: Inputs) -> str:
 
 
 def _passes(inputs: Inputs) -> bool:
-    """Whether no check fails, of the month and of the one it is compared with, and no billing account lacks days.
+    """Whether no check fails, of the month and of the one it is compared with, and no account or month lacks charges.
 
     A page folds the section then.
     """
     gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
-    return not inputs.account_gaps() and all(check.status == "ok" for gate in gates for check in gate.checks)
+    is_whole = not inputs.account_gaps() and not _other_months(inputs)
+    return is_whole and all(check.status == "ok" for gate in gates for check in gate.checks)
 
 
 def _months(months: tuple[object, ...]) -> str:

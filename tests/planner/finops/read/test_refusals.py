@@ -128,7 +128,7 @@ def test_amounts_without_a_currency_are_not_added_to_those_with_one(tmp_path: Pa
         assert (total(bill), bill.currency, codes(bill)) == ((3.0, 2), "USD", ["no_currency"])
         (found,) = bill.findings
         assert (found.severity, found.rows, found.cost) == ("error", 1, 5.0)
-        assert "are left out" in found.message and "--currency XXX" in found.message
+        assert "is left out" in found.message and "--currency XXX" in found.message
     with open_bill([path], currency="XXX") as bill:
         assert (total(bill), bill.currency, codes(bill)) == ((5.0, 1), "XXX", ["other_currency"])
 

@@ -13,6 +13,7 @@ from planner.finops.read.rates import load_rates
 from planner.finops.review.answer import review_bill
 from planner.finops.review.brief import brief_sections
 from planner.finops.review.report import review_answer
+from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.render.formats import load_renderer
 from tests.planner.finops.small_bill import (
     charge,
@@ -180,3 +181,27 @@ def test_a_change_of_exchange_rates_is_not_said_to_be_one_of_prices(tmp_path: Pa
     with sections_only("bridge"), open_bill([path], rates=load_rates(rates, "USD")) as bill:
         made = review_bill(bill, forecast=False)
     assert "higher prices or exchange rates (+305)" in section(made, "bridge").sentences[0]
+
+
+def test_a_month_below_0_says_nothing_of_commitments_and_percentages(tmp_path: Path) -> None:
+    """ "0 USD of unused commitments count as a cost", and a team had "-313.3 % against the month before"."""
+    rows = [
+        *each_day(date(2026, 9, 1), LAST),
+        charge(date(2026, 10, 15), -9000, ChargeCategory="Adjustment", ChargeClass="Correction"),
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    said = section(review_of(path, only=("commitments",)), "commitments").sentences[0]
+    assert said == "What was used cost as much as at list and contracted prices."
+    with open_bill([path]) as bill:
+        statement = team_statement(bill, date(2026, 10, 1), rules_by_tag("team"), "ml")
+    assert "ml: -5,900.00 USD in October 2026" in statement.title and "%" not in statement.title
+
+
+def test_a_change_of_many_times_is_not_told_per_day_too(tmp_path: Path) -> None:
+    """A prepayment of a year: "800,001 times the 1,500 USD of September 2026 (6,575,342.5 % more per day)"."""
+    rows = [
+        *each_day(date(2026, 9, 1), LAST),
+        charge(date(2026, 10, 15), 1.2e9, days=365, ChargeCategory="Purchase"),
+    ]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview",))
+    assert "400,001 times the 3,000 USD of September 2026." in made.verdict
