@@ -8,6 +8,7 @@ steady capacity. `at` asks again, once a plan says how much time the task has.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,18 +94,23 @@ class WorkloadTask:
         self._count = 0
         self._place_of: dict[int, str] = {}  # `provider/region` of the market's regions
 
+    @cached_property
+    def _free(self) -> CandidateSearch:
+        """Candidates where time does not matter."""
+        return self._engine.at(None, self._wanted)
+
     def least_hours(self) -> float:
         """A time that no candidate beats, infinity where there is none.
 
         Nothing waits or is taken away: spot in several zones, built where a deadline asks for it, waits less.
         """
-        candidates = self._engine.at(None, self._wanted).candidates
+        candidates = self._free.candidates
         hours = unhindered_hours(candidates, np.flatnonzero(candidates.bits == 0), self.confidence)
         return float(hours.min(initial=np.inf))
 
     def front(self, least: float, most: float) -> list[Offered]:
         """Candidates for all durations from `least` to `most` hours; infinity: time does not matter."""
-        free = self._engine.at(None, self._wanted)
+        free = self._free
         if np.isinf(most):
             self.compared = int((free.candidates.bits == 0).sum())
             return self._ways(free, self._cheapest(free), None)
@@ -113,9 +119,14 @@ class WorkloadTask:
         if self._alone:  # nothing waits for it: it may take all the time there is
             return self.at(most)
         out = self._steady(free, most)
-        for hours in np.exp(np.linspace(np.log(least), np.log(most), DURATIONS)).tolist()[:-1]:
-            out += self.at(hours)
-        return out + self.at(most)
+        durations = [most, *np.exp(np.linspace(np.log(most), np.log(least), DURATIONS)).tolist()[1:]]
+        for number, hours in enumerate(durations):
+            ways = self.at(hours)
+            if not ways:  # nor is anything done sooner
+                self.asked += durations[number + 1 :]
+                break
+            out += ways
+        return out
 
     def at(self, hours: float) -> list[Offered]:
         """Per region the best way that is done within `hours`; nothing where that was asked before."""

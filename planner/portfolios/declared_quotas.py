@@ -79,8 +79,14 @@ def _unknown_names(
     if not tables:
         tables = [(catalog().offers, catalog().instance_types)]
     # what one job's own offers name is known, whatever the other jobs may use
-    faults = [list(quota_faults(quotas, ("quota",), *pair, tariffs, sized)) for pair in tables]
-    yield from (fault for fault in faults[0] if all(fault in other for other in faults[1:]))
+    first, *others = tables
+    faults = list(quota_faults(quotas, ("quota",), *first, tariffs, sized))
+    for pair in others:
+        if not faults:
+            return
+        there = list(quota_faults(quotas, ("quota",), *pair, tariffs, sized))
+        faults = [fault for fault in faults if fault in there]
+    yield from faults
 
 
 def _unknown_draws(loaded: LoadedPortfolio, ways: Ways) -> Iterator[Fault]:
