@@ -210,7 +210,7 @@ def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
     """The document with one to three values exchanged, gone or named otherwise."""
     document, where = _document(text, is_json=is_json)
     for number in range(draw.choice((1, 1, 2, 3))):
-        where = where if number == 0 else list(step_places(document))
+        where = where if number == 0 else step_places(document)
         if not where or not isinstance(document, dict):
             break
         with contextlib.suppress(KeyError, IndexError, TypeError):
@@ -222,7 +222,7 @@ def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
 def _document(text: str, *, is_json: bool) -> tuple[Any, list[Steps]]:
     """A good file and the places of its values, read once however often it is broken."""
     document = json.loads(text) if is_json else yaml.safe_load(text)
-    return document, list(step_places(document))
+    return document, step_places(document)
 
 
 # several times quicker, where PyYAML was built with libyaml

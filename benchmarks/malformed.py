@@ -43,16 +43,22 @@ def places(value: Any, path: str = "$") -> Iterator[str]:
         yield from places(item, join(path, key))
 
 
-def step_places(value: Any, above: Steps = ()) -> Iterator[Steps]:
-    """The same as keys and positions: a third of the time, and a key may hold any character."""
+def step_places(value: Any) -> list[Steps]:
+    """The same as keys and positions: a fraction of the time, and a key may hold any character."""
+    found: list[Steps] = []
+    _gather(value, (), found)
+    return found
+
+
+def _gather(value: Any, above: Steps, found: list[Steps]) -> None:
     members = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, item in members:
         at = (*above, key)
-        yield at
+        found.append(at)
         if isinstance(item, dict | list):
-            yield from step_places(item, at)
+            _gather(item, at, found)
 
 
 def broken(answer: Any, path: Steps, value: Any) -> Any:

@@ -235,6 +235,8 @@ def _end_at_once(is_main_thread: bool) -> Iterator[None]:
 
 def _printable(text: str) -> str:
     """Escape control characters, which a hostile input file could use to rewrite the terminal."""
+    if text.replace("\n", "").isprintable():  # nearly every message
+        return text
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 

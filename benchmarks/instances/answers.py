@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
@@ -157,6 +158,7 @@ def fleets_that_serve(names: tuple[str, ...] = ("serving", "serving-llama-8b")) 
     """Answers of `planner serving`."""
     from planner.inputs.serving_load import LoadedServing, load_serving
     from planner.judge.judge import judge_serving
+    from planner.judge.serving_speeds import with_speeds
     from planner.render import render_answer
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
@@ -164,14 +166,16 @@ def fleets_that_serve(names: tuple[str, ...] = ("serving", "serving-llama-8b")) 
 
     catalog = load_catalog()
 
-    def judged(loaded: LoadedServing, answer: Any) -> list[str]:
-        return list(judge_serving(answer, loaded, catalog).faults)
+    def judged(loaded: LoadedServing, speeds: Callable[[], Any], answer: Any) -> list[str]:
+        with mock.patch("planner.judge.serving.with_speeds", lambda *_: speeds()):  # no answer changes them
+            return list(judge_serving(answer, loaded, catalog).faults)
 
     for name in names:
         loaded = load_serving(EXAMPLES / f"{name}.yaml")
         answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
         made = json.loads(render_answer(serving_report(answer), "json"))
-        yield Saved("serving", name, made, set(SERVING), partial(judged, loaded))
+        speeds = cache(partial(with_speeds, loaded, catalog))
+        yield Saved("serving", name, made, set(SERVING), partial(judged, loaded, speeds))
 
 
 def schedules() -> Iterator[Saved]:
