@@ -44,6 +44,8 @@ from planner.records import record
 Floats = npt.NDArray[np.float64]
 # Least room for keys and values beside the weights: sequences of mean length.
 LEAST_SEQUENCES = 4.0
+# Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
+SETTLED = 2026
 
 
 @record(frozen=True, eq=False)
@@ -255,10 +257,10 @@ def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
     work = training.tuning.requests or training.tuning.rollouts
     assert work is not None
-    own = find_engine(work.engine.name, work.engine.year).spread
-    base = own if work.answers is not None else c["items.spread"]
-    if work.answers is not None and work.engine.precision == "mxfp4":
-        base = max(base, c["mxfp4.spread"])  # kernels of 4-bit experts differ by engine, release and chip
+    engine = find_engine(work.engine.name, work.engine.year)
+    base = engine.spread if work.answers is not None else c["items.spread"]
+    if work.answers is not None and work.engine.precision == "mxfp4" and engine.year < SETTLED:
+        base = max(base, c["mxfp4.spread"])
     # chips that few rows measured, and lengths known by their mean alone
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
     result: Floats = np.hypot(base, unlike)
