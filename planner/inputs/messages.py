@@ -151,7 +151,9 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     key = str(path[-1])
     keys = tuple(section.model_fields) if section is not None else ()
     text = f"unknown key {_shown(key)}"
-    reason = why_not_here(str(path[-2]), key) if len(path) > 1 else ""
+    top = "" if "training" in keys else None  # of a workload, not of another kind of file
+    within = str(path[-2]) if len(path) > 1 else top
+    reason = "" if within is None else why_not_here(within, key)
     if reason:
         return Fault(path, f"{text}: {reason}", at_key=True)
     hint = key_meant(key, value, keys) or alike(key, keys, cutoff=_MISSPELT)

@@ -11,6 +11,17 @@ _WHOLE_BATCH = (
 _NEITHER = "it changes neither time nor cost: leave it out"
 _WITHOUT_SPOT = "to do without spot, write exclude_purchase_options: [spot] under 'constraints'"
 _NO_SPOT = "to do without spot, write exclude_purchase_options: [spot]; how spot may be used is 'spot' at the top level"
+_MACHINES = (
+    "machines that you own stand in a file under prices.offers, reserved ones under commitments; "
+    "constraints.accelerators and constraints.instance_types limit the choice; baseline names today's cluster"
+)
+_PLACES = "where machines may stand is constraints.regions, where the data is is data.location"
+_WHAT_IS_BOUGHT = "write purchase_options under 'constraints'"
+_WHOSE = "write providers under 'constraints'"
+_RECOMPUTED = "write layout: {recompute: full}; left out, the planner decides"
+_CREDITS = "credits pay for a plan and do not change it: write the provider under providers, what is left as budget_usd"
+_STANDS = "only the place counts: write location, such as aws/us-east-1"
+_PRECISION = "write precision: bf16, fp16, fp8 or fp32"
 _PASSES = "passes over the set are 'epochs', in place of tokens, samples or steps"
 
 KEYS: Mapping[str, str] = {
@@ -29,6 +40,7 @@ KEYS: Mapping[str, str] = {
     "gpus": "accelerators",
     "gpu": "accelerators",
     "num_gpus": "accelerators",
+    "max_gpus": "max_accelerators",
     "dtype": "precision",
     "clouds": "providers",
     "cloud": "providers",
@@ -79,6 +91,13 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "warmup_steps": _NEITHER,
         "weight_decay": _NEITHER,
         "seed": _NEITHER,
+        "batch": _WHOLE_BATCH,
+        "gradient_checkpointing": _RECOMPUTED,
+        "activation_checkpointing": _RECOMPUTED,
+        "lora": "write method: lora and lora_rank",
+        "qlora": "write method: qlora and lora_rank",
+        "peft": "write method: lora and lora_rank",
+        **dict.fromkeys(("bf16", "fp16", "fp8", "fp32"), _PRECISION),
     },
     "model": {
         "sequence_length": _LENGTH,
@@ -87,8 +106,33 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "context_length": _LENGTH,
     },
     "inference": {"sequence_length": "write input_tokens, and output_tokens where it generates"},
-    "constraints": {"spot": _NO_SPOT, "use_spot": _NO_SPOT},
-    "": {"spot": _WITHOUT_SPOT},
+    "constraints": {
+        **dict.fromkeys(("spot", "use_spot", "no_spot", "allow_spot"), _NO_SPOT),
+        "credits": _CREDITS,
+        "owned": _MACHINES,
+        "hours": "write deadline: 5h, or a date",
+        "location": _PLACES,
+    },
+    "preferences": {
+        **dict.fromkeys(("purchase", "purchase_option", "purchase_options"), _WHAT_IS_BOUGHT),
+        **dict.fromkeys(("provider", "providers", "cloud", "clouds"), _WHOSE),
+        **dict.fromkeys(
+            ("region", "regions", "location"), "write prefer_regions, or regions under 'constraints'"
+        ),
+        "spot": _WITHOUT_SPOT,
+    },
+    "recurrence": dict.fromkeys(("runs", "count", "repeats", "number"), "write times: how many runs in all"),
+    "data": {
+        **dict.fromkeys(("bucket", "uri", "url", "path"), _STANDS),
+        "format": "write encoded: image, audio or video where CPU cores decode the samples, else leave it out",
+    },
+    "": {
+        "spot": _WITHOUT_SPOT,
+        **dict.fromkeys(("owned", "resources", "cluster", "hardware", "machines", "compute"), _MACHINES),
+        **dict.fromkeys(("region", "regions"), _PLACES),
+        "credits": _CREDITS,
+        "seed": _NEITHER,
+    },
 }
 VALUES: Mapping[str, str] = {
     "finetune": "sft",
@@ -104,6 +148,9 @@ VALUES: Mapping[str, str] = {
     "inferentia": "neuron",
     "habana": "gaudi",
     "ascend": "cann",
+    **dict.fromkeys(("adamwtorch", "adamwtorchfused", "adamwhf", "fusedadam", "adamwfused"), "adamw"),
+    **dict.fromkeys(("adamwbnb8bit", "adam8bit"), "adamw_8bit"),
+    "pagedadamw32bit": "paged_adamw",
     "cheapest": "cost",
     "fastest": "time",
 }

@@ -192,6 +192,10 @@ def _named(nodes: int, instance_type: str, bought: str, provider: str, region: s
 
 def _hidden(item: Relaxation, scale: Scale) -> str:
     assert item.best is not None
+    if item.constraint == "confidence":
+        chance, asked = 100 * float(item.needed), 100 * float(item.current)
+        offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
+        return f"nearly sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
     change = f"{item.constraint} {item.current} -> {item.needed}"
     if item.constraint == "partition":
         change = f"if you may use {item.needed}"

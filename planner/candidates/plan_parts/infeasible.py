@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST_RELAXATIONS = 5
 _KNEE = {"deadline", "budget"}
 _TIE_RATIO = 1e-12  # of a value: what is no difference
+# of what is nearly sure enough: how far below the probability asked, and its cost as a share of the plan's
+_JUST_MISSED, _FAR_LESS = 0.1, 0.7
 
 
 def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
@@ -88,7 +90,7 @@ def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
     """
     offered = [item for item in CONSTRAINTS if item.is_offered]
     words, value = np.asarray([BIT[item.id] for item in offered]), value_of(search.candidates)
-    most = value[winner]
+    at_winner, most = winner, value[winner]
     better = np.flatnonzero(np.isin(search.candidates.bits, words) & (value < most))
     candidates = concat_candidates(
         [
@@ -109,7 +111,22 @@ def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
             current, needed = item.change(case, candidates, best)
             brief = summarize(candidates, best, winner)
             out.append(Relaxation(item.id, current, needed, brief, item.words))
-    return tuple(out)
+    return (*out, *_nearly_sure(search.candidates, int(at_winner)))
+
+
+def _nearly_sure(candidates: Candidates, winner: int) -> tuple[Relaxation, ...]:
+    """What just misses the probability asked and costs far less than the plan, where there is such a candidate."""
+    case, item = case_of(candidates.context), next(one for one in CONSTRAINTS if one.id == "confidence")
+    if case.limits.deadline is None or candidates.context.asked.workload.preferences.objective != "cost":
+        return ()
+    value, least = value_of(candidates), case.limits.deadline_confidence - _JUST_MISSED
+    near = (candidates.bits == BIT[item.id]) & (candidates.p_meet >= least)
+    at = np.flatnonzero(near & (value <= _FAR_LESS * value[winner]))
+    if not len(at):
+        return ()
+    best = best_of(candidates, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
+    current, needed = item.change(case, candidates, best)
+    return (Relaxation(item.id, current, needed, summarize(candidates, best, winner), item.words),)
 
 
 def _judged(case: Case, candidates: Candidates) -> IntArray:

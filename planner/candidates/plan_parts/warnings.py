@@ -6,6 +6,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from catalogs.offers.flags import load_flags
 from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.market.model import Market
+    from planner.market.offers import OfferSet
     from planner.performance.spec import ModelFamily
     from planner.plan.model import PlanLine, Risk
 
@@ -108,6 +111,36 @@ def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) ->
             yield evidence.note
 
 
+def _not_moved(context: Context, lines: Sequence[PlanLine]) -> str:
+    """That the data goes elsewhere and nobody said how much it is; "" where it is known, or stays."""
+    location = context.asked.job.location
+    elsewhere = [
+        line.region for line in lines if location not in (line.region, f"{line.provider}/{line.region}")
+    ]
+    if location is None or context.asked.job.data_gb is not None or not elsewhere:
+        return ""
+    return (
+        f"the size of the data is not stated, so neither the time nor the price of moving it from {location} is "
+        "counted: give data.size or data.sample_size"
+    )
+
+
+def _alone(offer_set: OfferSet) -> Iterator[str]:
+    """Machines that somebody owns several of and that no cluster joins, as their network is not stated."""
+    offers, types = offer_set.offers, offer_set.types
+    rows = offer_set.type_of_offer
+    several = offers.equals("purchase_option", "owned") & (offers["capacity"] > 1)
+    joined = types["link_domain_accelerators"] > types["accelerator_count"]  # as in a rack
+    unknown = (np.isnan(types["internode_gbps"]) & ~joined)[rows]
+    names = types.coded("instance_type")
+    for row in dict.fromkeys(rows[several & unknown].tolist()):
+        name = names.values[names.codes[row]]
+        yield (
+            f"{name}: internode_gbps is not stated, so no plan joins several of these machines: give it in the file of "
+            "prices.offers"
+        )
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
@@ -126,6 +159,8 @@ def plan_warnings(
         out.append(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
+    out += filter(None, [_not_moved(context, lines)])
+    out += _alone(context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from planner.inputs.presets import encoder_positions, load_presets
-from tests.planner.spine_catalogs import A10G, A100X8, Offer, make_catalog, plan_on, work
+from tests.planner.spine_catalogs import A10G, A100X8, L4, Offer, make_catalog, plan_on, work
 
 SPEECH = {"preset": "whisper-tiny"}
 CLIPS = {"samples": 100_000, "global_batch": 64}
@@ -177,3 +178,54 @@ def test_engines_with_slow_kernels_for_experts_in_4_bit_are_named(
     text = work(kind="inference", model={"preset": "gpt-oss-20b"}, inference=asked, training=None)
     plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20.0")]), text).plan
     assert any("with MXFP4 experts on Hopper and Ampere" in note for note in plan.warnings) is said
+
+
+@pytest.mark.parametrize(
+    ("rate", "owned", "option", "said"),
+    [(float("nan"), 4, "owned", True), (3200.0, 4, "owned", False), (float("nan"), 1, "owned", False),
+     (float("nan"), 4, "on_demand", False)],
+)  # fmt: skip
+def test_own_machines_that_no_plan_joins_are_named(rate: float, owned: int, option: str, said: bool) -> None:
+    mine = replace(A100X8, provider="onprem", instance_type="ours", internode_gbps=rate)
+    catalog = make_catalog(
+        [Offer(A10G, "us-east-1", "1.0"), Offer(mine, "onprem", "9.0", option, capacity=owned)]
+    )
+    notes = plan_on(catalog, work()).plan.warnings
+    assert any("ours: internode_gbps is not stated, so no plan joins" in note for note in notes) is said
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"samples": 100_000, "location": "gcp/us-central1"}, True),
+        ({"samples": 100_000, "location": "gcp/us-central1", "sample_size": "480KB"}, False),
+        ({"samples": 100_000, "location": "aws/us-east-1"}, False),
+        ({"samples": 100_000}, False),
+    ],
+)
+def test_data_of_unknown_size_that_moves_is_said(data: dict[str, Any], said: bool) -> None:
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "100.0")])
+    notes = plan_on(catalog, work(model=SPEECH, training=CLIPS, data=data)).plan.warnings
+    assert (
+        any("neither the time nor the price of moving it from gcp/us-central1" in note for note in notes)
+        is said
+    )
+
+
+@pytest.mark.parametrize(("hours", "price", "reached"), [(24, "200.0", 0.887), (24, "10.0", None), (25, "200.0", None),
+                                                         (20, "200.0", None)])  # fmt: skip
+def test_what_just_misses_the_chance_asked_and_costs_far_less_is_shown(
+    hours: int, price: str, reached: float | None
+) -> None:
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), Offer(A100X8, "us-east-1", price)])
+    limits = {"deadline": f"{hours}h", "max_nodes": 1, "deadline_confidence": 0.9}
+    plan = plan_on(catalog, work(constraints=limits)).plan
+    near = [item for item in plan.relaxations if item.constraint == "confidence"]
+    assert [float(item.needed) for item in near] == (
+        [] if reached is None else [pytest.approx(reached, abs=0.02)]
+    )
+    for item in near:
+        assert plan.risk is not None
+        assert item.best is not None and item.best.instance_type == A10G.instance_type
+        assert float(item.best.cost_usd) <= 0.7 * float(plan.risk.expected_cost_usd)
+        assert float(item.needed) >= 0.8
