@@ -86,6 +86,7 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
 
 def _allocations(path: str, sets: list[Any]) -> UsageFile:
     allocations, days = [], set()
+    ids: dict[str, set[str]] = {}  # by node
     for number_of, one in enumerate(sets, 1):
         for name, entry in (one or {}).items():
             place = f"{path}: set {number_of}, {name}"
@@ -103,12 +104,18 @@ def _allocations(path: str, sets: list[Any]) -> UsageFile:
                 if text
             )
             places = tuple(str(text) for text in (own.get("cluster"),) if text)
-            node = str(own.get("providerID") or own.get("node") or "")
+            provider, node = str(own.get("providerID") or ""), str(own.get("node") or "")
+            if provider and node:
+                ids.setdefault(node, set()).add(provider)
             allocations += [
-                Allocated(when, node, str(own.get("namespace", "")), runs, places, hours * span / total)
+                Allocated(
+                    when, provider or node, str(own.get("namespace", "")), runs, places, hours * span / total
+                )
                 for when, span in spans
             ]
-    return UsageFile(path, ALLOCATION, tuple(allocations), days=frozenset(days))
+    # a name that several machines had one after another tells none of them
+    aliases = {next(iter(own)): (node,) for node, own in ids.items() if len(own) == 1}
+    return UsageFile(path, ALLOCATION, tuple(allocations), aliases=aliases, days=frozenset(days))
 
 
 def _objects(path: str, items: list[Any]) -> UsageFile:

@@ -224,15 +224,28 @@ class _Keys:
         self.by_run: dict[tuple[str, date], _Rows] = defaultdict(lambda: ([], []))
         self.by_place: dict[tuple[str, date], _Rows] = defaultdict(lambda: ([], []))
         self.runs: set[str] = set()
+        aliases = {name.lower(): others for name, others in usage.aliases.items()}
+        self.same: dict[
+            str, str
+        ] = {}  # what files call a machine -> one of its names: Kubecost's id, DCGM's host
+        for machine in sorted(aliases):
+            for other in (machine, *(other.lower() for other in aliases[machine])):
+                for name in (*_endings(other), *_shortened(other)):
+                    self.same.setdefault(name, machine)
         for one in self.rows:
             if one.machine:
-                _put(self.by_machine[one.machine.lower(), one.day], one)
+                _put(self.by_machine[self.machine_of(one), one.day], one)
         self.machines: dict[str, str] = {}
-        aliases = {name.lower(): others for name, others in usage.aliases.items()}
         for machine in sorted({machine for machine, _ in self.by_machine} | aliases.keys()):
             for other in (machine, *(other.lower() for other in aliases.get(machine, ()))):
                 for name in (*_endings(other), *_shortened(other)):
-                    self.machines.setdefault(name, machine)
+                    self.machines.setdefault(name, self.same.get(machine, machine))
+
+    def machine_of(self, one: Allocated | Measured) -> str:
+        """The machine of a row, by one name where files call it by several."""
+        name = one.machine.lower()
+        names = (name, *sorted(_endings(name) | _shortened(name)))
+        return next((self.same[other] for other in names if other in self.same), name)
 
     def find_machine(self, charge: Charge) -> tuple[Level, str] | None:
         """The machine of a charge, by its id, its name or a tag."""
@@ -247,7 +260,7 @@ class _Keys:
     def without_machines(self, known: frozenset[str]) -> None:
         """Look up runs and places among the rows of machines that no charge names."""
         for one in self.rows:
-            if one.machine.lower() in known:
+            if self.machine_of(one) in known:
                 continue
             for place in dict.fromkeys(place.lower() for place in one.places):
                 _put(self.by_place[place, one.day], one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import date
 from pathlib import Path
@@ -160,3 +161,42 @@ def test_without_gpus_it_says_so(tmp_path: Path) -> None:
     path = write_bill(tmp_path / "b.csv", [charge(OCTOBER, 10)])
     made = review_of(path, only=("usage",), beside=Beside(usage=load_usage([write(tmp_path, "j", SACCT)])))
     assert "GpuCount" in section(made, "usage").sentences[0]
+
+
+def test_a_machine_that_files_name_in_two_ways_is_one(tmp_path: Path) -> None:
+    """Kubecost has the cloud's id, DCGM the host: what was busy counted nowhere, all of it was "not known"."""
+    entry = {
+        "name": "n", "properties": {"node": "ip-10", "providerID": "i-0a", "namespace": "nlp", "pod": "p"},
+        "start": "2026-10-05T00:00:00Z", "end": "2026-10-06T00:00:00Z", "gpuHours": 96,
+    }  # fmt: skip
+    kubecost = write(tmp_path, "k.json", json.dumps({"code": 200, "data": [{"n": entry}]}))
+    lines = ["timestamp,metric,value,Hostname,gpu"]
+    lines += [
+        f"2026-10-05T{hour:02}:00:00Z,DCGM_FI_DEV_GPU_UTIL,{50 if hour < 12 else 0},ip-10,{one}"
+        for hour in range(24)
+        for one in range(8)
+    ]
+    dcgm = write(tmp_path, "d.csv", "\n".join(lines))
+    own = Charge(
+        DAY, "i-0a", frozenset({"i-0a"}), frozenset({"ip-10"}), frozenset(), frozenset(), "", "ml", 192, 1920
+    )
+    for paths in ([kubecost, dcgm], [dcgm, kubecost]):
+        found = match([own], load_usage([str(path) for path in paths]), OCTOBER, END)
+        assert (found.hours("busy"), found.hours("idle"), found.hours("free")) == pytest.approx((48, 48, 96))
+        assert found.by_level["id"] == 1920 and found.stray_hours == 0
+
+
+def test_a_host_name_that_two_machines_had_tells_neither(tmp_path: Path) -> None:
+    entries = [
+        {
+            "name": provider, "properties": {"node": "ip-10", "providerID": provider, "namespace": "nlp"},
+            "start": f"2026-10-0{day}T00:00:00Z", "end": f"2026-10-0{day + 1}T00:00:00Z", "gpuHours": 96,
+        }
+        for day, provider in ((4, "i-0a"), (5, "i-0b"))
+    ]  # fmt: skip
+    path = write(
+        tmp_path, "k.json", json.dumps({"code": 200, "data": [{one["name"]: one for one in entries}]})
+    )
+    usage = load_usage([str(path)])
+    assert usage.aliases == {}
+    assert match([of("i-0b", 192)], usage, OCTOBER, END).hours("unmeasured") == 96
