@@ -65,6 +65,7 @@ class CarbonFrontier(Presentable):
         candidates: that keep every other limit, and whose emissions are known; `unknown`: those of unknown ones.
         cheaper_unknown: the cheapest plan without a figure of its emissions, where it costs less than every point.
         limit_kgco2e: the workload's own limit, set aside.
+        beside_steps_ratio: what hours have beside the steps by default, over these; 0 where the workload says it.
     """
 
     REPORT = "planner.job.frontier_carbon_report:carbon_report"
@@ -81,6 +82,7 @@ class CarbonFrontier(Presentable):
     created_at: str = ""
     start: str = ""
     sources: tuple[CatalogSource, ...] = ()
+    beside_steps_ratio: float = 0.0
 
 
 def carbon_frontier(
@@ -145,6 +147,7 @@ def find_carbon_frontier(engine: Engine, workload: Workload, deadline: datetime 
         moment_text(context.dates.now),
         moment_text(context.dates.start),
         sources_of(context.market.catalog),
+        context.asked.assumptions.beside_by_default,
     )
 
 

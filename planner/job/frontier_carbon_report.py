@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.job.frontier import spread_out
 from planner.plan.front_choices import in_brief
-from planner.plan.words import enable_first, places_of
+from planner.plan.words import beside_steps, enable_first, places_of, sentence
 from planner.render import numbers, words
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 from planner.render.precision import dollars, known_places, rounded
@@ -227,8 +227,8 @@ def _screen(frontier: CarbonFrontier, table: Section) -> Screen:
     ]
     proof = (
         f"Exact: none of {frontier.candidates:,} feasible candidates of known emissions is better than a point in "
-        "both. Without taxes and support plans."
-    )
+        f"both. Without taxes and support plans. {sentence(beside_steps(frontier.beside_steps_ratio))}"
+    ).rstrip()
     limit = fair.best.operational_kgco2e or 0.0
     steps = (f"optimize FILE --set constraints.max_kgco2e={limit * 1.001:.4g}", "compare FILE --over region")
     return Screen(asked, rows, table, _notes(frontier), proof, steps)
