@@ -14,6 +14,8 @@ from planner.performance.inference.pool import handover_s
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 256  # trainers paired at once
 _EDGES = 200  # paces at which the cheapest other pool is looked up
+_ROUNDING = 1.0 - 1e-9
 _FIRST = (300, 2000)  # of each pool, by its least cost, to find a first pair
 
 
@@ -110,25 +113,24 @@ def find_pairs(trainers: Points, rollouts: Points, terms: Terms, count: int) -> 
     whole = len(trainers.at) * len(rollouts.at)
     if not whole:
         return Pairs(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), 0)
-    own, known = _least_usd(trainers, rollouts, terms), np.zeros(0)
+    rows = _in_time(trainers, rollouts, terms)
+    if not all(map(len, rows)):
+        return Pairs(rows[0][:0], rows[1][:0], np.zeros(0), whole)
+    soon = trainers.take(rows[0]), rollouts.take(rows[1])
+    own, known = _least_usd(*soon, terms), np.zeros(0)
     for size in _FIRST:
         if len(known) < count:
             first = [np.argsort(usd)[:size] for usd in own]
-            known = _cheapest(trainers.take(first[0]), rollouts.take(first[1]), terms, count)[2]
-    if len(known) >= count:
-        limit = float(known[-1])
-        kept = [np.flatnonzero(usd <= limit) for usd in own]
-    else:  # too few pairs keep the limits to say what is too dear
-        kept = [np.arange(len(points.at)) for points in (trainers, rollouts)]
+            known = _cheapest(soon[0].take(first[0]), soon[1].take(first[1]), terms, count)[2]
+    # without a limit too few pairs keep the others to say what is too dear
+    limit = float(known[-1]) if len(known) >= count else np.inf
+    kept = [row[usd <= limit] for row, usd in zip(rows, own, strict=True)]
     a, b, usd = _cheapest(trainers.take(kept[0]), rollouts.take(kept[1]), terms, count)
     return Pairs(kept[0][a], kept[1][b], usd, whole)
 
 
-def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats, Floats]:
-    """What any pair of a pool costs at least, each pool beside the cheapest other one at its pace.
-
-    The other pool is taken to be never interrupted and to have the fastest network of its kind.
-    """
+def _least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats, Floats]:
+    """To hand over the weights of each trainer and to each of the rollouts at least: the other has the best network."""
     every = np.asarray(np.inf)
     first = handover_s(
         terms.weights, rollouts.copies.min(), np.fmin(trainers.rate, np.nanmax(rollouts.rate)), every
@@ -136,6 +138,31 @@ def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats
     second = handover_s(
         terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.nanmax(trainers.rate)), every
     )
+    return first, second
+
+
+def _in_time(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Ints, Ints]:
+    """Rows of both pools that are in time at least beside the best of the other kind in each respect."""
+    out = []
+    refits = _least_refit_s(trainers, rollouts, terms)
+    for own, other, refit in zip((trainers, rollouts), (rollouts, trainers), refits, strict=True):
+        best = {
+            name: np.fmin.reduce(getattr(other, name))
+            for name in ("step_s", "stretch", "before_hours", "sure")
+        }
+        step = step_of(terms, own.step_s, best["step_s"], refit)
+        hours = terms.hours_per_step_s * step * own.stretch * best["stretch"]
+        sure = (np.maximum(own.before_hours, best["before_hours"]) + hours) * own.sure * best["sure"]
+        out.append(np.flatnonzero(sure * _ROUNDING <= terms.deadline_hours))
+    return out[0], out[1]
+
+
+def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats, Floats]:
+    """What any pair of a pool costs at least, each pool beside the cheapest other one at its pace.
+
+    The other pool is taken to be never interrupted and to have the fastest network of its kind.
+    """
+    first, second = _least_refit_s(trainers, rollouts, terms)
     least = np.minimum(first.min(keepdims=True), second.min(keepdims=True))
     out = []
     for own, other, refit in ((trainers, rollouts, first), (rollouts, trainers, second)):
@@ -155,16 +182,30 @@ def _at_pace(points: Points, step: Floats, terms: Terms) -> float:
 
 
 def _cheapest(trainers: Points, rollouts: Points, terms: Terms, count: int) -> tuple[Ints, Ints, Floats]:
-    found: list[tuple[Ints, Ints, Floats]] = []
-    for begin in range(0, len(trainers.at), _BLOCK):
-        rows = np.arange(begin, min(begin + _BLOCK, len(trainers.at)))
-        usd = _costs(trainers.take(rows), rollouts, terms).ravel()
-        best = np.argpartition(usd, min(count, len(usd) - 1))[:count] if len(usd) else np.zeros(0, np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    found: list[tuple[Ints, Ints, Floats]] = [(none, none, np.zeros(0))]
+    for rows, others in _blocks(trainers, rollouts, terms):
+        usd = _costs(trainers.take(rows), rollouts.take(others), terms).ravel()
+        best = np.argpartition(usd, min(count, len(usd) - 1))[:count]
         best = best[np.isfinite(usd[best])]
-        found.append((rows[best // len(rollouts.at)], best % max(len(rollouts.at), 1), usd[best]))
+        found.append((rows[best // len(others)], others[best % len(others)], usd[best]))
     a, b, usd = (np.concatenate([part[k] for part in found]) for k in range(3))
     order = np.lexsort((b, a, usd))[:count]
     return a[order], b[order], usd[order]
+
+
+def _blocks(trainers: Points, rollouts: Points, terms: Terms) -> Iterator[tuple[Ints, Ints]]:
+    """Rows of trainers with the rows of rollouts that they are paired with, some at a time."""
+    groups = [(np.arange(len(trainers.at)), np.arange(len(rollouts.at)))]
+    if np.isfinite(terms.moved_usd).sum() == len(terms.moved_usd):  # each in one region alone
+        groups = [
+            (np.flatnonzero(trainers.place == place), np.flatnonzero(rollouts.place == place))
+            for place in np.intersect1d(trainers.place, rollouts.place).tolist()
+        ]
+    for rows, others in groups:
+        if len(others):
+            for begin in range(0, len(rows), _BLOCK):
+                yield rows[begin : begin + _BLOCK], others
 
 
 def _costs(trainers: Points, rollouts: Points, terms: Terms) -> Floats:
