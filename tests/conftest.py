@@ -12,7 +12,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             together = (name for name, places in _TOGETHER.items() if nodeid.startswith(places))
             return next(together, None) or super()._split_scope(nodeid)
 
+        def add_node_collection(self, node: Any, collection: Any) -> None:
+            super().add_node_collection(node, collection)
+            if node in self.registered_collections:  # each test is looked for in it once
+                self.registered_collections[node] = _Indexed(collection)
+
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            super().mark_test_complete(node, item_index, duration)
+            scope = self._split_scope(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][scope].values()):  # else it is counted again after every test
+                del self.assigned_work[node][scope]
+
     return ByFile(config, log)
+
+
+class _Indexed(list[str]):
+    """Names of tests whose positions are known."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self._at = {name: at for at, name in enumerate(names)}
+
+    def index(self, name: str, *_: Any) -> int:
+        return self._at[name]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
