@@ -38,8 +38,8 @@ Indices = npt.NDArray[np.int64]
 FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
 # Engines that take the figures of a fitted one, as their own rows are few.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}
-# Engines that were fitted on other rows, and measured by publishers that were not.
-WIDENED = (("tensorrt_llm", 2024), ("tensorrt_llm", 2025), ("vllm", 2024))
+# Engines that were fitted on other rows, and measured by more than one publisher that was not.
+WIDENED = (("tensorrt_llm", 2024), ("tensorrt_llm", 2025))
 COLUMNS = ("compute", "bandwidth", "step_s", "sequence_s")
 # Shares of peak and bandwidth, seconds of a step and of a sequence in it, and how hard they pull (in log).
 START, PULL = (0.567, 0.783, 2e-3, 1e-5), (1.5, 2.0, 1.0, 0.5)
