@@ -1,9 +1,10 @@
 """Fit the rows of engines.csv that no shared row measures, vLLM since 0.6, on published rates; publishers left out in turn.
 
-The rates are those of `benchmarks.other_inference`, each predicted from a workload: dense models on NVIDIA's chips in
-vLLM's default mode. Publishers weigh alike, a soft-L1 loss holds single rows back, and a ridge pulls towards
-TensorRT-LLM's figures of 2025, which stood here before. Mixtures of experts, AMD's chips and SGLang are not fitted: they
-show whether the figures hold elsewhere, and count in the width of the intervals, as do the publishers that were left out.
+The rates are those of `benchmarks.other_inference`, each predicted from a workload: dense models in vLLM's default mode,
+on AMD's chips with the factors that the shared rows gave them. Publishers weigh alike, a soft-L1 loss holds single rows
+back, and a ridge pulls towards TensorRT-LLM's figures of 2025, which stood here before. Mixtures of experts and SGLang
+are not fitted: they show whether the figures hold elsewhere, and count in the width of the intervals, as do the
+publishers that were left out.
 With the shared rows (`--data`), the widths of engines that `benchmarks.fit_inference` fits are widened by what other
 publishers measured of them; run it first.
 
@@ -34,11 +35,11 @@ from planner.performance.inference.shapes import SETTLED
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-FITTED = (("vllm", 2025), ("vllm", 2026))
+FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
 # Engines that take the figures of a fitted one, as their own rows are few.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}
-# Engines that were fitted on other rows, and measured by publishers that were not.
-WIDENED = (("tensorrt_llm", 2024), ("tensorrt_llm", 2025), ("vllm", 2024))
+# Engines that were fitted on other rows, and measured by more than one publisher that was not.
+WIDENED = (("tensorrt_llm", 2024), ("tensorrt_llm", 2025))
 COLUMNS = ("compute", "bandwidth", "step_s", "sequence_s")
 # Shares of peak and bandwidth, seconds of a step and of a sequence in it, and how hard they pull (in log).
 START, PULL = (0.567, 0.783, 2e-3, 1e-5), (1.5, 2.0, 1.0, 0.5)
@@ -99,7 +100,7 @@ def _figures(row: Asked) -> tuple[str, int]:
 
 def _may_be_fitted(row: Asked) -> bool:
     own = (row.engine.name, find_engine(row.engine.name, row.engine.year).year) in FITTED
-    return own and not row.unfit and row.vendor == "nvidia" and not row.model.experts
+    return own and not row.unfit and not row.model.experts
 
 
 def _with_figures(key: tuple[str, int], values: Floats) -> tuple[EngineRow, ...]:
@@ -120,10 +121,11 @@ def shared_gaps(data: Path, key: tuple[str, int]) -> tuple[Floats, list[str]]:
 
 
 def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
-    """Size that holds 80 % of the gaps, publishers weighed alike."""
+    """Size that holds 80 % of the gaps, by rows or with publishers weighed alike, whichever is more; at least 0.1."""
     size, order = np.abs(gaps), np.argsort(np.abs(gaps))
     weight = np.asarray([1.0 / (publishers == name).sum() for name in publishers])
-    return float(size[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.8)])
+    alike = float(size[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.8)])
+    return max(alike, float(np.quantile(size, 0.8)), 0.1)
 
 
 def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path) -> None:
@@ -145,6 +147,8 @@ def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path)
 
 
 def _show(name: str, made: Floats, measured: Floats) -> None:
+    if not len(made):
+        return
     found = errors(np.exp(made), np.exp(measured))
     print(f"{name:58} n {found['n']:4.0f}  median {found['median']:5.1f} MAPE {found['mape']:5.1f}"
           f" p90 {found['p90']:5.1f} ratio {found['bias']:.2f}", flush=True)  # fmt: skip

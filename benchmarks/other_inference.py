@@ -65,7 +65,7 @@ class Asked:
     Attributes:
         key, kind, publisher: its name, the group that the report shows, and who published it.
         unfit: why no constant may be fitted on it; empty for most.
-        model, engine, vendor: what answers, and whose chip it is on.
+        model, engine: what answers.
         measured: output tokens/s of the system.
     """
 
@@ -75,7 +75,6 @@ class Asked:
     unfit: str
     model: ModelSpec
     engine: Engine
-    vendor: str
     measured: float
     _training: TrainingSpec
     _hardware: Table
@@ -133,7 +132,7 @@ def _asked(raw: dict[str, str], devices: Mapping[str, dict[str, Any]]) -> Asked:
     assert requests is not None
     publisher = raw["source"].split("@")[0].split(" ")[0].split("/")[0]
     return Asked(
-        raw["key"], raw["class"], publisher, raw.get("unfit", ""), job.model, requests.engine, str(device["vendor"]),
+        raw["key"], raw["class"], publisher, raw.get("unfit", ""), job.model, requests.engine,
         float(raw["output_tokens_per_s"]), job.training, hardware_of(row),
     )  # fmt: skip
 

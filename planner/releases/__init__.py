@@ -1,7 +1,7 @@
-"""From an engine's version to the year by which its figures are found in data/engines.csv (data/engine_releases.csv).
+"""From an engine's version to the row that has its figures in data/engines.csv (data/engine_releases.csv).
 
 A row is the first version that is measured as those of a year: most are as old as they say, but an engine that was
-rewritten late in a year counts to the next.
+rewritten late in a year counts to the next, and one that was rewritten within a year has another name before.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ _DATA = Path(__file__).parents[1] / "data" / "engine_releases.csv"
 
 
 @cache
-def _releases() -> dict[str, tuple[tuple[tuple[int, ...], int], ...]]:
-    """Versions and years of each engine, the oldest first."""
-    found: dict[str, list[tuple[tuple[int, ...], int]]] = {}
+def _releases() -> dict[str, tuple[tuple[tuple[int, ...], str, int], ...]]:
+    """Versions, and the names and years of their figures, of each engine, the oldest first."""
+    found: dict[str, list[tuple[tuple[int, ...], str, int]]] = {}
     with _DATA.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            found.setdefault(row["engine"], []).append((numbers(row["version"]), int(row["measured_as"])))
+            one = (numbers(row["version"]), row["figures"], int(row["measured_as"]))
+            found.setdefault(row["engine"], []).append(one)
     return {engine: tuple(sorted(rows)) for engine, rows in found.items()}
 
 
@@ -41,8 +42,8 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def year_of_release(engine: str, version: str) -> int:
-    """The year by which a version is measured; of versions before the first known, that of the first.
+def figures_of_release(engine: str, version: str) -> tuple[str, int]:
+    """Name and year by which a version is measured; of versions before the first known, those of the first.
 
     Raises:
         ValueError: no releases of that engine are known, or the version begins with no number.
@@ -52,4 +53,5 @@ def year_of_release(engine: str, version: str) -> int:
         raise ValueError(f"releases of inference engine {engine!r} are not known")
     if not asked:
         raise ValueError(f"version {version!r} does not begin with a number")
-    return next((year for first, year in reversed(rows) if first <= asked), rows[0][1])
+    _, name, year = next((row for row in reversed(rows) if row[0] <= asked), rows[0])
+    return name, year

@@ -81,7 +81,7 @@ def test_an_estimate_speaks_of_requests_replicas_and_the_engine(
         "software stack",
     )
     assert not [word for word in words if word in shown], shown
-    assert "engine vllm 2025" in shown or len(machines) > 1
+    assert "engine vllm 2026" in shown or len(machines) > 1
     if small:
         assert "fits no" in shown and "of 22 gib by the most frugal" in shown
     else:

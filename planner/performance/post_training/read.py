@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.performance.post_training.spec import Contrastive, Engine, Lengths, Requests, Rollouts, Tuning
-from planner.releases import year_of_release
+from planner.releases import figures_of_release
 
 
 def tuning_of(post: Any) -> Tuning:
@@ -68,9 +68,7 @@ def _rollouts(post: Any) -> Rollouts:
         update_batch=section.update_batch,
         epochs=section.epochs,
         old_logprobs=section.old_logprobs == "computed",
-        engine=Engine(
-            section.engine.lower(), _year(section), section.precision, "bf16", section.tensor_parallel
-        ),
+        engine=Engine(*_figures(section), section.precision, "bf16", section.tensor_parallel),
         colocated=section.placement == "colocated",
         generation_share=section.generation_share,
         steps_off_policy=section.steps_off_policy,
@@ -94,14 +92,14 @@ def _requests(post: Any) -> Requests:
 def engine_of_section(section: Any) -> Engine:
     """The engine that a section of batch inference or of a serving file names."""
     return Engine(
-        section.engine.lower(), _year(section), section.precision, section.kv_precision,
+        *_figures(section), section.precision, section.kv_precision,
         section.tensor_parallel, section.max_concurrency,
     )  # fmt: skip
 
 
-def _year(section: Any) -> int | None:
-    """The year by which the engine's release is measured, None for the newest."""
+def _figures(section: Any) -> tuple[str, int | None]:
+    """Name and year by which the engine's release is measured, None for the newest."""
+    name = section.engine.lower()
     if section.engine_version is not None:
-        return year_of_release(section.engine.lower(), section.engine_version)
-    year: int | None = section.engine_year
-    return year
+        return figures_of_release(name, section.engine_version)
+    return name, section.engine_year

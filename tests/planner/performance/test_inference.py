@@ -39,7 +39,7 @@ from planner.performance.inference.rates import (
 )
 from planner.performance.post_training.spec import Engine
 from planner.performance.search import estimate_shapes
-from planner.releases import year_of_release
+from planner.releases import figures_of_release
 from planner.render.words import assumed_sizes
 from tests.planner.performance.test_performance import A100
 
@@ -217,7 +217,7 @@ def test_without_room_for_keys_the_rate_falls() -> None:
 
 
 def test_engines_go_by_the_nearest_year_and_the_newest_by_default() -> None:
-    assert find_engine("vllm", None).year == 2025
+    assert find_engine("vllm", None).year == 2026
     assert find_engine("vllm", 2022).year == 2023
     with pytest.raises(ValueError, match="not known"):
         find_engine("nosuch", None)
@@ -546,7 +546,7 @@ def test_software_for_chips_of_amd_changed_with_its_releases(
 def test_an_engine_without_a_year_is_the_newest_on_chips_of_amd_too() -> None:
     chip = {**H100, "vendor": "amd", "generation": "cdna3", "accelerator": "mi300x-192gb-oam"}
     rates = []
-    for extra in ({}, {"engine_year": 2025}, {"engine_year": 2024}):
+    for extra in ({}, {"engine_year": 2026}, {"engine_year": 2024}):
         text = workload(inference={**REQUESTS, **extra})
         job = resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 28))
         table = estimate_shapes(job.model, job.training, Table({name: [chip[name]] for name in chip}), [1])
@@ -558,18 +558,37 @@ def test_an_engine_without_a_year_is_the_newest_on_chips_of_amd_too() -> None:
     ("engine_name", "version", "year"),
     [
         ("vllm", "0.2.7", 2023), ("vllm", "v0.5.4", 2024), ("vllm", "0.6.0", 2025), ("vllm", "0.10.1.post1", 2025),
-        ("vllm", "0.0.9", 2023), ("tensorrt_llm", "0.16.0", 2024), ("tensorrt_llm", "1.2.0rc2", 2025),
-        ("sglang", "0.4.9", 2025),
+        ("vllm", "0.0.9", 2023), ("vllm", "0.13.0", 2025), ("vllm", "0.14.1", 2026), ("tensorrt_llm", "0.16.0", 2024),
+        ("tensorrt_llm", "1.2.0rc2", 2025), ("sglang", "0.4.9", 2025), ("sglang", "0.5.17", 2026),
     ],
 )  # fmt: skip
 def test_a_version_counts_to_the_year_in_which_it_was_released(
     engine_name: str, version: str, year: int
 ) -> None:
-    assert year_of_release(engine_name, version) == year
+    assert figures_of_release(engine_name, version)[1] == year
     asked = workload(inference={**REQUESTS, "engine": engine_name, "engine_version": version})
     job = resolve_job(parse_workload(asked, Path("w.yaml")).workload, date(2026, 11, 28))
     assert job.training.tuning.requests is not None
     assert job.training.tuning.requests.engine.year == year
+
+
+def test_vllm_before_its_rewrite_has_figures_of_its_own() -> None:
+    assert figures_of_release("vllm", "0.7.3") == ("vllm_v0", 2025)
+    assert figures_of_release("vllm", "0.8.0") == ("vllm", 2025)
+    steps = [find_engine(*figures_of_release("vllm", version)).step_s for version in ("0.7.3", "0.8.0")]
+    assert steps[0] > 2.0 * steps[1]  # the host's work in each step
+    held = [find_engine("vllm", year).sequence_s for year in (2025, 2026)]
+    assert held[0] > 2.0 * held[1]  # what asynchronous scheduling hides
+
+
+@pytest.mark.parametrize(("version", "wide"), [("0.13.0", True), ("0.14.0", False), (None, False)])
+def test_weights_in_mxfp4_are_as_sure_as_others_in_engines_of_2026(version: str | None, wide: bool) -> None:
+    asked = {**REQUESTS, **({"engine_version": version} if version else {})}
+    four, half = (
+        estimate(inference={**asked, "precision": precision}).row(0) for precision in ("mxfp4", "bf16")
+    )
+    widths = [shape["step_time_high_s"] / shape["step_time_s"] for shape in (four, half)]
+    assert (widths[0] > 1.2 * widths[1]) == wide
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.other_inference import FILE, Rate, report, score
+from benchmarks.other_inference import FILE, LATER, Rate, read, report, score
 from benchmarks.rows import read_csv, write_csv
 
 
@@ -18,34 +18,46 @@ def found() -> list[Rate]:
     return score()
 
 
-def test_every_row_states_where_it_was_published_and_what_was_asked() -> None:
-    rows = read_csv(FILE)
-    assert len({row["key"] for row in rows}) == len(rows) > 300
+@pytest.mark.parametrize(("path", "least", "publishers"), [(FILE, 300, 7), (LATER, 200, 8)])
+def test_every_row_states_where_it_was_published_and_what_was_asked(
+    path: Path, least: int, publishers: int
+) -> None:
+    rows = read_csv(path)
+    assert len({row["key"] for row in rows}) == len(rows) > least
     for row in rows:
         asked = json.loads(row["inference"])
         assert row["source"] and row["note"] and float(row["output_tokens_per_s"]) > 0, row["key"]
         assert {"engine", "precision", "input_tokens", "output_tokens", "tensor_parallel"} <= set(asked)
         # the release that the source states, else its year
-        assert ("engine_version" in asked) != ("engine_year" in asked), row["key"]
+        both = ("engine_version" in asked) + ("engine_year" in asked)
+        assert both == 1 or (both == 0 and "release of vLLM not stated" in row["note"]), row["key"]
         assert asked["tensor_parallel"] <= int(row["accelerators"]), row["key"]
-    assert len({row["source"].split("@")[0].split(" ")[0] for row in rows}) >= 7
+    assert len({row["source"].split("@")[0].split(" ")[0] for row in rows}) >= publishers
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows", "at_most"),
+    ("kind", "rows", "at_most", "in_nine_of_ten"),
     [
-        ("", 305, 22.0),
-        ("ROCm, vLLM 0.10, batches", 20, 15.0),
-        ("Qwen2.5, one sequence, vLLM 0.6.3, bf16", 23, 6.0),
-        ("silybench, Qwen3-8B, vLLM 0.30", 40, 21.0),
+        ("", 305, 11.5, 52.0),
+        ("ROCm, vLLM 0.10, batches", 20, 8.0, 20.0),
+        ("Qwen2.5, one sequence, vLLM 0.6.3, bf16", 23, 7.0, 14.0),
+        ("silybench, Qwen3-8B, vLLM 0.30", 40, 7.0, 18.0),
     ],
 )
 def test_figures_stay_as_near_as_the_page_states(
-    found: list[Rate], kind: str, rows: int, at_most: float
+    found: list[Rate], kind: str, rows: int, at_most: float, in_nine_of_ten: float
 ) -> None:
     part = [one for one in found if one.kind.startswith(kind) and math.isfinite(one.predicted)]
     assert len(part) >= rows
-    assert 100.0 * np.median([abs(one.predicted / one.measured - 1.0) for one in part]) < at_most
+    off = [100.0 * abs(one.predicted / one.measured - 1.0) for one in part]
+    assert np.median(off) < at_most
+    assert np.quantile(off, 0.9) < in_nine_of_ten
+
+
+def test_rows_that_nothing_may_be_fitted_on_say_why() -> None:
+    unfit = [row for row in read(LATER) if row.unfit]
+    assert 20 < len(unfit) < 60
+    assert {row.publisher for row in unfit} == {"cssnoeasy", "sequrity-ai"}
 
 
 def test_the_report_counts_every_row_once_and_in_its_class(found: list[Rate]) -> None:
