@@ -156,7 +156,7 @@ def _sizes_apply(model: Network, family: str) -> Iterator[Fault]:
         idle: tuple[str, ...] = ("forward_flops_per_sample", "activations_per_sample", "image_size")
     else:
         idle = ("architecture", "active_params", "kv_heads", "gated_mlp", "vocab", "tied_embeddings")
-        idle += ("experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers")
+        idle += ("stepwise_gelu", "experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers")
         if family == "cnn":
             idle += ("layers", "hidden", "heads", "head_dim", "ffn")
     for name in idle:

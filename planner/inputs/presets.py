@@ -82,6 +82,13 @@ def encoder_positions() -> dict[str, str]:
 
 
 @cache
+def _stepwise_gelu() -> frozenset[str]:
+    """Presets whose usual code computes GELU operator by operator (stepwise_gelu.csv says where)."""
+    with (_DATA / "stepwise_gelu.csv").open(encoding="utf-8", newline="") as file:
+        return frozenset(row["preset"] for row in csv.DictReader(file))
+
+
+@cache
 def load_presets() -> dict[str, Preset]:
     """Read all presets, by name, in the order of the file."""
     return {name: _preset(row) for name, row in _rows().items()}
@@ -100,6 +107,8 @@ def _preset(row: dict[str, str]) -> Preset:
             values[key] = text == "true"
         elif key in _TEXTS:
             values[key] = text
+    if row["preset"] in _stepwise_gelu():
+        values["stepwise_gelu"] = True
     return Preset(
         name=row["preset"],
         aliases=_aliases(row),

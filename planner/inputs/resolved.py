@@ -57,6 +57,7 @@ class ResolvedModel:
     kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
+    stepwise_gelu: bool = False
     vocab: int | None = None
     tied_embeddings: bool = False
     architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"

@@ -236,9 +236,9 @@ def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, floa
     upcast = 8.0 * hidden if eager and model.gated_mlp else 0.0
     masks = 2.0 * hidden if dropout else 0.0
     attention = 4.0 * sizes["attn_width"] + 4.0 * sizes["kv_width"]
-    # Decoders without a gate write their GELU out in eager code: the hyperbolic tangent, 1 + it, and half the input
-    # stay beside the input (NewGELUActivation of HF Transformers).
-    written_out = 6.0 if eager and model.architecture == "decoder" else 0.0
+    # A GELU of several operators keeps the hyperbolic tangent, 1 + it, and half the input beside the input in eager
+    # code (NewGELUActivation of HF Transformers); one kernel keeps the input alone.
+    written_out = 6.0 if eager and model.stepwise_gelu else 0.0
     plain = (2.0 if frozen else 4.0) + written_out
     kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else plain
     routed = sizes["routed"]

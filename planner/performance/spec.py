@@ -52,7 +52,8 @@ class ModelSpec:
 
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
-    A ViT may give both. `kv_width` is what generation caches per token and layer (latent attention: its latent).
+    A ViT may give both. With `stepwise_gelu`, eager code computes GELU operator by operator and keeps what each one
+    gives. `kv_width` is what generation caches per token and layer (latent attention: its latent).
     `attention_ratio` is the score work relative to plain attention (relative positions, recurrent memory: above 1;
     hybrids, whose other layers keep a state instead of scores: their share of attention layers); `attention_window`
     tokens are what a token sees in `windowed_layers` of the layers (by default all). `predicted_share` of the tokens
@@ -73,6 +74,7 @@ class ModelSpec:
     kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
+    stepwise_gelu: bool = False
     vocab: int | None = None
     tied_embeddings: bool = False
     architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"

@@ -37,6 +37,7 @@ CONTEXT = (
 )
 _HEADS_OF_ENCODERS = ("ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel")
 _GATED_ACTIVATIONS = ("silu", "swiglu", "swish", "geglu", "reglu")
+_STEPWISE = ("gelu_new", "gelu_fast")
 
 
 @record(frozen=True)
@@ -69,6 +70,8 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
         "heads": attention.heads, "kv_heads": attention.kv_heads, "head_dim": attention.head_dim,
         "ffn": _dense_ffn(keys, ffn, experts), "gated_mlp": gated, "vocab": vocab, "tied_embeddings": tied,
     }  # fmt: skip
+    if not gated and _activation(keys) in _STEPWISE:
+        values["stepwise_gelu"] = True
     if experts is not None:
         values |= {
             "experts": experts.routed, "experts_per_token": experts.per_token,
@@ -127,8 +130,14 @@ def _attention(keys: Keys) -> Attention:
 def _gated(keys: Keys, kind: ModelType) -> bool:
     if kind.gated is not None:
         return kind.gated
+    name = _activation(keys)
+    return name in _GATED_ACTIVATIONS if name else True
+
+
+def _activation(keys: Keys) -> str:
+    """The activation function as the configuration calls it, empty where it does not."""
     names = (keys.text(name).lower() for name in ("hidden_act", "hidden_activation", "activation_function"))
-    return next((name in _GATED_ACTIVATIONS for name in names if name), True)
+    return next((name for name in names if name), "")
 
 
 def _ffn(keys: Keys, hidden: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from planner.performance.constants import load_constants
 from planner.performance.memory import NONE
 from planner.performance.memory_activations import passing
 from planner.performance.memory_states import states
-from planner.performance.memory_work import Footprint, build_footprint
+from planner.performance.memory_work import build_footprint
 from planner.performance.post_training.spec import Tuning
 from tests.planner.performance.memory_cases import GPT3, LLAMA_8B, footprint, layout, training
 
@@ -49,17 +48,21 @@ def test_the_report_counts_by_source(limits: list[Limit]) -> None:
     assert text[0].endswith("all") and len(text) == 1 + len({limit.source for limit in limits})
 
 
-def test_eager_decoders_without_a_gate_keep_what_their_gelu_is_made_of() -> None:
-    decoder, encoder = (
-        float(passing(_eager(architecture), layout(pp=2, micro_batches=2), NONE, BARE).activations[0])
-        for architecture in ("decoder", "encoder")
-    )
-    # Three more tensors of 2 bytes and of the feed-forward width, in each of two layers in flight.
-    assert decoder - encoder == pytest.approx(2 * 2048 * 3 * 2 * 49152)
+def test_a_gelu_of_several_operators_keeps_in_eager_code_what_each_one_gives() -> None:
+    stepwise, kernel = (_kept_bytes(stepwise, "eager") for stepwise in (True, False))
+    # Three more tensors of 2 bytes and of the feed-forward width, in each of two layers.
+    assert stepwise - kernel == pytest.approx(2 * 2048 * 3 * 2 * 49152)
 
 
-def _eager(architecture: Literal["decoder", "encoder"]) -> Footprint:
-    return footprint(replace(GPT3, layers=2, architecture=architecture), stack="eager")
+@pytest.mark.parametrize("stack", ["compiled", "fused", "tuned"])
+def test_compilers_and_hand_written_kernels_make_one_operator_of_a_gelu(stack: str) -> None:
+    assert _kept_bytes(True, stack) == _kept_bytes(False, stack)
+
+
+def _kept_bytes(stepwise: bool, stack: str) -> float:
+    """Activations of two layers at batch 1 and no recompute."""
+    job = footprint(replace(GPT3, layers=2, stepwise_gelu=stepwise), stack=stack)
+    return float(passing(job, layout(), NONE, BARE).activations[0])
 
 
 def test_quantised_models_keep_their_tables_in_32_bit_in_eager_code() -> None:
