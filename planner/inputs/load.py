@@ -49,6 +49,14 @@ _OTHERS = (
 _COMMANDS = {
     "spot sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",
 }  # fmt: skip
+# endings of scripts, and keys that trainers' configurations have and no workload
+_SCRIPTS = frozenset({".py", ".ipynb", ".sh", ".slurm", ".sbatch", ".toml"})
+_OF_TRAINERS = frozenset({
+    "base_model", "model_name_or_path", "model_name", "per_device_train_batch_size", "micro_batch_size", "trainer",
+    "finetuning_type", "actor_rollout_ref", "zero_optimization", "distributed_type", "peft_type", "architectures",
+    "model_type", "global_train_batch_size", "base_config", "parallelism", "policy", "optimizer", "train_batch_size",
+    "imgsz",
+})  # fmt: skip
 # Keys that a workload has and the file of another question has not, but for serving's model.
 _OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -204,6 +212,7 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     name = str(path)
+    refuse_script(path)
     if sha256 is None:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
     try:
@@ -252,12 +261,31 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
     return LoadedWorkload(workload, sha256_with(sha256, content), path, source)
 
 
+def refuse_script(path: Path) -> None:
+    """Name the command that reads a script, which no workload is.
+
+    Raises:
+        InputError: the file's ending is a script's.
+    """
+    if path.suffix.lower() in _SCRIPTS:
+        raise _of_a_trainer(str(path))
+
+
+def _of_a_trainer(name: str) -> InputError:
+    return InputError(
+        f"{name}: is not a workload; if you train with it, planner init --from {name} --out workload.yaml makes "
+        "one of it"
+    )
+
+
 def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     """Name the command of a file that is not a workload.
 
     Raises:
         InputError: the file says that it is of another kind.
     """
+    if "version" not in data and not _OF_TRAINERS.isdisjoint(data):
+        raise _of_a_trainer(name)
     kind = _other_kind(data)
     if kind == "machines":
         raise InputError(

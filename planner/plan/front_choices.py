@@ -94,18 +94,19 @@ def _ends(plan: Plan, scale: Scale) -> list[str]:
 
 
 def _asked_at_once(plan: Plan) -> list[str]:
-    """What the plan itself rests on where it is one cluster, had by asking, of more than was ever recorded."""
+    """What the plan itself rests on where it takes more of one offer, had by asking, than was ever recorded."""
     on_request = [line for line in plan.lines if line.purchase_option in ("on_demand", "spot")]
     most = max(on_request, key=lambda line: line.nodes * line.accelerators_per_node, default=None)
-    if plan.kind == "fleet" or most is None:
+    if most is None:
         return []
     count = most.nodes * most.accelerators_per_node
     if count <= RECORDED_AT_ONCE:
         return []
     word = _KINDS[plan.choices[0].kinds[0]]
-    return [
-        f"{word}: {count:,.0f} {most.accelerator} are asked for at once; public records end at {RECORDED_AT_ONCE}"
-    ]
+    asked = (
+        "are asked for at once" if plan.kind != "fleet" else "at once in one region are assumed for its end"
+    )
+    return [f"{word}: {count:,.0f} {most.accelerator} {asked}; public records end at {RECORDED_AT_ONCE}"]
 
 
 def _at_once(plan: Plan, item: Choice) -> str:

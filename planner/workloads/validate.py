@@ -9,7 +9,14 @@ from catalogs.tariffs import load_tariffs
 from planner.candidates.prepare import prepare
 from planner.inputs.config_file import expand_config
 from planner.inputs.faults import Source
-from planner.inputs.load import decode, parse_workload, read_limited, refuse_other_kind, validate
+from planner.inputs.load import (
+    decode,
+    parse_workload,
+    read_limited,
+    refuse_other_kind,
+    refuse_script,
+    validate,
+)
 from planner.inputs.tasks import expand_task
 from planner.inputs.yaml12 import YamlError, parse_yaml
 from planner.market.names import accelerator_faults, name_faults
@@ -60,6 +67,7 @@ def validate_file(path: Path, options: Options) -> Valid:
     """
     text = decode(read_limited(path), str(path))
     try:
+        refuse_script(path)
         document = parse_yaml(text, str(path))
     except YamlError as error:
         raise Source(str(path), text).error(error.faults) from None

@@ -149,9 +149,12 @@ def _tables_note(model: ModelSpec) -> str:
     """What the speed of a model with embedding tables rests on; "" without."""
     if model.tables is None:
         return ""
+    from planner.render.units import compact  # only where this is said
+
+    size = f"{compact(model.tables.rows, 'rows')} rows in all, {model.tables.all_bytes / 2.0**30:,.0f} GiB"
     return (
-        f"embedding tables ({model.tables.all_bytes / 2.0**30:,.0f} GiB over all accelerators): look-ups and exchange "
-        f"are by formula, evenly divided; measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
+        f"embedding tables ({size} over all accelerators): look-ups and exchange are by formula, evenly divided; "
+        f"measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+import planner
 from planner.errors import InputError
 from planner.inputs import Workload, load_workload, parse_workload
 from planner.inputs import messages as inputs_messages
@@ -394,3 +395,22 @@ def test_every_other_word_stands_for_a_key_that_a_section_has(key: str) -> None:
     sections = [Workload, Constraints, Training, Model, Data, Layout]
     assert any(KEYS[key] in section.model_fields for section in sections)
     assert not any(key in section.model_fields for section in sections)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("train.py", "from trl import SFTTrainer\n"), ("run.sh", "torchrun train.py --model x\n"),
+        ("qlora.yml", "base_model: a/b\nadapter: qlora\n"), ("config.json", '{"model_type": "llama"}'),
+        ("args.yaml", "task: detect\nmode: train\nimgsz: 640\n"), ("run.toml", "[model]\nname = 'x'\n"),
+    ],
+)  # fmt: skip
+def test_a_trainer_s_file_is_led_to_the_command_that_reads_it(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"is not a workload; if you train with it, planner init --from .* makes one"
+    ):
+        load_workload(path)
+    with pytest.raises(InputError, match=r"is not a workload; if you train with it"):
+        planner.validate(path)
