@@ -108,9 +108,11 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         return []
     share = max(1, -(-sum(sum(by_day[day].values()) for day in shared) // _SAMPLED_ROWS))
     compared = shared[::share]
-    rows = {
-        source: sum(by_day[day].get(source, 0) for day in compared) for source in {t.source for t in totals}
-    }
+    rows: dict[
+        str, int
+    ] = {}  # of all days: files that share some of theirs are parts, and each has days of its own
+    for total in totals:
+        rows[total.source] = rows.get(total.source, 0) + total.rows
     times = len(shared) / len(compared)
     found: dict[tuple[str, str], list[tuple[date, int, float]]] = {}
     for first, last in _spans(compared):
@@ -120,14 +122,14 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     for (source, other), own in sorted(found.items()):
         days = [day for day, _, _ in own]
         span = f"{min(days)} to {max(days)}" if len(days) > 1 else f"{days[0]}"
-        charges = sum(number for _, number, _ in own)
+        count = round(sum(number for _, number, _ in own) * times)
         kind = "they look like two snapshots of one export: give the latest only"
-        if charges < _MANY * min(rows[source], rows[other]):
+        if count < _MANY * min(rows[source], rows[other]):
             kind = "give each charge once"
         by_month: dict[date, float] = {}
         for day, _, billed in own:
             by_month[day.replace(day=1)] = by_month.get(day.replace(day=1), 0.0) + billed * times
-        count, cost = round(charges * times), sum(by_month.values())
+        cost = sum(by_month.values())
         message = (
             f"{source} and {other}: {'about ' if share > 1 else ''}{count:,} charges of {span} ({cost:,.2f} billed) "
             f"are in both and are counted twice; {kind}"

@@ -21,7 +21,8 @@ _UNIT = re.compile(
 # what may follow a family's name and still be part of the model's
 _AFTER = (
     r"(?:[ .\-_/]?(?:v?\d+(?:\.\d+)*[a-z]{0,2}\b|sonnet|haiku|opus|turbo|mini|nano|micro|pro|flash|lite|"
-    r"large|medium|small|premier|instruct|chat|coder|vision|plus|preview|embed|text|code|scout|maverick|oss|r\d?\b))*"
+    r"large|medium|small|premier|instruct|chat|coder|vision|plus|preview|embed|"
+    r"text(?![ -](?:in|out)p)|code|scout|maverick|oss|r\d?\b))*"
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import category, normalize
 
 from planner.finops.review.inputs import MAX_TAGS, Inputs
 from planner.finops.review.model import Chart, Figure, Section
@@ -70,9 +71,8 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         _largest(shown), drawn_only=True,
     )  # fmt: skip
-    said = " ".join(
-        filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *_merged(frame, tags)))
-    )
+    notes = (*_merged(frame, tags), *_look_alikes(frame, tags))
+    said = " ".join(filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *notes)))
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
 
@@ -101,6 +101,24 @@ def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:
             f"Values of {tag} that differ in spelling only count as one: {'; '.join(named[:_MERGED])}{more} "
             "(--exact-tags keeps them apart)."
         )
+    return out
+
+
+def _look_alikes(frame: Any, tags: tuple[str, ...]) -> list[str]:
+    """Values of the first two tags that only a machine tells apart: composed letters, marks without a width."""
+    out = []
+    for number, tag in enumerate(tags[:2], 1):
+        alike: dict[str, set[str]] = {}
+        for name in map(text, frame[f"value_{number}"]):
+            seen = "".join(sign for sign in normalize("NFKC", name) if category(sign) != "Cf")
+            alike.setdefault(seen, set()).add(name)
+        names = [min(own) for _, own in sorted(alike.items()) if len(own) > 1]
+        if names:
+            more = f" and {len(names) - _MERGED} more" if len(names) > _MERGED else ""
+            out.append(
+                f"Values of {tag} that look like {', '.join(names[:_MERGED])}{more} differ in invisible or composed "
+                "characters and are counted apart: write them alike."
+            )
     return out
 
 

@@ -286,3 +286,12 @@ def test_keys_with_and_without_a_prefix_are_one_tag(tmp_path: Path) -> None:
     quality = section(made, "quality").sentences[0]
     assert "differ only by case or by a prefix such as user: count as one" in quality
     assert owners(review(path, exact=True)) == pytest.approx({"ml": 63.0, "(no tag)": 37.0})
+
+
+def test_values_that_only_a_machine_tells_apart_are_named(tmp_path: Path) -> None:
+    """Two teams of one name, and nothing said why."""
+    values = {"équipe": 5, "e\u0301quipe": 4, "\u200fml": 3, "ml": 2, "Straße": 1, "STRASSE": 1, "فريق": 1}
+    made = review(bill(tmp_path, {team: float(cost) for team, cost in values.items()}))
+    said = section(made, "allocation").sentences[0]
+    assert "Values of team that look like ml, e\u0301quipe differ in invisible or composed characters" in said
+    assert "Stra" not in said and len([cost for cost in owners(made).values() if cost]) == 7

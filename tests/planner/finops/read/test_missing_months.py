@@ -105,3 +105,20 @@ def test_a_month_without_a_file_is_no_saving(year: Path, tmp_path: Path) -> None
     assert made.budgets[0].to_date_actual == pytest.approx(100 * (304 - 31))
     assert made.budgets[0].reforecast is None
     assert any("No charge of March 2026 is known" in said for said in fiscal_section(made, "USD").sentences)
+
+
+def test_parts_that_overlap_by_days_are_not_two_snapshots(tmp_path: Path) -> None:
+    """The advice to give the latest only would have lost the first nine days."""
+    first, days = date(2026, 10, 1), each_day(date(2026, 10, 1), date(2026, 10, 31))
+    write_bill(tmp_path / "a.csv", days[:12])
+    write_bill(tmp_path / "b.csv", days[9:])
+    with open_bill([tmp_path]) as bill:
+        (found,) = [one for one in bill.findings if one.code == "repeated_charges"]
+    assert (
+        "3 charges of 2026-10-10 to 2026-10-12" in found.message and "give each charge once" in found.message
+    )
+    assert found.cost_in(first) == 300 and found.cost_in(MARCH) == 0
+    write_bill(tmp_path / "b.csv", days)
+    with open_bill([tmp_path]) as bill:
+        (found,) = [one for one in bill.findings if one.code == "repeated_charges"]
+    assert found.rows == 12 and "give the latest only" in found.message

@@ -66,6 +66,8 @@ def test_any_text_is_read_without_a_fault(text: str) -> None:
         ("gpt-4o-mini Outp glbl Tokens", "gpt-4o-mini"),
         ("gpt 4o 0806 Batch Inp", "gpt-4o-0806"),
         ("Gemini 2.5 Flash GA Text Input", "gemini-2.5-flash"),
+        ("Gemini 2.5 Pro Text Output - Predictions", "gemini-2.5-pro"),
+        ("amazon.titan-embed-text-v2 input tokens", "titan-embed-text-v2"),
         ("Llama3.1 70B Instruct", "llama3.1-70b-instruct"),
         ("text-embedding-3-large tokens", "text-embedding-3-large"),
         ("Amazon Nova Pro input", "nova-pro"),
