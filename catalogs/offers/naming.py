@@ -39,8 +39,20 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
 def fitting_names(pattern: str, known: tuple[str, ...]) -> frozenset[str]:
     """The names of the catalog that a user's name matches, by the rules of `fits_name`."""
     lowered = pattern.lower()
-    is_whole = _is_one_of(lowered, known)
-    return frozenset(name for name in known if _fits(lowered, name.lower(), is_whole=is_whole))
+    whole = _by_text(known).get(lowered)
+    if whole is not None and not _WILDCARDS & set(lowered):
+        return whole
+    return frozenset(name for name in known if _fits(lowered, name.lower(), is_whole=whole is not None))
+
+
+@lru_cache(maxsize=8)
+def _by_text(known: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Names by what they are called in full, in lower case, with and without what providers put before them."""
+    found: dict[str, set[str]] = {}
+    for name in known:
+        for text in (name.lower(), _without_prefix(name.lower())):
+            found.setdefault(text, set()).add(name)
+    return {text: frozenset(names) for text, names in found.items()}
 
 
 def _is_one_of(pattern: str, names: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.constraints.registry import BIT
+from planner.candidates.finer import FinerShapes
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import mark_best, mark_deadline, mark_offers, mark_unrecorded
 from planner.candidates.model import concat_candidates
@@ -93,6 +94,7 @@ class Engine:
         offer_bits: IntArray | None = None,
         admitted_only: bool = False,
         among: BoolArray | None = None,
+        finer: FinerShapes | None = None,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
 
@@ -104,10 +106,12 @@ class Engine:
             offer_bits: filter bits per offer, where they are known.
             admitted_only: leave out, uncounted, candidates of offers that a limit removes.
             among: look at these offers alone, shape `(n_offers,)`; no other may keep the limits.
+            finer: shapes at sizes between, where another run of the same job asks for them too.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
         self._between = () if sizes is not None else _sizes_between(self.counts)
+        self.finer = FinerShapes(context.asked, context.market, self._between) if finer is None else finer
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits
@@ -207,14 +211,14 @@ class Engine:
         elsewhere = ~types[self.context.market.offer_set.type_of_offer]
         bits = np.where(elsewhere, self.offer_bits | BIT["instance_type"], self.offer_bits)
         limits = {**self._limits, "admitted_only": True}
-        return Engine(self.context, **limits, shapes=self.shapes, offer_bits=bits)
+        return Engine(self.context, **limits, shapes=self.shapes, offer_bits=bits, finer=self.finer)
 
     def _starting(self, start: datetime) -> Engine:
         """The same question asked at another start."""
         if start not in self._at_start:
             context = self.context.with_deadline(None, start)
             self._at_start[start] = Engine(
-                context, **self._limits, shapes=self.shapes, offer_bits=self.offer_bits
+                context, **self._limits, shapes=self.shapes, offer_bits=self.offer_bits, finer=self.finer
             )
         return self._at_start[start]
 
@@ -258,7 +262,7 @@ class Engine:
         mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
         mask[leaders] = True
         offers = np.flatnonzero(mask[hardware_of_offer(context.market)] & (self.offer_bits == 0))
-        shapes = estimate_hardware(context.asked, context.market, leaders, self._between)
+        shapes = self.finer.of(leaders)
         for row, counts in self._units.items():  # those are there already
             shapes = shapes.take(~((shapes["hardware_row"] == row) & np.isin(shapes["nodes"], counts)))
         return shapes, offers

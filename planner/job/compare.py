@@ -28,6 +28,7 @@ from planner.candidates.plan_parts.storage import data_kind
 from planner.candidates.plan_parts.summary import lines_of, summarize
 from planner.candidates.plan_parts.timeline import performance_of, risk_of
 from planner.candidates.prepare import check_ages, prepare
+from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
@@ -159,6 +160,7 @@ def compare(
     chosen = None if base is None else question.base_name(base, names if pick else None)
     if chosen is not None and chosen not in names:
         names = (chosen, *names)
+    question.expect(names)
     rows = [question.row(name) for name in names]
     excluded = 0 if pick else sum(row.best is None for row in rows)
     kept = [row for row in rows if pick or row.best is not None or row.name == chosen]
@@ -226,7 +228,21 @@ class _Question:
         context = self.context.with_asked(replace(self.asked, workload=limited))
         # an option may be bought beside another
         among = None if admitted_only or self.over == "option" else self._mask(name)
-        return Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only, among=among)
+        return Engine(
+            context,
+            shapes=self.engine.shapes,
+            admitted_only=admitted_only,
+            among=among,
+            finer=self.engine.finer,
+        )
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Have the machines of types that are asked for one by one estimated together."""
+        if self.over == "type":
+            mine = np.isin(np.asarray(self._names["type"]), names) & (self.engine.offer_bits == 0)
+            rows, shapes = hardware_of_offer(self.market)[mine], self.engine.shapes
+            runs = shapes["hardware_row"][np.asarray(shapes["fits"], dtype=np.bool_)]
+            self.engine.finer.expect(np.intersect1d(rows, runs))
 
     def half_ratios(self, name: str) -> tuple[float, float]:
         """Half of the intervals of a row's cost and hours over the figures, as of a plan."""

@@ -24,7 +24,6 @@ from planner.plan.brief import Summary
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Table
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
@@ -76,10 +75,12 @@ def other_limits(run: CandidateSearch) -> OtherLimits | None:
     return OtherLimits(found, _budgets(run, engine)) if found.points else None
 
 
-def _engine(run: CandidateSearch, workload: Workload, shapes: Table | None = None) -> Engine:
-    """The engine of the run with something else asked."""
+def _engine(run: CandidateSearch, workload: Workload, known: Engine | None = None) -> Engine:
+    """The engine of the run with something else asked; `known`: of another question, whose shapes are the same."""
     context = run.context.with_asked(replace(run.context.asked, workload=workload))
-    return Engine(context, shapes=shapes, admitted_only=True)
+    if known is None:
+        return Engine(context, admitted_only=True)
+    return Engine(context, shapes=known.shapes, finer=known.finer, admitted_only=True)
 
 
 def _budgets(run: CandidateSearch, by_cost: Engine) -> tuple[Within, ...]:
@@ -92,7 +93,7 @@ def _budgets(run: CandidateSearch, by_cost: Engine) -> tuple[Within, ...]:
     limits = own.constraints.model_copy(update={"budget_usd": _NO_BUDGET})
     wishes = own.preferences.model_copy(update={"objective": "time"})
     asked = own.model_copy(update={"constraints": limits, "preferences": wishes})
-    by_time = _engine(run, asked, by_cost.shapes)
+    by_time = _engine(run, asked, by_cost)
     # what is slower than the cheapest plan is the soonest of no budget that pays for that plan
     longest = float(found.hours[cheapest]) * _HAIR
     candidates = by_time.at(deadline, Wanted(Scope.BEST, up_to=longest)).candidates

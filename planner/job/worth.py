@@ -103,10 +103,11 @@ def _best(search: CandidateSearch, change: _Change, unchanged: Engine) -> Summar
     )
     engine = unchanged
     if change.fields:
-        shapes = None if "max_nodes" in change.fields else unchanged.shapes
+        same_sizes = "max_nodes" not in change.fields
         engine = Engine(
-            context.with_asked(replace(asked, workload=workload)), shapes=shapes, admitted_only=True
-        )
+            context.with_asked(replace(asked, workload=workload)), admitted_only=True,
+            shapes=unchanged.shapes if same_sizes else None, finer=unchanged.finer if same_sizes else None,
+        )  # fmt: skip
     deadline = context.dates.deadline
     if deadline is not None:
         deadline += timedelta(hours=change.more_hours)

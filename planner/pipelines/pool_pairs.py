@@ -133,16 +133,16 @@ def _least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Fl
     """To hand over the weights of each trainer and to each of the rollouts at least: the other has the best network."""
     every = np.asarray(np.inf)
     first = handover_s(
-        terms.weights, rollouts.copies.min(), np.fmin(trainers.rate, np.nanmax(rollouts.rate)), every
+        terms.weights, rollouts.copies.min(), np.fmin(trainers.rate, np.fmax.reduce(rollouts.rate)), every
     )
     second = handover_s(
-        terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.nanmax(trainers.rate)), every
+        terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.fmax.reduce(trainers.rate)), every
     )
     return first, second
 
 
 def _in_time(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Ints, Ints]:
-    """Rows of both pools that are in time at least beside the best of the other kind in each respect."""
+    """Rows of both pools with a known network that are in time beside the best of the other kind in each respect."""
     out = []
     refits = _least_refit_s(trainers, rollouts, terms)
     for own, other, refit in zip((trainers, rollouts), (rollouts, trainers), refits, strict=True):
@@ -153,7 +153,7 @@ def _in_time(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Ints, In
         step = step_of(terms, own.step_s, best["step_s"], refit)
         hours = terms.hours_per_step_s * step * own.stretch * best["stretch"]
         sure = (np.maximum(own.before_hours, best["before_hours"]) + hours) * own.sure * best["sure"]
-        out.append(np.flatnonzero(sure * _ROUNDING <= terms.deadline_hours))
+        out.append(np.flatnonzero((own.rate > 0) & (sure * _ROUNDING <= terms.deadline_hours)))
     return out[0], out[1]
 
 

@@ -28,13 +28,15 @@ def points(rng: np.random.Generator, size: int, places: int) -> Points:
     )  # fmt: skip
 
 
-@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([np.inf, 40.0, 10.0]), st.booleans())
+@given(
+    st.integers(0, 10**6), st.booleans(), st.sampled_from([np.inf, 40.0, 10.0]), st.booleans(), st.booleans()
+)
 def test_the_cheapest_pairs_are_those_of_a_full_search(
-    seed: int, ahead: bool, deadline: float, one_chip: bool
+    seed: int, ahead: bool, deadline: float, one_chip: bool, one_region: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     trainers, rollouts = points(rng, 40, 3), points(rng, 30, 3)
-    moved = rng.uniform(0.0, 50.0, (3, 3))
+    moved = np.full((3, 3), np.inf) if one_region else rng.uniform(0.0, 50.0, (3, 3))
     np.fill_diagonal(moved, 0.0)
     gbps = np.where(np.eye(3) > 0, np.inf, 40.0)
     terms = Terms(0.2, ahead, 1.6e10, moved, gbps, 12.0, 80.0, deadline, QUOTAS, one_chip)
@@ -45,6 +47,7 @@ def test_the_cheapest_pairs_are_those_of_a_full_search(
         found = find_pairs(trainers, rollouts, terms, COUNT)
     assert found.usd == pytest.approx(every)
     alike = trainers.place[found.trainer] == rollouts.place[found.rollouts]
+    assert not one_region or alike.all()
     together = trainers.uses[found.trainer] + rollouts.uses[found.rollouts]
     assert (together[alike] <= QUOTAS).all()
     own = trainers.offer[found.trainer] == rollouts.offer[found.rollouts]
