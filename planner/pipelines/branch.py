@@ -5,8 +5,9 @@ share: a knot. Deciding one of its tasks unties it. So a node is the candidates 
 relaxation over them, and the two knots whose tasks' hours are mixed most are tried: a task at the place it leans to or
 at any other; at one place, fast or slow. The split that raises both bounds more is taken. The search goes down to the
 better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
-whose reduced cost passes the cutoff are dropped on the way (Savelsbergh 1994). Every relaxation is rounded, repaired
-and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching rules revisited").
+that no choice below the cutoff can have are dropped on the way (`planner.pipelines.marginals`). Every relaxation is
+rounded, repaired and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching
+rules revisited").
 """
 
 from __future__ import annotations

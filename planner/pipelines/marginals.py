@@ -220,4 +220,5 @@ class _Tree:
 
     def _from(self, cost: Floats, task: int, edge: int) -> Floats:
         """The costs of an edge with the places of `task` in front."""
-        return cost[edge] if self._source[edge] == task else cost[edge].T
+        own: Floats = cost[edge]
+        return own if self._source[edge] == task else own.T

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import PlannerError
 from planner.market.pricing import total_usd
 from planner.portfolios.own_machines import pool_name
 from planner.portfolios.shared_limits import MICRO
-from planner.records import record
 
 if TYPE_CHECKING:
     from planner.portfolios.gather import Gathered
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ROUNDING_USD = 1e-5  # of sums of lines in floating point
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Bought:
     """One job as bought.
 

@@ -56,18 +56,19 @@ class Ledger:
         self.room -= sign * int(self.extra[at])
 
 
-def greedy_plan(reduced: Reduced, score: Floats) -> Ints | None:
+def greedy_plan(reduced: Reduced, score: Floats, rounds: int = ROUNDS) -> Ints | None:
     """Return a plan (kept candidate per job, shape `(n_jobs,)`), None where none was found.
 
     Args:
         reduced: every job has a candidate.
         score: what a candidate is worth avoiding, shape `(n_kept,)`: cost, or cost less the price of what it draws.
+        rounds: orders tried, at most.
     """
     ledger = Ledger(reduced)
     if ledger.room < 0:
         return None
     order = _by_regret(reduced, score, ledger.starts).tolist()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         picks, stuck = _fill(ledger, score, order)
         if not stuck:
             return _polish(reduced, ledger, picks)

@@ -27,7 +27,7 @@ from planner.portfolios.bound import (
     reduced_costs,
 )
 from planner.portfolios.cuts import Cover, Covers, with_covers
-from planner.portfolios.greedy import greedy_plan, polished
+from planner.portfolios.greedy import ROUNDS, greedy_plan, polished
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.reduce import Reduced, reduce_portfolio
 from planner.portfolios.shared_limits import MICRO, Floats, Ints, PortfolioInput
@@ -210,7 +210,7 @@ class _Run:
         self.reduced = reduce_portfolio(question, drop_dominated=options.drop_dominated)
         self.result = PortfolioResult(self.reduced, self.search)
         self.covers: list[Cover] = []
-        self._progress = progress
+        self._orders, self._progress = ROUNDS, progress
 
     def report(self, stage: str) -> None:
         self.search.note(stage)
@@ -224,6 +224,7 @@ class _Run:
             kept = np.where(by[kept] >= 0, by[kept], kept)
         self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, kept))])
         self.result.offer(picks)
+        self._orders = 1  # a plan is known, whatever the first order comes to
         self.report("start")
 
     def all_stages(self) -> None:
@@ -258,7 +259,7 @@ class _Run:
         self._keep(Prices(cheapest, free), homes)
 
     def _try_greedy(self, score: Floats) -> None:
-        picks = greedy_plan(self.reduced, score)
+        picks = greedy_plan(self.reduced, score, self._orders)
         if picks is not None:
             self.result.offer(self.reduced.keep[picks])
 
