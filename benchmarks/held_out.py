@@ -1,22 +1,27 @@
 """Predictions of rows that the fit has not seen: each publisher left out, or folds of workload groups left out.
 
 A workload group is one model on one accelerator family (`split_group` of the measured rows), so a fold asks what the
-rows kept aside ask: a model on a machine for which nothing was measured.
+rows kept aside ask: a model on a machine for which nothing was measured. `python -m benchmarks.held_out [--data FILE]`
+scores vision models in each way of leaving rows out (`WAYS`): a model, a machine, both or a publisher not seen before.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.fit_performance import FAMILIES, fit
-from benchmarks.measured import Case
-from benchmarks.predict import build_groups, throughput
-from planner.performance.constants import DIRECTORY, Constants
+from benchmarks.accelerators import load_devices
+from benchmarks.error_figures import errors
+from benchmarks.fit_performance import FAMILIES, FOLDS, family_of, fit, load_priors
+from benchmarks.measured import Case, load_cases
+from benchmarks.points import load_rows
+from benchmarks.predict import build_groups, settle, throughput
+from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,8 +32,12 @@ def source_labels(cases: Sequence[Case]) -> list[str]:
 
 
 def fold_labels(cases: Sequence[Case], folds: int) -> list[str]:
-    """A fold per case: whole workload groups, the largest first to the fold that has fewest rows."""
-    names = [case.split_group or case.model.name for case in cases]
+    """A fold per case, of whole workload groups."""
+    return folds_of([case.split_group or case.model.name for case in cases], folds)
+
+
+def folds_of(names: Sequence[str], folds: int) -> list[str]:
+    """A fold per name: all of one name in one fold, the most frequent first to the fold that has fewest rows."""
     rows_of_fold = [0] * folds
     fold_of: dict[str, int] = {}
     for name, size in sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])):
@@ -61,3 +70,41 @@ def fits_without(
             rest = [case for p, case in enumerate(cases) if labels[p] != label and case.kind in kinds]
             if out:
                 yield out, fit(rest, start, path)
+
+
+# What the rows left out have in common; all but publishers are spread over folds.
+WAYS: dict[str, Callable[[Case], str]] = {
+    "model and accelerator family of one publisher": lambda case: (
+        f"{case.group}|{case.model.name}|{family_of(case)}"
+    ),
+    "model and accelerator family": lambda case: case.split_group or case.model.name,
+    "model": lambda case: case.model.name,
+    "accelerator family": family_of,
+    "publisher": lambda case: case.group,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the error of vision models for each way of leaving rows out."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument(
+        "--data", type=Path, help="CSV with the columns of dev.csv; the bundled points by default"
+    )
+    chosen = parser.parse_args(arguments)
+    constants = load_constants()
+    cases, _ = load_cases(load_rows(chosen.data), load_devices())
+    cases, _ = settle([case for case in cases if case.kind in FAMILIES["vision"]], load_priors(constants))
+    measured = np.asarray([case.measured.value for case in cases])
+    for name, key in WAYS.items():
+        keys = [key(case) for case in cases]
+        labels = keys if name == "publisher" else folds_of(keys, FOLDS)
+        made = errors(held_out(cases, labels, constants), measured)
+        print(
+            f"{name:46} {made['n']:5.0f} rows  MAPE {made['mape']:5.1f}  median {made['median']:5.1f}"
+            f"  p90 {made['p90']:5.1f}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -339,6 +339,22 @@ def test_a_vision_transformer_has_the_published_work() -> None:
     assert values["activations_per_sample"] == pytest.approx(63_520_000, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("activation", "stepwise"),
+    [("gelu_new", True), ("gelu", None), ("relu", None), ("gelu_pytorch_tanh", None)],
+)
+def test_a_gelu_of_several_operators_is_read(activation: str, stepwise: bool | None) -> None:
+    config = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257,
+              "activation_function": activation}  # fmt: skip
+    assert model_of_config(config, "config.json").values.get("stepwise_gelu") is stepwise
+
+
+def test_a_gate_has_no_gelu_of_several_operators() -> None:
+    config = {**LLAMA_8B, "hidden_act": "gelu_new"}
+    values = model_of_config(config, "config.json").values
+    assert values["gated_mlp"] and "stepwise_gelu" not in values
+
+
 def test_quantised_weights_do_not_change_the_count() -> None:
     quantised = {**LLAMA_8B, "quantization_config": {"quant_method": "awq", "bits": 4}}
     model = model_of_config(quantised, "config.json")

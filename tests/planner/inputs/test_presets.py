@@ -14,7 +14,7 @@ from planner.inputs import find_preset, load_presets, parse_workload, resolve_mo
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.model import Keys
 from planner.inputs.models import count_params, fill_dimensions
-from planner.inputs.presets import _normal, why_not_modelled
+from planner.inputs.presets import _normal, _stepwise_gelu, why_not_modelled
 from planner.inputs.training_schema import Model
 from planner.performance.kernels import score_ratio
 from planner.performance.parts import model_of
@@ -202,6 +202,19 @@ def test_presets_attend_as_far_as_their_layers_do() -> None:
     assert share("jamba-1.5-mini", 131_072) == 0.125
     assert share("mamba2-2.7b", 131_072) < 0.01
     assert share("modernbert-base", 8192) == pytest.approx(8 / 22 + 14 / 22 * 128 / 8192)
+
+
+def test_models_whose_code_computes_gelu_in_steps() -> None:
+    known = load_presets()
+    for name in _stepwise_gelu():
+        values = known[name].values
+        assert values["stepwise_gelu"] is True and not values["gated_mlp"]
+    own = {
+        name: model_of(resolve_model(Model(preset=name))).stepwise_gelu
+        for name in ("gpt2", "phi-2", "opt-1.3b")
+    }
+    assert own == {"gpt2": True, "phi-2": True, "opt-1.3b": False}
+    assert not model_of(resolve_model(Model(preset="gpt2", stepwise_gelu=False))).stepwise_gelu
 
 
 @pytest.mark.parametrize(
