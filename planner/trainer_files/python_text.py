@@ -278,7 +278,7 @@ class _Reader:
             if name is None:
                 found |= value if isinstance(value, dict) else {}
             elif name == "type" and (value is UNKNOWN or isinstance(value, Call | Imported)):
-                found[name] = _dotted(item) if value is UNKNOWN else value.name
+                found[name] = value.name if isinstance(value, Call | Imported) else _dotted(item)
             elif isinstance(name, str) and value is not UNKNOWN:
                 found[name] = value
         return found

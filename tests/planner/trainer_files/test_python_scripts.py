@@ -236,3 +236,11 @@ def test_odd_texts_end_in_time_with_a_workload_or_an_error_that_names_them(text:
     except InputError as error:
         assert "odd.py" in str(error)
     assert time.process_time() - begin < 5
+
+
+def test_blank_lines_of_a_notebook_are_read_in_time(tmp_path: Path) -> None:
+    text = json.dumps({"cells": [{"cell_type": "code", "source": "\n" * 400_000}]})
+    begin = time.process_time()
+    with pytest.raises(InputError, match=r"blank\.ipynb"):
+        read(tmp_path, text, "blank.ipynb")
+    assert time.process_time() - begin < 5
