@@ -13,7 +13,7 @@ from planner.commands.options import STDOUT, examples
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "llama_factory_v1", "trl", "trainer_script", "xtuner",
-    "torchtitan", "megatron", "nemo", "verl", "areal",
+    "nemo_recipe", "torchtitan", "megatron", "nemo", "verl", "areal",
     "prime_rl", "deepspeed_chat", "openrlhf", "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox",
     "composer", "oumi", "maxtext", "levanter", "fairseq", "nanotron", "diffusion", "vision", "ultralytics", "peft",
     "accelerate", "deepspeed", "huggingface",

@@ -62,9 +62,8 @@ def parse_document(text: str, path: Path) -> Document:
         raise InputError(f"{path}: is empty")
     if _is_python(text, path):
         script = read_script(_of_notebook(text, path) if path.suffix.lower() == ".ipynb" else text, path)
-        return Document(
-            path, "python", {"values": script.values, "calls": script.calls, "defaults": script.defaults}
-        )
+        found = {"values": script.values, "calls": script.calls, "defaults": script.defaults}
+        return Document(path, "python", {**found, "assigned": script.assigned})
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     if stripped.startswith("{") and not is_yaml:
         return _braces(text, path)
