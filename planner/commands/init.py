@@ -56,9 +56,10 @@ def init(
     """Write a commented workload to start from.
 
     At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
-    model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    torchtune, LitGPT, Megatron-LM arguments, NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry,
-    OLMo, DeepSpeed, Accelerate, PEFT. It does not execute, import or download anything.
+    model. --from reads your trainer's files, also Python scripts and notebooks, which are not run: Hugging Face
+    config.json, axolotl, LLaMA-Factory, TRL, Unsloth, XTuner, torchtitan, torchtune, LitGPT, Megatron-LM arguments,
+    NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry, OLMo, OpenCLIP, timm, YOLO, DeepSpeed,
+    Accelerate, PEFT. It does not execute, import or download anything.
     """
     from planner.errors import InputError
 
