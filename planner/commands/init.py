@@ -13,7 +13,7 @@ from planner.commands.options import STDOUT, examples
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "llama_factory_v1", "trl", "trainer_script", "xtuner",
-    "torchtitan", "megatron", "nemo", "verl", "areal",
+    "nemo_recipe", "torchtitan", "megatron", "nemo", "verl", "areal",
     "prime_rl", "deepspeed_chat", "openrlhf", "torchtune", "litgpt", "ms_swift", "open_instruct", "gpt_neox",
     "composer", "oumi", "maxtext", "levanter", "fairseq", "nanotron", "diffusion", "vision", "ultralytics", "peft",
     "accelerate", "deepspeed", "huggingface",
@@ -56,9 +56,10 @@ def init(
     """Write a commented workload to start from.
 
     At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
-    model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    torchtune, LitGPT, Megatron-LM arguments, NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry,
-    OLMo, DeepSpeed, Accelerate, PEFT. It does not execute, import or download anything.
+    model. --from reads your trainer's files, also Python scripts and notebooks, which are not run: Hugging Face
+    config.json, axolotl, LLaMA-Factory, TRL, Unsloth, XTuner, torchtitan, torchtune, LitGPT, Megatron-LM arguments,
+    NeMo, verl, OpenRLHF, ms-swift, open-instruct, GPT-NeoX, LLM Foundry, OLMo, OpenCLIP, timm, YOLO, DeepSpeed,
+    Accelerate, PEFT. It does not execute, import or download anything.
     """
     from planner.errors import InputError
 

@@ -27,10 +27,10 @@ _OVERRIDES = re.compile(r"""[ \t]\+*[a-z]\w*(?:\.\w+)+=\S|\.ya?ml["']?[ \t]+[a-z
 _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _IMPORT = re.compile(r"(?m)^(from [\w.]+ import |import \w)")
-_MAGIC = re.compile(r"(?m)^(\s*)[!%].*$")
+_MAGIC = re.compile(r"(?m)^([ \t]*)[!%].*$")
 # Ultralytics: names and values without dashes, in any order behind the program
 _YOLO = re.compile(
-    r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+)*?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
+    r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+){0,3}?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
 )
 _PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
@@ -62,18 +62,17 @@ def parse_document(text: str, path: Path) -> Document:
         raise InputError(f"{path}: is empty")
     if _is_python(text, path):
         script = read_script(_of_notebook(text, path) if path.suffix.lower() == ".ipynb" else text, path)
-        return Document(
-            path, "python", {"values": script.values, "calls": script.calls, "defaults": script.defaults}
-        )
+        found = {"values": script.values, "calls": script.calls, "defaults": script.defaults}
+        return Document(path, "python", {**found, "assigned": script.assigned})
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     if stripped.startswith("{") and not is_yaml:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    started = None if is_yaml else _YOLO.search(text.replace("\\\n", " "))
-    if started is not None and "model=" in started[0]:
+    detector = None if is_yaml else _YOLO.search(text.replace("\\\n", " "))
+    if detector is not None and "model=" in detector[0]:
         return Document(
-            path, "arguments", {"mode": started[1], "task": "", **dict(_PAIR.findall(started[0]))}
+            path, "arguments", {"mode": detector[1], "task": "", **dict(_PAIR.findall(detector[0]))}
         )
     command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
     if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):

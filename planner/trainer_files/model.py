@@ -18,7 +18,8 @@ class Document:
     Attributes:
         path: the file.
         syntax: `json`, `yaml`, `toml`, `arguments` (a command line, or a script around one) or `python`.
-        data: its keys; of arguments, their names without dashes; of Python `values`, `calls` and `defaults`.
+        data: its keys; of arguments, their names without dashes; of Python `values`, `calls`,
+            `defaults` and `assigned` (planner.trainer_files.python_text).
         remarks: faults that did not prevent reading.
         programs: names of the programs that a script starts, without `.py`.
     """

@@ -80,11 +80,13 @@ class Script:
         values: of names, at its end.
         calls: in their order, inner before outer.
         defaults: names of arguments of its own command line whose default was read.
+        assigned: values of attributes by their name with its dots, such as `cfg.train.train_iters`.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     defaults: list[str] = field(default_factory=list)
+    assigned: dict[str, Any] = field(default_factory=dict)
 
 
 def read_script(text: str, path: Path) -> Script:
@@ -197,6 +199,9 @@ class _Reader:
                 self.script.values.pop(target.id, None)
             else:
                 self.script.values[target.id] = value
+        elif isinstance(target, ast.Attribute):
+            if value is not UNKNOWN:
+                self.script.assigned[_dotted(target)] = value
         elif isinstance(target, ast.Subscript):
             owner, key = self.value(target.value), self.value(target.slice)
             if isinstance(owner, dict) and isinstance(key, str) and value is not UNKNOWN:
@@ -278,7 +283,7 @@ class _Reader:
             if name is None:
                 found |= value if isinstance(value, dict) else {}
             elif name == "type" and (value is UNKNOWN or isinstance(value, Call | Imported)):
-                found[name] = _dotted(item) if value is UNKNOWN else value.name
+                found[name] = value.name if isinstance(value, Call | Imported) else _dotted(item)
             elif isinstance(name, str) and value is not UNKNOWN:
                 found[name] = value
         return found

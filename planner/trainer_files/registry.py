@@ -17,6 +17,7 @@ FORMATS: dict[str, Format] = {
     "trl": Format("TRL / Hugging Face Trainer", f"{_ROOM}.trl", 1),
     "trainer_script": Format("Python around a trainer of Transformers or TRL", f"{_ROOM}.trainer_script", 1),
     "xtuner": Format("XTuner", f"{_ROOM}.xtuner", 1),
+    "nemo_recipe": Format("NeMo 2 / Megatron Bridge recipe", f"{_ROOM}.nemo_recipe", 1),
     "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
     "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),
     "nemo": Format("NeMo", f"{_ROOM}.nemo", 1),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from catalogs.tariffs import Tariffs
+    from planner.asked.job import Job
     from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
@@ -111,13 +112,13 @@ def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) ->
             yield evidence.note
 
 
-def _not_moved(context: Context, lines: Sequence[PlanLine]) -> str:
+def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
     """That the data goes elsewhere and nobody said how much it is; "" where it is known, or stays."""
-    location = context.asked.job.location
+    location = job.location
     elsewhere = [
         line.region for line in lines if location not in (line.region, f"{line.provider}/{line.region}")
     ]
-    if location is None or context.asked.job.data_gb is not None or not elsewhere:
+    if location is None or job.data_gb is not None or not elsewhere:
         return ""
     return (
         f"the size of the data is not stated, so neither the time nor the price of moving it from {location} is "
@@ -159,7 +160,7 @@ def plan_warnings(
         out.append(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
-    out += filter(None, [_not_moved(context, lines)])
+    out += filter(None, [_not_moved(context.asked.job, lines)])
     out += _alone(context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))

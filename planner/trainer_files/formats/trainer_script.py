@@ -35,6 +35,8 @@ _OBJECTIVES = {
     "OnlineDPOTrainer": "online_dpo", "PRMTrainer": "sft", "XPOTrainer": "xpo", "NashMDTrainer": "nash_md",
     "MultiVectorEncoderTrainer": "contrastive", "DistillationTrainer": "distill",
 }  # fmt: skip
+# arguments that Lightning's Trainer has, and no other
+_LIGHTNING = frozenset({"devices", "accelerator", "max_epochs", "strategy", "num_nodes", "plugins"})
 # argument of `get_peft_model` and `LoraConfig` -> that of TRL's command line
 _ADAPTERS = {"r": "lora_r", "lora_alpha": "lora_alpha", "target_modules": "lora_target_modules",
              "use_gradient_checkpointing": "use_gradient_checkpointing"}  # fmt: skip
@@ -117,7 +119,8 @@ def _fill_groups(reading: Reading) -> None:
 
 
 def _is_trainer(call: Call) -> bool:
-    return _TRAINER.fullmatch(call.name) is not None and bool(call.positional or call.named)
+    others = _LIGHTNING & {*call.named, *call.unread}
+    return _TRAINER.fullmatch(call.name) is not None and bool(call.positional or call.named) and not others
 
 
 def _is_settings(call: Call) -> bool:

@@ -43,4 +43,6 @@ def test_the_plan_says_so_of_itself(nodes: int, option: str, said: bool) -> None
     assert ("cheapest: 64 a10g-24gb-pcie are asked for at once" in str(section)) is said
     (section,) = choices(replace(plan, lines=(line,), kind="fleet"))  # workers come one by one
     assert "asked for at once" not in str(section)
-    assert ("cheapest: 64 a10g-24gb-pcie at once in one region are assumed for its end" in str(section)) is said
+    assert (
+        "cheapest: 64 a10g-24gb-pcie at once in one region are assumed for its end" in str(section)
+    ) is said

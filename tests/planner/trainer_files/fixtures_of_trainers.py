@@ -291,3 +291,19 @@ amp: true
 optimizer: auto
 patience: 100
 """
+NEMO_RECIPE = """
+import nemo_run as run
+from nemo.collections import llm
+from nemo.collections.llm.recipes.precision.mixed_precision import bf16_with_fp8_mixed
+
+recipe = llm.llama3_70b.pretrain_recipe(dir="/checkpoints", name="llama3", num_nodes=4, num_gpus_per_node=8)
+recipe.trainer.strategy.tensor_model_parallel_size = 4
+recipe.trainer.strategy.pipeline_model_parallel_size = 2
+recipe.trainer.strategy.context_parallel_size = 1
+recipe.data.global_batch_size = 128
+recipe.data.micro_batch_size = 1
+recipe.data.seq_length = 8192
+recipe.trainer.max_steps = 1000
+recipe.trainer.plugins = bf16_with_fp8_mixed()
+run.run(recipe, executor=executor)
+"""

@@ -27,6 +27,7 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     LEVANTER,
     MAXTEXT,
     NANOTRON,
+    NEMO_RECIPE,
     OPENCLIP,
     OUMI,
     PRIME_RL,
@@ -313,6 +314,7 @@ FIXTURES: dict[str, str] = {
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
     "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
     "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP, "ultralytics": ULTRALYTICS,
+    "nemo_recipe": NEMO_RECIPE,
 }  # fmt: skip
 
 
@@ -869,7 +871,7 @@ def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
         at = drawn.draw(st.integers(0, len(lines) - 1))
         cut = drawn.draw(st.integers(0, len(lines[at])))
         lines[at] = lines[at][:cut] + drawn.draw(ODD)
-    python = name in ("trainer_script", "xtuner")
+    python = name in ("trainer_script", "xtuner", "nemo_recipe")
     path = write(tmp_path, "changed.py" if python else "changed.txt", "\n".join(lines))
     try:
         initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))

@@ -12,7 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.trainer_files.files import parse_document
 from planner.trainer_files.python_text import Call, read_script
-from tests.planner.trainer_files.fixtures_of_trainers import TRAINER_SCRIPT, XTUNER
+from tests.planner.trainer_files.fixtures_of_trainers import NEMO_RECIPE, TRAINER_SCRIPT, XTUNER
 from tests.planner.trainer_files.test_tuners import draft, read
 
 
@@ -236,3 +236,74 @@ def test_odd_texts_end_in_time_with_a_workload_or_an_error_that_names_them(text:
     except InputError as error:
         assert "odd.py" in str(error)
     assert time.process_time() - begin < 5
+
+
+def test_blank_lines_of_a_notebook_are_read_in_time(tmp_path: Path) -> None:
+    text = json.dumps({"cells": [{"cell_type": "code", "source": "\n" * 400_000}]})
+    begin = time.process_time()
+    with pytest.raises(InputError, match=r"blank\.ipynb"):
+        read(tmp_path, text, "blank.ipynb")
+    assert time.process_time() - begin < 5
+
+
+def test_a_recipe_of_nemo_and_what_the_script_changes(tmp_path: Path) -> None:
+    found = draft(tmp_path, NEMO_RECIPE, "run.py")
+    assert found["model.preset"] == "llama-3-70b"
+    assert (found["training.global_batch"], found["training.steps"]) == (128, 1000)
+    assert (found["training.layout.tensor_parallel"], found["training.layout.pipeline_parallel"]) == (4, 2)
+    assert "training.layout.context_parallel" not in found
+    assert (found["training.precision"], found["training.objective"]) == ("fp8", "pretrain")
+    assert found["training.sequence_length"] == 8192
+
+
+def test_what_a_recipe_sets_by_itself_is_named(tmp_path: Path) -> None:
+    text = NEMO_RECIPE.replace("recipe.data.global_batch_size = 128\n", "").replace(
+        "recipe.data.seq_length = 8192\n", ""
+    )
+    found = read(tmp_path, text, "run.py")
+    assert any(
+        "global_batch_size, seq_length: what llm.llama3_70b.pretrain_recipe sets" in text
+        for text in found.warnings
+    )
+
+
+@pytest.mark.parametrize(
+    ("recipe", "preset", "method"),
+    [
+        ("llama32_1b_pretrain_config", "llama-3.2-1b", None), ("qwen3_1p7b_sft_config", "qwen3-1.7b", None),
+        ("qwen25_500m_peft_config", "qwen2.5-0.5b", "lora"), ("qwen3_30b_a3b_pretrain_config", "qwen3-30b-a3b", None),
+        ("llama3_8b_128k_pretrain_config", "llama-3-8b", None),
+    ],
+)  # fmt: skip
+def test_recipes_of_megatron_bridge_by_their_names(
+    recipe: str, preset: str, method: str | None, tmp_path: Path
+) -> None:
+    text = (
+        f"from megatron.bridge.recipes import {recipe}\ncfg = {recipe}()\ncfg.train.global_batch_size = 256\n"
+    )
+    found = draft(tmp_path, text, "run.py")
+    assert (found["model.preset"], found.get("training.method")) == (preset, method)
+    assert found["training.global_batch"] == 256
+
+
+def test_a_configuration_of_megatron_bridge_around_a_model(tmp_path: Path) -> None:
+    text = """
+from megatron.bridge import AutoBridge
+cfg.model = AutoBridge.from_hf_pretrained("Qwen/Qwen3-8B").to_megatron_provider()
+cfg.train.global_batch_size = 512
+cfg.train.train_iters = 2000
+cfg.dataset.seq_length = 4096
+"""
+    found = draft(tmp_path, text, "run.py")
+    assert (found["model.preset"], found["training.steps"]) == ("qwen3-8b", 2000)
+
+
+def test_the_trainer_of_lightning_is_none_of_transformers(tmp_path: Path) -> None:
+    text = """
+import lightning as L
+from transformers import AutoModel
+model = AutoModel.from_pretrained("bert-base-uncased")
+L.Trainer(max_epochs=10, devices=8).fit(model)
+"""
+    with pytest.raises(InputError, match="is none of the files that are read"):
+        read(tmp_path, text, "train.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,13 @@ def test_yolo_that_only_predicts_trains_nothing(tmp_path: Path) -> None:
 def test_a_detector_whose_sizes_are_not_published_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"model 'yolo11m-seg' is not a preset.*detection"):
         read(tmp_path, ULTRALYTICS.replace("yolo11m", "yolo11m-seg"), "args.yaml")
+
+
+@pytest.mark.parametrize(
+    "text", ["yolo " * 200_000, "yolo train " * 90_000, "a=" * 500_000 + "yolo train model="]
+)
+def test_long_lines_are_read_in_time(text: str, tmp_path: Path) -> None:
+    begin = time.process_time()
+    with pytest.raises(InputError, match=r"run\.sh"):
+        read(tmp_path, text, "run.sh")
+    assert time.process_time() - begin < 5

@@ -1,0 +1,111 @@
+"""NeMo 2 and Megatron Bridge: a Python script that takes a recipe and changes it, or states one, read as text.
+
+`llm.llama3_8b.pretrain_recipe(...)`, `llama3_8b_pretrain_config()`, or `AutoBridge.from_hf_pretrained(name)` with the
+fields of a configuration. What a recipe sets by itself lies in the package and is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, add_adapter, add_whole
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+from planner.trainer_files.python_text import Call, Imported
+
+_RECIPE = re.compile(
+    r"(?:.*\.)?(\w+)\.(pretrain|finetune)_recipe|(?:.*\.)?(\w+?)_(pretrain|finetune|sft|peft)_config"
+)
+_BRIDGE = "from_hf_pretrained"
+_OBJECTIVES = {"pretrain": "pretrain", "finetune": "sft", "sft": "sft", "peft": "sft"}
+_DEGREES = {
+    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
+    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+}  # fmt: skip
+# `llama31_8b`: the version without its dot; `1p7b`, `500m`: a size as names of functions have it
+_VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
+_VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")
+
+
+def recognises(document: Document) -> bool:
+    """Whether the script takes a recipe, or states a configuration of Megatron Bridge."""
+    return document.syntax == "python" and bool(_recipes(document) or _bridges(document))
+
+
+def _recipes(document: Document) -> list[Call]:
+    return [call for call in document.data["calls"] if _RECIPE.fullmatch(call.name)]
+
+
+def _bridges(document: Document) -> list[Call]:
+    fields = {name.rpartition(".")[2] for name in document.data["assigned"]}
+    stated = bool(fields & {"global_batch_size", "train_iters", *_DEGREES.values()})
+    return [call for call in document.data["calls"] if call.last == _BRIDGE and stated]
+
+
+def read(document: Document) -> Reading:
+    """Read a script; of several recipes the first."""
+    reading = Reading(document.path, "NeMo 2 / Megatron Bridge")
+    recipes = _recipes(document)
+    call = (recipes or _bridges(document))[0]
+    named = {call.name for call in recipes}
+    if len(named) > 1:
+        reading.warn(f"{len(named)} recipes: {call.name}, the first, is read")
+    match = _RECIPE.fullmatch(call.name)
+    kind = (match[2] or match[4]) if match is not None else "pretrain"
+    reading.hub_key = call.name
+    first = next(iter(call.positional), "")
+    reading.hub_name = _model_of(match[1] or match[3]) if match is not None else str(first)
+    keys = Lookup(replace(document, data=_fields(document, call)))
+    reading.add("training.objective", _OBJECTIVES[kind], call.name)
+    add_whole(reading, keys, "training.global_batch", "global_batch_size")
+    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
+    add_whole(reading, keys, "training.sequence_length", "seq_length", "seq_len")
+    add_whole(reading, keys, "training.steps", "train_iters", "max_steps")
+    for degree, name in _DEGREES.items():
+        if (keys.whole(name) or 1) > 1:
+            add_whole(reading, keys, f"training.layout.{degree}", name)
+    _accelerators(reading, keys)
+    fp8 = any("fp8" in call.last for call in document.data["calls"]) or "fp8" in str(
+        keys.get("mixed_precision")
+    )
+    text = "a precision with fp8" if fp8 else "recipes train in bf16"
+    reading.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
+    scheme = keys.text("peft_scheme") or (
+        "lora" if "recipe" in call.name and not keys.has("peft_scheme") else ""
+    )
+    if kind == "peft" or (kind == "finetune" and scheme in ("lora", "dora")):
+        add_adapter(
+            reading, scheme or "lora", "peft_scheme" if keys.has("peft_scheme") else call.name, None, ""
+        )
+    reading.add("training.stack", "fused", "Megatron's kernels", assumed=True)
+    if match is not None:
+        missing = [name for name in ("global_batch_size", "seq_length") if not keys.has(name)]
+        if missing:
+            reading.warn(f"{', '.join(missing)}: what {call.name} sets is in its package and is not read")
+    return reading
+
+
+def _accelerators(reading: Reading, keys: Lookup) -> None:
+    each, nodes = keys.whole("devices") or keys.whole("num_gpus_per_node"), keys.whole("num_nodes")
+    if each is not None:
+        reading.add(ACCELERATORS, each * (nodes or 1), "num_gpus_per_node x num_nodes")
+        reading.add(NODES, nodes or 1, "num_nodes")
+
+
+def _fields(document: Document, call: Call) -> Mapping[str, Any]:
+    """Arguments of the recipe, and fields that are set behind it, by their last name."""
+    fields = {**call.named}
+    for name, value in document.data["assigned"].items():
+        if not isinstance(value, Call | Imported):
+            fields[name.rpartition(".")[2]] = value
+    return fields
+
+
+def _model_of(name: str) -> str:
+    """The model's usual name: `llama31_8b` is `llama3.1-8b`, `qwen3_1p7b` is `qwen3-1.7b`."""
+    plain = _VERSION.sub(r"\1\2.\3", _VARIANT.sub("", name))
+    plain = re.sub(r"(\d)p(\d+b)", r"\1.\2", plain)
+    return re.sub(r"_(\d)00m$", r"_0.\1b", plain).replace("_", "-")
