@@ -32,7 +32,9 @@ _DATE = re.compile(rb"""(?:^|[,;\t|"])(\d{1,2})/(\d{1,2})/\d{4}(?=[,;\t|" \r\n]|
 _MONTHS = 12
 # three figures after a comma may be thousands, so they prove nothing
 _COMMA = re.compile(
-    r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
+    r"""(?:^|[;\t|"])[-−(]?[$€£¥]?\s?(?:\d+|\d{1,3}(?:[.\u00a0\u202f '’]\d{3})+),(?:\d{1,2}|\d{4,})\s?[$€£¥]?[)-]?"""
+    r"""(?=[;\t|"]|$)""",
+    re.MULTILINE,
 )
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")

@@ -240,6 +240,12 @@ def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: 
         "15-OCT-26",
         "Oct 15, 26",
         "2026-10-15 ",
+        "Oct 15 2026",
+        "10/15/2026 12:00 AM",
+        "10/15/26 11:59:59 PM",
+        "15.10.26",
+        "2026.10.15",
+        "20261015T080000Z",
     ],
 )
 def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
