@@ -143,7 +143,13 @@ def tags_text(cell: str, value: str) -> str:
 
 
 def read_typed(
-    value: str, type_name: str, kind: Kind, *, entries: bool = False, checked: bool = False
+    value: str,
+    type_name: str,
+    kind: Kind,
+    *,
+    entries: bool = False,
+    checked: bool = False,
+    spelling: Spelling = USUAL,
 ) -> str:
     """Return the expression of a typed value of a Parquet or JSON file.
 
@@ -153,9 +159,10 @@ def read_typed(
         kind: what it holds.
         entries: it is a list of key and value pairs.
         checked: numbers that cannot be, NaN among them, become NULL.
+        spelling: of text.
     """
     if type_name == "varchar":
-        return read_cell(f"NULLIF({value}, '')", kind)
+        return read_cell(f"NULLIF({value}, '')", kind, spelling)
     if kind == "number" and type_name in NUMBERS:
         number = value if type_name == "double" else f"CAST({value} AS DOUBLE)"
         return f"CASE WHEN {is_number(value)} THEN {number} END" if checked else number
