@@ -7,14 +7,23 @@ from collections.abc import Sequence
 from planner.finops.read.columns import Kind
 from planner.records import record
 
-# `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
-# because `0,123` is a number with a decimal comma elsewhere. What is neither stays unread and is reported.
-_AMOUNT = r"([$€£¥]\s*([0-9]{1,3}(,[0-9]{3}){0,5}|[0-9]{1,18})([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3}){1,5}[.][0-9]*)"
+# `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only behind a sign of money or beside a decimal point,
+# because `0,123` is a number with a decimal comma elsewhere. `1 234.50` and `1'234.50` are unambiguous. What is none of
+# these stays unread and is reported.
+_SIGN = "[$€£¥]"
+_POINT = "([.][0-9]*)?"
+_APART = "[0-9]{1,3}([ ''][0-9]{3}){1,5}"
+_PLAIN = rf"([1-9][0-9]{{0,2}}(,[0-9]{{3}}){{1,5}}[.][0-9]*|({_APART}|[0-9]{{1,18}}){_POINT})"
+_AMOUNT = rf"({_SIGN}\s*-?([0-9]{{1,3}}(,[0-9]{{3}}){{0,5}}|[0-9]{{1,18}}){_POINT}|{_PLAIN}\s*{_SIGN}?)"
 _MONEY = rf"'^\s*-?{_AMOUNT}\s*$'"
-# `(1,250.00)` is how accountants write -1,250.00
-_CREDIT = rf"'^\s*[(]\s*({_AMOUNT}|[0-9]{{1,18}}([.][0-9]*)?)\s*[)]\s*$'"
-_COMMA = r"([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?"
-_COMMAS = rf"'^\s*(-?{_COMMA}([eE]-?[0-9]+)?|[(]{_COMMA}[)])\s*$'"
+# `(1,250.00)` is how accountants write -1,250.00, and `1,250.00-` how SAP does
+_CREDIT = rf"'^\s*([(]\s*{_AMOUNT}\s*[)]|{_PLAIN}\s*{_SIGN}?-)\s*$'"
+_COMMA = r"([0-9]{1,3}([. ''][0-9]{3})+|[0-9]+)(,[0-9]+)?"
+_COMMAS = rf"'^\s*(-?({_SIGN}\s*)?-?{_COMMA}([eE]-?[0-9]+)?(\s*{_SIGN})?|[(]{_COMMA}[)]|{_COMMA}(\s*{_SIGN})?-)\s*$'"
+_TYPED, _KEYED = (
+    "−\u00a0\u202f’",
+    "-  ''",
+)  # signs that word processors and locales put in the place of others
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
 _OFFSET = r"'(:[0-9.]+)\s*[+-][0-9]{2}(:?[0-9]{2})?\s*$'"
@@ -25,13 +34,10 @@ _COMPACT = r"'^\s*(19|20)[0-9]{6}\s*$'"  # 20261031
 _LONG_YEAR = "'[0-9]{4}'"
 _NO_DAYS = "'infinity', '-infinity', 'epoch'"  # which DuckDB takes for moments of any format
 _TIMES = ("", " %H:%M", " %H:%M:%S")
-_NAMED = (
-    "%b %d, %",
-    "%B %d, %",
-    "%d %b %",
-    "%d %B %",
-    "%d-%b-%",
-)  # `Oct 15, 2026`, `15-Oct-26`: Y or y follows
+_HALVES = (" %I:%M %p", " %I:%M:%S %p")  # ` 11:30 PM`
+# `Oct 15, 2026`, `15-Oct-26`: Y or y follows
+_NAMED = ("%b %d, %", "%B %d, %", "%b %d %", "%B %d %", "%d %b %", "%d %B %", "%d-%b-%")
+_MONTH_NAMES = ("%b %Y", "%B %Y", "%Y.%m.%d", "%Y%m%dT%H%M%SZ")  # a month of an invoice is its first day
 
 
 @record(frozen=True)
@@ -61,30 +67,33 @@ def read_cell(cell: str, kind: Kind, spelling: Spelling = USUAL) -> str:
         spelling: how the file writes it.
     """
     if kind == "number" and spelling.decimal_comma:
-        bare = f"REPLACE(REPLACE({cell}, '(', '-'), ')', '')"  # `(5,00)` is -5,00
-        swapped = f"TRY_CAST(REPLACE(REPLACE({bare}, '.', ''), ',', '.') AS DOUBLE)"
-        return (
-            f"CASE WHEN REGEXP_MATCHES({cell}, {_COMMAS}) AND ABS({swapped}) < {TOO_LARGE} THEN {swapped} END"
-        )
+        keyed = f"TRANSLATE({cell}, '{_TYPED}', '{_KEYED}')"
+        bare = f"REGEXP_REPLACE(REPLACE({keyed}, '(', '-'), '[$€£¥.)\\s'']', '', 'g')"  # `(5,00)` is -5,00
+        bare = f"REGEXP_REPLACE({bare}, '^([^-]*)-$', '-\\1')"
+        swapped = f"TRY_CAST(REPLACE({bare}, ',', '.') AS DOUBLE)"
+        return f"CASE WHEN REGEXP_MATCHES({keyed}, {_COMMAS}) AND ABS({swapped}) < {TOO_LARGE} THEN {swapped} END"
     if kind == "number":
-        stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
-        credit = f"-TRY_CAST(REPLACE(REPLACE({stripped}, '(', ''), ')', '') AS DOUBLE)"
+        keyed = f"TRANSLATE({cell}, '{_TYPED}', '{_KEYED}')"
+        stripped = f"REGEXP_REPLACE({keyed}, '[$€£¥,\\s'']', '', 'g')"
+        credit = f"-TRY_CAST(REGEXP_REPLACE({stripped}, '[()]|-$', '', 'g') AS DOUBLE)"
         money = (
-            f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) "
-            f"WHEN REGEXP_MATCHES({cell}, {_CREDIT}) THEN {credit} END"
+            f"CASE WHEN REGEXP_MATCHES({keyed}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) "
+            f"WHEN REGEXP_MATCHES({keyed}, {_CREDIT}) THEN {credit} END"
         )
         value = f"TRY_CAST({cell} AS DOUBLE)"
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
         padded = f"TRY_CAST(TRIM({cell}) AS TIMESTAMPTZ)"  # `2026-10-01 ` is no moment to DuckDB
-        iso = f"COALESCE(TRY_CAST({cell} AS TIMESTAMPTZ), {padded}) AT TIME ZONE 'UTC'"
+        month = f"TRY_CAST(TRIM({cell}) || '-01' AS TIMESTAMPTZ)"  # `2026-10`, of an invoice
+        iso = f"COALESCE(TRY_CAST({cell} AS TIMESTAMPTZ), {padded}, {month}) AT TIME ZONE 'UTC'"
         if spelling.own_clock:
             iso = f"TRY_CAST(REGEXP_REPLACE({cell}, {_OFFSET}, '\\1') AS TIMESTAMP)"
         date = "%d/%m/%" if spelling.day_first else "%m/%d/%"
-        timed = [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES]
-        long = _moments(cell, [*timed, *(f"{one}Y" for one in _NAMED)])
+        timed = [f"{date}Y{time}" for time in (*_TIMES, *_HALVES)] + [f"%d.%m.%Y{time}" for time in _TIMES]
+        long = _moments(cell, [*timed, *(f"{one}Y" for one in _NAMED), *_MONTH_NAMES])
         # `%Y` would read 26 as a year of its own
-        short = _moments(cell, [*(f"{date}y{time}" for time in _TIMES), *(f"{one}y" for one in _NAMED)])
+        dated = [f"{date}y{time}" for time in (*_TIMES, *_HALVES)]
+        short = _moments(cell, [*dated, "%d.%m.%y", *(f"{one}y" for one in _NAMED)])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
             f"WHEN REGEXP_MATCHES({cell}, {_EPOCH}) THEN MAKE_TIMESTAMP(CAST(RPAD(TRIM({cell}), 16, '0') AS BIGINT)) "
@@ -134,7 +143,13 @@ def tags_text(cell: str, value: str) -> str:
 
 
 def read_typed(
-    value: str, type_name: str, kind: Kind, *, entries: bool = False, checked: bool = False
+    value: str,
+    type_name: str,
+    kind: Kind,
+    *,
+    entries: bool = False,
+    checked: bool = False,
+    spelling: Spelling = USUAL,
 ) -> str:
     """Return the expression of a typed value of a Parquet or JSON file.
 
@@ -144,9 +159,10 @@ def read_typed(
         kind: what it holds.
         entries: it is a list of key and value pairs.
         checked: numbers that cannot be, NaN among them, become NULL.
+        spelling: of text.
     """
     if type_name == "varchar":
-        return read_cell(f"NULLIF({value}, '')", kind)
+        return read_cell(f"NULLIF({value}, '')", kind, spelling)
     if kind == "number" and type_name in NUMBERS:
         number = value if type_name == "double" else f"CAST({value} AS DOUBLE)"
         return f"CASE WHEN {is_number(value)} THEN {number} END" if checked else number

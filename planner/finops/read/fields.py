@@ -21,7 +21,7 @@ class Field:
         type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
         entries: a list of key and value pairs.
         records: fields of the records of a list (`amount`, `name`).
-        spelling: of a CSV.
+        spelling: of a CSV, or of a JSON file with a clock of its own.
     """
 
     name: str
@@ -35,7 +35,9 @@ class Field:
         """Return the expression that reads it."""
         if is_csv:
             return read_cell(self.value, kind, self.spelling)
-        return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
+        return read_typed(
+            self.value, self.type_name, kind, entries=self.entries, checked=True, spelling=self.spelling
+        )
 
     def is_plain(self, kind: Kind) -> bool:
         """Whether reading it needs no work worth doing once."""

@@ -32,7 +32,9 @@ _DATE = re.compile(rb"""(?:^|[,;\t|"])(\d{1,2})/(\d{1,2})/\d{4}(?=[,;\t|" \r\n]|
 _MONTHS = 12
 # three figures after a comma may be thousands, so they prove nothing
 _COMMA = re.compile(
-    r"""(?:^|[;\t|"])[-(]?(?:\d+|\d{1,3}(?:[.]\d{3})+),(?:\d{1,2}|\d{4,})\)?(?=[;\t|"]|$)""", re.MULTILINE
+    r"""(?:^|[;\t|"])[-−(]?[$€£¥]?\s?(?:\d+|\d{1,3}(?:[.\u00a0\u202f '’]\d{3})+),(?:\d{1,2}|\d{4,})\s?[$€£¥]?[)-]?"""
+    r"""(?=[;\t|"]|$)""",
+    re.MULTILINE,
 )
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
@@ -133,7 +135,8 @@ def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]
         file, clock = _inspect(path, sha256)
         kept.append(file)
         clocks |= {} if clock is None else {str(path): clock}
-    own = own_clocks(clocks, {str(file.path): file.header for file in kept})
+    # of JSON the columns are not known here, so each file is judged alone
+    own = own_clocks(clocks, {str(file.path): file.header or (str(file.path),) for file in kept})
     return [
         replace(file, spelling=replace(file.spelling, own_clock=True)) if str(file.path) in own else file
         for file in kept
@@ -201,7 +204,7 @@ def _inspect(path: Path, sha256: str) -> tuple[BillFile, Clock | None]:
     if start[:4] == b"PAR1":
         return BillFile(path, "parquet", sha256), None
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-        return BillFile(path, "json", sha256), None
+        return BillFile(path, "json", sha256), clock_of(start)
     if b"\x00" in start[:4096] and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{path}: is neither CSV, Parquet nor JSON; unpack it or export it as one of these")
     encoding, mixed, day_first = _scan(path, start)

@@ -6,6 +6,7 @@ import io
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,8 @@ class Stager:
         if file.kind == "json":
             # the whole file tells the fields: one that a sample lacks would be left out without a word
             every = "sample_size = -1, map_inference_threshold = -1, field_appearance_threshold = 0"
+            if file.spelling.own_clock:  # DuckDB would put moments into UTC
+                every += ", timestampformat = 'no moment is written %Y so'"
             return f"READ_JSON({text(str(file.path))}, {every}, maximum_object_size = 67108864)"
         plain = file.encoding == "utf-8-sig" and not file.mixed
         path = file.path if plain else self._as_utf8(file)
@@ -78,6 +81,7 @@ class Stager:
         if file.kind == "csv":
             self._tell_spelling(file)
             return [Field(n, quote(n), "varchar", spelling=file.spelling) for n in file.header]
+        self._tell_spelling(file)
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
@@ -88,7 +92,7 @@ class Stager:
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += fields_of(name, quote(name), kind)
-        return out
+        return [replace(field, spelling=file.spelling) for field in out] if file.spelling.own_clock else out
 
     def _tell_spelling(self, file: BillFile) -> None:
         """Say how dates and numbers are read where that is not the usual way."""

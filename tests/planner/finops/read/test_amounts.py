@@ -55,6 +55,19 @@ CREDITS = [
     ("(5", None),
     ("(12345678901234567890)", None),  # no amount is as large
     ("$12345678901234567890", None),
+    ("1,250.00-", -1250.0),  # as SAP writes it
+    ("$-5.00", -5.0),
+    ("\u22125.00", -5.0),
+    ("12.50 $", 12.5),
+    ("1,234.56 €", 1234.56),
+    ("1'234.50", 1234.5),  # as in Switzerland
+    ("1’234’567", 1234567.0),
+    ("1\u00a0234.5", 1234.5),
+    ("-5-", None),
+    ("1,234", None),
+    ("1,234 €", None),  # may be 1.234
+    ("12 34", None),
+    ("12.50 EUR", None),  # the row's own currency may be another
 ]
 
 
@@ -77,4 +90,28 @@ def test_amounts_in_parentheses_with_decimal_commas(tmp_path: Path) -> None:
     (tmp_path / "bill.csv").write_text("\n".join((names, *rows)), encoding="utf-8")
     with open_bill([tmp_path / "bill.csv"]) as bill:
         assert bill.engine.rows("SELECT SUM(BilledCost) FROM focus") == [(1234.50 - 1000.25 + 7,)]
+        assert "bad_cells" not in [one.code for one in bill.findings]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("1\u00a0234,56", 1234.56),  # as French spreadsheets save it
+        ("1\u202f234,56", 1234.56),
+        ("1 234 567,8", 1234567.8),
+        ("€1.234,56", 1234.56),
+        ("1.234,56 €", 1234.56),
+        ("-1'234,56", -1234.56),
+        ("\u22125,5", -5.5),
+        ("5,50-", -5.5),
+    ],
+)
+def test_decimal_commas_with_what_spreadsheets_put_beside_them(
+    tmp_path: Path, cell: str, value: float
+) -> None:
+    names = "ChargePeriodStart;BilledCost;ChargeCategory;BillingCurrency"
+    path = tmp_path / "bill.csv"
+    path.write_text(f"{names}\n2026-10-01;{cell};Usage;EUR\n2026-10-02;7;Usage;EUR\n", encoding="utf-8")
+    with open_bill([path]) as bill:
+        assert bill.engine.rows("SELECT SUM(BilledCost) FROM focus") == [(pytest.approx(value + 7),)]
         assert "bad_cells" not in [one.code for one in bill.findings]

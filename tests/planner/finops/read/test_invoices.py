@@ -44,6 +44,13 @@ def test_moments_as_apis_write_them(when: str, tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize("month", ["2026-10", "Oct 2026", "October 2026"])
+def test_an_invoice_by_the_month(month: str, tmp_path: Path) -> None:
+    (tmp_path / "bill.csv").write_text(f"when,usd\n{month},7\n", encoding="utf-8")
+    with open_bill([tmp_path], mapping=MAPPING) as bill:
+        assert bill.engine.rows("SELECT x_day FROM focus") == [(date(2026, 10, 1),)]
+
+
 @pytest.mark.parametrize("when", ["2026100405", "179107200", "20261340", "3791072000"])
 def test_other_numbers_are_no_moments(when: str, tmp_path: Path) -> None:
     (tmp_path / "bill.csv").write_text(f"when,usd\n{when},7\n2026-10-04,1\n", encoding="utf-8")

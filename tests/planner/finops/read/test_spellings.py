@@ -210,6 +210,28 @@ def test_each_export_keeps_its_own_clock(tmp_path: Path) -> None:
     assert named == [str(tmp_path / "days.csv")]
 
 
+def test_json_has_a_clock_too(tmp_path: Path) -> None:
+    """Days of +09:00 were those of UTC: 31 October had no use, and a month's fee was of the month before."""
+    rows = [
+        {
+            "ChargePeriodStart": f"{day}T00:00:00+09:00", "BilledCost": 24.0, "ChargeCategory": "Usage",
+            "BillingCurrency": "KRW", "Tags": {"team": "ml"},
+        }
+        for day in (date(2026, 9, 1) + timedelta(n) for n in range(61))
+    ]  # fmt: skip
+    for name, text in (("a.json", json.dumps(rows)), ("b.jsonl", "\n".join(map(json.dumps, rows)))):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with open_bill([tmp_path / name]) as bill:
+            found = bill.engine.rows(
+                "SELECT x_month, SUM(BilledCost), MIN(Tags) FROM focus GROUP BY 1 ORDER BY 1"
+            )
+            assert [one.code for one in bill.findings if one.code in ("spelling", "bad_cells")] == [
+                "spelling"
+            ]
+        tags = '{"team":"ml"}'
+        assert found == [(date(2026, 9, 1), 720.0, tags), (date(2026, 10, 1), 744.0, tags)]
+
+
 def days_of(path: Path) -> dict[date, float]:
     """Billed cost by day."""
     with open_bill([path]) as bill:
@@ -240,6 +262,12 @@ def test_text_that_is_not_utf8(encoding: str, names: tuple[str, ...], tmp_path: 
         "15-OCT-26",
         "Oct 15, 26",
         "2026-10-15 ",
+        "Oct 15 2026",
+        "10/15/2026 12:00 AM",
+        "10/15/26 11:59:59 PM",
+        "15.10.26",
+        "2026.10.15",
+        "20261015T080000Z",
     ],
 )
 def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
