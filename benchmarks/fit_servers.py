@@ -1,8 +1,9 @@
-"""Fit the rows of engines.csv that no shared row measures, vLLM since 0.6, on published rates; publishers left out in turn.
+"""Fit the rows of engines.csv that no shared row measures, vLLM since 0.6, on published rates of its servers.
 
-The rates are those of `benchmarks.other_inference`, each predicted from a workload: dense models in vLLM's default mode,
-on AMD's chips with the factors that the shared rows gave them. Publishers weigh alike, a soft-L1 loss holds single rows
-back, and a ridge pulls towards TensorRT-LLM's figures of 2025, which stood here before. Mixtures of experts and SGLang
+Each publisher is left out in turn. The rates are those of `benchmarks.other_inference`, each predicted from a
+workload: dense models in vLLM's default mode, on AMD's chips with the factors that the shared rows gave them.
+Publishers weigh alike, a soft-L1 loss holds single rows back, and a ridge pulls towards TensorRT-LLM's figures of
+2025, which stood here before. Mixtures of experts and SGLang
 are not fitted: they show whether the figures hold elsewhere, and count in the width of the intervals, as do the
 publishers that were left out.
 With the shared rows (`--data`), the widths of engines that `benchmarks.fit_inference` fits are widened by what other
@@ -61,7 +62,9 @@ class Published:
     def counts(self, at: Indices) -> Indices:
         """Those of rows `at` that count in the width: weights in MXFP4 have one of their own in older releases."""
         own = self.key[1] < SETTLED
-        return np.asarray([i for i in at.tolist() if not (own and self.rows[i].engine.precision == "mxfp4")], np.int64)
+        return np.asarray(
+            [i for i in at.tolist() if not (own and self.rows[i].engine.precision == "mxfp4")], np.int64
+        )
 
     def predict(self, values: Floats, at: Indices) -> Floats:
         """Log of the rate of rows `at`."""
@@ -87,7 +90,9 @@ class Published:
         """Log of the rate of every fitted row, predicted with its publisher left out."""
         out, names = np.zeros(len(self.fitted)), self.publisher[self.fitted]
         for name in sorted(set(names.tolist())):
-            out[names == name] = self.predict(self.fit(self.fitted[names != name]), self.fitted[names == name])
+            out[names == name] = self.predict(
+                self.fit(self.fitted[names != name]), self.fitted[names == name]
+            )
         return out
 
 
@@ -141,7 +146,16 @@ def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path)
             own = key in figures
             source = SOURCE if own else f"as {' '.join(map(str, LIKE[key]))}: few rows of its own"
             told = [f"{value:.3g}" for value in values.tolist()]
-            cells = [*cells[:2], *told[:3], cells[5], f"{spread:.3g}", str(rows if own else 0), told[3], cells[9], source]
+            cells = [
+                *cells[:2],
+                *told[:3],
+                cells[5],
+                f"{spread:.3g}",
+                str(rows if own else 0),
+                told[3],
+                cells[9],
+                source,
+            ]
         out.append(cells)
     write_csv(path, [lines[0].split(","), *out])
 
@@ -163,7 +177,9 @@ def _each(rows: Published, at: Indices, made: Floats, name: Callable[[Asked], st
 def main() -> int:
     """Fit, print the errors, write on request."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="CSV of the shared rows, to widen the intervals of other engines")
+    parser.add_argument(
+        "--data", type=Path, help="CSV of the shared rows, to widen the intervals of other engines"
+    )
     parser.add_argument("--write", action="store_true", help="rewrite planner/data/engines.csv")
     chosen = parser.parse_args()
     asked = [row for path in (FILE, LATER) for row in read(path)]
@@ -172,7 +188,10 @@ def main() -> int:
         rows = Published(key, asked)
         mine, others = rows.fitted, np.setdiff1d(np.arange(len(rows.rows)), rows.fitted)
         values = rows.fit(mine)
-        print(f"{key[0]} {key[1]}:", ", ".join(f"{n} {v:.3g}" for n, v in zip(COLUMNS, np.exp(values), strict=True)))
+        print(
+            f"{key[0]} {key[1]}:",
+            ", ".join(f"{n} {v:.3g}" for n, v in zip(COLUMNS, np.exp(values), strict=True)),
+        )
         away, elsewhere = rows.left_out(), rows.predict(values, others)
         for name, at, made in (
             ("fitted", mine, rows.predict(values, mine)),
@@ -194,7 +213,10 @@ def main() -> int:
         made = np.log([rows.rows[at].predict() for at in counted.tolist()]) - rows.rate[counted]
         spread = width(np.concatenate([own, made]), np.asarray([*sources, *rows.publisher[counted].tolist()]))
         before = find_engine(*key).spread
-        print(f"{key[0]} {key[1]}: 80 % of {len(own)} shared and {len(made)} published rows within {spread:.2f} ({before:.2f})")
+        print(
+            f"{key[0]} {key[1]}: 80 % of {len(own)} shared and {len(made)} published rows",
+            f"within {spread:.2f} ({before:.2f})",
+        )
         figures[key] = (np.zeros(4), max(spread, before), 0)
     if chosen.write:
         write(figures, DIRECTORY.parent / "engines.csv")

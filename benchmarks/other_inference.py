@@ -92,7 +92,11 @@ class Asked:
         assert requests is not None and requests.answers is not None
         answers = float(self._training.global_batch) * requests.answers.mean
         return Rate(
-            self.key, self.kind, self.measured, answers / shape["step_time_s"], answers / shape["step_time_low_s"]
+            self.key,
+            self.kind,
+            self.measured,
+            answers / shape["step_time_s"],
+            answers / shape["step_time_low_s"],
         )
 
 

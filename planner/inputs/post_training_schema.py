@@ -120,7 +120,9 @@ class Rollouts(Section):
     )
     engine_year: SmallInt | None = Field(
         None,
-        description="Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026).",
+        description=(
+            "Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026)."
+        ),
     )
     precision: ServingPrecision = Field("bf16", description="Weights of generation.")
     tensor_parallel: SmallInt | None = Field(
@@ -157,7 +159,9 @@ class EngineChoice(Section):
     )
     engine_year: SmallInt | None = Field(
         None,
-        description="Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026).",
+        description=(
+            "Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026)."
+        ),
     )
     precision: ServingPrecision = Field(
         "bf16",
