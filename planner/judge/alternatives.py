@@ -134,11 +134,28 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
     for node in plan["relaxations"]:
         stated = dict.fromkeys(("current", "needed", "note", "best"), STATED)
         offered = node["constraint"].text()
-        among = offered if offered in OFFERED else " or ".join(OFFERED)
+        known = (*OFFERED, _NEARLY_SURE)
+        among = offered if offered in known else " or ".join(known)
         findings.expect(node, {"constraint": among, "times": IfStated(None), **stated})
-        frame.brief(findings, bench, node["best"], reference)
+        candidate = frame.brief(findings, bench, node["best"], reference)
         better = value_in(bench, node["best"]) < value_of_plan(bench, plan)
         findings.require(better, node.path, "no better than the plan")
+        if offered == _NEARLY_SURE:
+            _nearly_sure(findings, bench, plan, node, None if candidate is None else candidate.p_meet)
+
+
+def _nearly_sure(findings: Findings, bench: Bench, plan: Node, node: Node, chance: float | None) -> None:
+    """What just misses the chance asked: far cheaper, with the chance that it states."""
+    far = value_in(bench, node["best"]) <= value_of_plan(bench, plan) * _FAR_LESS / _SLIP
+    findings.require(far, node.path, "not far cheaper than the plan")
+    asked = bench.workload.constraints.deadline_confidence
+    findings.require(node["current"].text() == f"{asked:g}", node.path, "not the chance that is asked")
+    if chance is None:
+        return
+    near = asked - _JUST_MISSED - _CHANCE_SLIP <= chance < asked + _CHANCE_SLIP
+    findings.require(near, node.path, "not nearly as sure as asked, or sure enough")
+    stated = abs(float(node["needed"].text()) - chance) <= _STATED_TO + _CHANCE_SLIP
+    findings.require(stated, node.path, f"its chance is {chance:.3f}")
 
 
 def _unlike(one: Decision, other: Decision) -> list[str]:
@@ -149,6 +166,9 @@ def _unlike(one: Decision, other: Decision) -> list[str]:
 
 
 OFFERED = ("software", "derived_price", "partition")  # limits whose better plans are named beside a plan
+_NEARLY_SURE = "confidence"  # a limit that something far cheaper just misses
+_JUST_MISSED, _FAR_LESS = 0.1, Fraction(7, 10)
+_STATED_TO, _CHANCE_SLIP = 0.001, 1e-4
 _YOURS = ("", "your cluster")  # answers saved before it was named say nothing
 
 
