@@ -173,7 +173,7 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = day + around
         near = cost[near[(near >= 0) & (near < len(cost))]]
         near = near[np.isfinite(near)]
-        filled[day] = np.median(near) if len(near) else beside(cost, day, whole)
+        filled[day] = np.median(near) if len(near) else beside(cost, int(day), whole)
     days = when[0] + np.arange(len(cost))
     return Series(
         days[-MOST_DAYS:],

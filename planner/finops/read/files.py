@@ -222,8 +222,8 @@ def _inspect(path: Path, sha256: str) -> tuple[BillFile, Clock | None]:
     comma = bool(_COMMA.search(body)) and not _POINT.search(body)
     plain = start.decode(encoding, errors="ignore").encode() if encoding == "utf-16" else start
     spelling = Spelling(day_first, comma)
-    file = BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
-    return file, clock_of(plain)
+    found = BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
+    return found, clock_of(plain)
 
 
 def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
