@@ -36,7 +36,7 @@ TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming wit
 LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
 SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.6, 60  # branching for a plan, among the relaxation's places
-GAP_SHARE, MOST_NODES = 0.99, 150  # the branching that proves
+GAP_SHARE, MOST_NODES = 0.99, 600  # the branching that proves; one model of all that is left takes longer
 NEAR_ENOUGH = 1e-9  # of the best cost: sums of costs differ by rounding
 _KEEP = ("f", "d", "start", "last")
 
