@@ -14,7 +14,15 @@ from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
 from planner.estimation.answered import answered_of, engine_words, served_precision
 from planner.estimation.layout import batch_words, division_fault, merge_pins, pinned
-from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
+from planner.estimation.parts import (
+    Built,
+    doubts_of,
+    host_of,
+    learned_factor,
+    loading_of,
+    memory_of,
+    others_of,
+)
 from planner.estimation.predict import predict_shapes
 from planner.estimation.prices import prices_of
 from planner.estimation.run import run_totals
@@ -231,6 +239,8 @@ def _describe(
     writes = requests is not None and requests.answers is not None
     model, training = told_phase(asked.job.model, whole, row)
     of_phase = replace(asked, job=replace(asked.job, model=model))
+    built = Built(of_phase, training, hardware)
+    of_all = built if model is asked.job.model else Built(asked, training, hardware)
     return Estimate(
         machine=machine,
         nodes=nodes,
@@ -247,17 +257,17 @@ def _describe(
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits and requests is None else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
-        memory=memory_of(of_phase, training, hardware, row),
-        loading=loading_of(of_phase, training, hardware, row) if fits and not writes else None,
+        memory=memory_of(built, row),
+        loading=loading_of(built, row) if fits and not writes else None,
         host=host_of(asked, hardware, nodes, row),
-        learned_factor=learned_factor(asked, training, hardware, nodes) if requests is None else 1.0,
+        learned_factor=learned_factor(of_all, nodes) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
         others=others_of(of_phase, training, hardware, nodes),
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)), asked.assumptions)
         if fits and not requests
         else None,
-        doubts=doubts_of(of_phase, training, hardware, nodes) if fits and requests is None else (),
+        doubts=doubts_of(built, nodes) if fits and requests is None else (),
         answered=_answered(asked, requests, row) if fits else None,
         is_inference=requests is not None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.performance.layouts import Layouts
+    from planner.performance.search_job import Job
     from planner.performance.spec import TrainingSpec
 
 _LEVELS = {"none": 0, "selective": 1, "full": 2}
@@ -35,12 +37,26 @@ def _layout(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str
     return explicit(count, training, int(model.layers or 1), int(model.experts or 1), [chosen])
 
 
-def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Loading:
+class Built:
+    """What the performance model makes of a job on one machine: once for all parts of an estimate that ask for it."""
+
+    def __init__(self, asked: Asked, training: TrainingSpec, hardware: Table) -> None:
+        """Take the job, as it is told, and the machine, one row."""
+        self.asked, self.training, self.hardware = asked, training, hardware
+
+    @cached_property
+    def job(self) -> Job:
+        """The job; see `build_job`."""
+        return build_job(self.asked.job.model, self.training, self.hardware)
+
+
+def loading_of(built: Built, row: dict[str, Any]) -> Loading:
     """Data loading of one step: its time if nothing hid it, its share of the step, and how busy accelerators stay."""
+    training = built.training
     if not training.bytes_per_sample or training.tuning.requests is not None:
         return Loading(None, None, None)
-    job = build_job(asked.job.model, training, hardware)
-    layout = _layout(asked, training, hardware, row)
+    job = built.job
+    layout = _layout(built.asked, training, built.hardware, row)
     seconds = float(loading_s(job.work, job.devices.take(layout.hardware), layout, job.constants)[0])
     if not np.isfinite(seconds):
         return Loading(None, None, None)
@@ -48,15 +64,16 @@ def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[
     return Loading(seconds, seconds / row["step_time_s"], busy)
 
 
-def memory_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
+def memory_of(built: Built, row: dict[str, Any]) -> Memory:
     """Needed and usable memory per accelerator, by kind where the model gives it."""
-    if training.tuning.requests is not None:
+    if built.training.tuning.requests is not None:
         need, has = row["memory_needed_gib"], row["memory_available_gib"]
         return Memory(need, has, has, {}, None)
-    job = build_job(asked.job.model, training, hardware)
+    job = built.job
     parts: dict[str, float] = {}
     if not row["reason"]:
-        needed = needed_parts(job.footprint, _layout(asked, training, hardware, row), job.constants)
+        layout = _layout(built.asked, built.training, built.hardware, row)
+        needed = needed_parts(job.footprint, layout, job.constants)
         parts = {name.removesuffix("_gib"): float(value[0]) for name, value in needed.items()}
     risk = _known(row["oom_probability"])
     return Memory(
@@ -91,11 +108,12 @@ def _known(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def doubts_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> tuple[str, ...]:
+def doubts_of(built: Built, nodes: int) -> tuple[str, ...]:
     """Why the prediction is uncertain, in words; empty where it is as good as most, or rests on the user's own runs."""
-    if asked.calibration is not None and asked.calibration.describe(str(hardware["generation"][0])):
+    calibration, training = built.asked.calibration, built.training
+    if calibration is not None and calibration.describe(str(built.hardware["generation"][0])):
         return ()
-    job = build_job(asked.job.model, training, hardware)
+    job = built.job
     accelerators = nodes * float(job.devices.count[0])
     thin = float(job.devices.spread[0])
     return doubts(
@@ -103,7 +121,6 @@ def doubts_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int)
     )
 
 
-def learned_factor(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> float:
+def learned_factor(built: Built, nodes: int) -> float:
     """The learned factors on the step time, of this machine, of adapters and of an accelerator alone; 1 = none."""
-    job = build_job(asked.job.model, training, hardware)
-    return float(learned_ratio(job.work, job.devices, np.asarray([float(nodes)]))[0])
+    return float(learned_ratio(built.job.work, built.job.devices, np.asarray([float(nodes)]))[0])
