@@ -27,7 +27,6 @@ from planner.finops.read.columns import (
 )
 from planner.finops.read.fields import Field, names_of
 from planner.finops.read.files import BillFile, find_files, inspect_files
-from planner.finops.read.gaps import missing_months
 from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
 from planner.finops.read.mapping import with_mapping
@@ -50,6 +49,7 @@ from planner.finops.read.totals import (
     charges_of_no_month,
     check_month,
     choose_currency,
+    missing_months,
     only_currency,
     read_totals,
     rows_beside,
