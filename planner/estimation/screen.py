@@ -177,8 +177,8 @@ def _beyond_steps(item: Estimate) -> list[str]:
         return []
     wall = item.run.wall_hours.value
     (name, steps), *others = item.run.parts
-    rest = [f"{other} {percent(hours / wall, 0)}" for other, hours in others if hours > _SEEN * wall]
-    return [f"whole run: {name} {three(steps)} h ({percent(steps / wall, 0)}), {', '.join(rest)}"]
+    rest = [f", {other} {percent(hours / wall, 0)}" for other, hours in others if hours > _SEEN * wall]
+    return [f"whole run: {name} {three(steps)} h ({percent(steps / wall, 0)}){''.join(rest)}"]
 
 
 def _basis(item: Estimate) -> str:

@@ -125,12 +125,13 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
 def _model_is_complete(model: Network) -> Iterator[Fault]:
     heads, hidden = model.heads, model.hidden
     if heads and hidden and model.head_dim is None and model.preset is None and hidden % heads:
-        yield Fault(
-            ("model", "heads"), f"{heads} heads do not divide hidden {hidden}: correct one, or give head_dim"
-        )
+        text = f"{heads} heads do not divide hidden {hidden}: correct one, or give head_dim"
+        yield Fault(("model", "heads"), text)
         return
     values, preset = merge_model(model)
     yield from _sizes_apply(model, str(values["family"]))
+    if model.stepwise_gelu and values.get("gated_mlp"):
+        yield Fault(("model", "stepwise_gelu"), "a gated MLP does not use it: remove it", at_key=True)
     missing = missing_fields(values, model.trainable == "none")
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)

@@ -57,6 +57,8 @@ _OF_TRAINERS = frozenset({
     "model_type", "global_train_batch_size", "base_config", "parallelism", "policy", "optimizer", "train_batch_size",
     "imgsz",
 })  # fmt: skip
+# Keys of a workload that they hardly have: with one, such a key is misplaced in a workload.
+_NOT_OF_TRAINERS = frozenset({"version", "training", "constraints"})
 # Keys that a workload has and the file of another question has not, but for serving's model.
 _OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -284,7 +286,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     Raises:
         InputError: the file says that it is of another kind.
     """
-    if "version" not in data and not _OF_TRAINERS.isdisjoint(data):
+    if _NOT_OF_TRAINERS.isdisjoint(data) and not _OF_TRAINERS.isdisjoint(data):
         raise _of_a_trainer(name)
     kind = _other_kind(data)
     if kind == "machines":

@@ -84,7 +84,7 @@ class Network(Section):
     gated_mlp: Bool | None = Field(
         None, description="Three matrices in the feed-forward layer (SwiGLU); default false."
     )
-    stepwise_gelu: Bool | None = Field(None, description="GELU in steps, as gelu_new; default false.")
+    stepwise_gelu: Bool | None = Field(None, description="GELU in several kernels (gelu_new); default false.")
     vocab: Width | None = Field(None, description="Vocabulary size in tokens.")
     tied_embeddings: Bool | None = Field(
         None, description="Input and output embeddings are shared; default false."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.choose import best_of, best_where
-from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS, constraint
 from planner.candidates.filters import count_filters
 from planner.candidates.limits import case_of
 from planner.candidates.model import IN_TURN, concat_candidates
@@ -116,7 +116,7 @@ def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
 
 def _nearly_sure(candidates: Candidates, winner: int) -> tuple[Relaxation, ...]:
     """What just misses the probability asked and costs far less than the plan, where there is such a candidate."""
-    case, item = case_of(candidates.context), next(one for one in CONSTRAINTS if one.id == "confidence")
+    case, item = case_of(candidates.context), constraint("confidence")
     if case.limits.deadline is None or candidates.context.asked.workload.preferences.objective != "cost":
         return ()
     value, least = value_of(candidates), case.limits.deadline_confidence - _JUST_MISSED

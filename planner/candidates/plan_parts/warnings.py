@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import load_flags
+from planner.candidates.limits import mark_offers
 from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
 from planner.market.offers import places_of
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.market.model import Market
-    from planner.market.offers import OfferSet
     from planner.performance.spec import ModelFamily
     from planner.plan.model import PlanLine, Risk
 
@@ -126,15 +126,20 @@ def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
     )
 
 
-def _alone(offer_set: OfferSet) -> Iterator[str]:
-    """Machines that somebody owns several of and that no cluster joins, as their network is not stated."""
+def _alone(context: Context) -> Iterator[str]:
+    """Own machines that the job may use several of and that no cluster joins, as their network is not stated."""
+    asked, offer_set = context.asked, context.market.offer_set
+    limits, fleet = asked.workload.constraints, asked.workload.fleet
+    nodes = fleet.nodes_per_run if fleet is not None else 1 if asked.job.is_inference else limits.max_nodes
     offers, types = offer_set.offers, offer_set.types
     rows = offer_set.type_of_offer
     several = offers.equals("purchase_option", "owned") & (offers["capacity"] > 1)
     joined = types["link_domain_accelerators"] > types["accelerator_count"]  # as in a rack
-    unknown = (np.isnan(types["internode_gbps"]) & ~joined)[rows]
+    found = several & (np.isnan(types["internode_gbps"]) & ~joined)[rows]
+    if nodes == 1 or not found.any():
+        return
     names = types.coded("instance_type")
-    for row in dict.fromkeys(rows[several & unknown].tolist()):
+    for row in dict.fromkeys(rows[found & (mark_offers(offer_set, limits, asked.job) == 0)].tolist()):
         name = names.values[names.codes[row]]
         yield (
             f"{name}: internode_gbps is not stated, so no plan joins several of these machines: give it in the file of "
@@ -161,7 +166,7 @@ def plan_warnings(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
     out += filter(None, [_not_moved(context.asked.job, lines)])
-    out += _alone(context.market.offer_set)
+    out += _alone(context)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share

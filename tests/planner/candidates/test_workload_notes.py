@@ -195,6 +195,22 @@ def test_own_machines_that_no_plan_joins_are_named(rate: float, owned: int, opti
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"constraints": {"max_nodes": 1}}, {"constraints": {"providers": ["aws"]}},
+        {"constraints": {"exclude_purchase_options": ["owned"]}}, {"kind": "fleet", "fleet": {"runs": 4}},
+    ],
+)  # fmt: skip
+def test_own_machines_that_nobody_would_join_are_not_named(changes: dict[str, Any]) -> None:
+    """One machine is all that is asked for, these are excluded, or each run of a fleet takes one."""
+    mine = replace(A100X8, provider="onprem", instance_type="ours", internode_gbps=float("nan"))
+    catalog = make_catalog(
+        [Offer(A10G, "us-east-1", "1.0"), Offer(mine, "onprem", "9.0", "owned", capacity=4)]
+    )
+    assert not [note for note in plan_on(catalog, work(**changes)).plan.warnings if "internode_gbps" in note]
+
+
+@pytest.mark.parametrize(
     ("data", "said"),
     [
         ({"samples": 100_000, "location": "gcp/us-central1"}, True),

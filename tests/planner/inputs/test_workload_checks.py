@@ -59,6 +59,7 @@ def outcome(text: str) -> str:
         ),
         ("model: {preset: resnet-50, vocab: 5}\n", "family 'cnn' does not use it"),
         ("model: {preset: llama-3-8b, image_size: 5}\n", "family 'transformer' does not use it"),
+        ("model: {preset: llama-3-8b, stepwise_gelu: true}\n", "a gated MLP does not use it"),
         (LLAMA + "training: {global_batch: 64}\n", "needs one of tokens, samples, epochs, steps"),
         (LLAMA + "training: {tokens: 1, steps: 1, global_batch: 64}\n", "only one of tokens"),
         (

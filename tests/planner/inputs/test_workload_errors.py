@@ -414,3 +414,12 @@ def test_a_trainer_s_file_is_led_to_the_command_that_reads_it(name: str, text: s
         load_workload(path)
     with pytest.raises(InputError, match=r"is not a workload; if you train with it"):
         planner.validate(path)
+
+
+def test_a_trainer_s_key_in_a_workload_without_version_is_a_misplaced_key() -> None:
+    text = "model: {preset: gpt2}\ntraining: {steps: 10, global_batch: 8}\noptimizer: adamw\n"
+    with pytest.raises(InputError) as caught:
+        parse_workload(text, Path("w.yaml"))
+    said = str(caught.value)
+    assert "'version' is missing" in said and "unknown key 'optimizer': it belongs under 'training'" in said
+    assert "init --from" not in said

@@ -117,6 +117,14 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
         assert max(display_width(line) for line in lines) <= width
 
 
+def test_a_run_of_steps_alone_names_nothing_beside_them() -> None:
+    wall, share = Interval(641.3, 600.0, 700.0), Interval(1.0, 0.9, 1.0)
+    run = RunTotals(1e22, 32, 640.0, 0.0, 0.0, 1.0, 0.3, wall, share, 4.0, 1.5)
+    text = render_answer(build_report("llama", [replace(GOOD, run=run)]), "table")
+    notes = [line for line in text.splitlines() if "whole run" in line]
+    assert notes == ["! whole run: training steps 640 h (>99 %)"]
+
+
 def test_bars_are_as_long_as_their_share() -> None:
     lines = render_answer(build_report("llama", [GOOD], details=("all",)), "table").splitlines()
     bars: dict[str, int] = {}
