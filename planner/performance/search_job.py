@@ -169,22 +169,22 @@ def model_layer(job: Job, layout: Layouts) -> Layer:
     return layer_of(job.work, devices, links, layout, job.kind, job.training.stack, job.constants)
 
 
-def step_of(job: Job, layout: Layouts, layer: Layer | None = None, made: Made | None = None) -> Step:
+def step_of(job: Job, layout: Layouts, layer: Layer | None = None, generated: Made | None = None) -> Step:
     """Step time of layouts whose `hardware` points into the job's devices, generation included.
 
     Args:
         job: the job.
         layout: the layouts, shape `(n,)`.
         layer: `layer_of` them, where it is known.
-        made: `made_on` their clusters, where it is known.
+        generated: `made_on` their clusters, where it is known.
     """
     step = training_step_of(job, layout, layer)
     rollouts = job.training.tuning.rollouts
     if rollouts is None:
         return step
-    if made is None:
-        made = made_on(job, layout.hardware, layout.nodes)
-    return with_rollouts(rollouts, made, layout, step, job.constants)
+    if generated is None:
+        generated = made_on(job, layout.hardware, layout.nodes)
+    return with_rollouts(rollouts, generated, layout, step, job.constants)
 
 
 def made_on(job: Job, hardware: Ints, nodes: Floats) -> Made | None:

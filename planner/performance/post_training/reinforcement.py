@@ -121,19 +121,21 @@ def build_made(
     def handover(tp: Floats) -> Floats:
         return refit_s(model, rollouts, few, build_links(few, c), tp, cluster, c)
 
-    made = generate(model, rollouts, samples, few, own.ravel()[some], c, handover=handover)
+    generated = generate(model, rollouts, samples, few, own.ravel()[some], c, handover=handover)
     return Made(
-        keys, at.reshape(own.shape), slower, made, made.least_s(), handover(made.tp),
+        keys, at.reshape(own.shape), slower, generated, generated.least_s(), handover(generated.tp),
         not rollouts.colocated and rollouts.steps_off_policy > 0, c["rollouts.training_ratio"],
     )  # fmt: skip
 
 
-def with_rollouts(rollouts: Rollouts, made: Made | None, layout: Layouts, step: Step, c: Constants) -> Step:
+def with_rollouts(
+    rollouts: Rollouts, generated: Made | None, layout: Layouts, step: Step, c: Constants
+) -> Step:
     """Add generation and refit to training steps.
 
     Args:
         rollouts: what each step generates.
-        made: generation on the clusters of the layouts, and maybe others; None for a pool that only trains.
+        generated: generation on the clusters of the layouts, and maybe others; None for a pool that only trains.
         layout: the layouts.
         step: the training part.
         c: constants.
@@ -141,33 +143,35 @@ def with_rollouts(rollouts: Rollouts, made: Made | None, layout: Layouts, step: 
     # loops of reinforcement learning move samples, pad and wait more than plain training
     parts = {name: part * c["rollouts.training_ratio"] for name, part in step.parts.items()}
     step = Step(step.total * c["rollouts.training_ratio"], parts)
-    if made is None:
+    if generated is None:
         waits = np.maximum(rollouts.paced_s - step.total, 0.0)
         return Step(step.total + waits, step.parts | {"generation_s": waits})
-    rows = made.rows(layout.hardware, layout.nodes)
-    share = np.zeros(len(rows), dtype=np.int64) if len(made.at) == 1 else _best_share(made, rows, step)
-    at, slower = made.at[share, rows], made.slower[share, rows]
-    generation = made.generation.beside(step.total * slower, at)
-    return _sum(step, generation, made.refit_s[at], slower, ahead=made.ahead)
+    rows = generated.rows(layout.hardware, layout.nodes)
+    share = (
+        np.zeros(len(rows), dtype=np.int64) if len(generated.at) == 1 else _best_share(generated, rows, step)
+    )
+    at, slower = generated.at[share, rows], generated.slower[share, rows]
+    generation = generated.generation.beside(step.total * slower, at)
+    return _sum(step, generation, generated.refit_s[at], slower, ahead=generated.ahead)
 
 
-def _best_share(made: Made, rows: Ints, step: Step) -> Ints:
+def _best_share(generated: Made, rows: Ints, step: Step) -> Ints:
     """The first share with the shortest step of each layout.
 
     A share is worked out where its step may be the shortest: beside the least that generation may take it is no longer
     than the shortest of those beside what generation takes at most.
     """
-    at, slower = made.at[:, rows], made.slower[:, rows]
-    trained, refit = step.total * slower, made.refit_s[at]
-    over = np.maximum if made.ahead else np.add
-    most = over(trained, made.generation.time_s[at]) + refit
-    hopeful = over(trained, made.least_s[at]) + refit <= most.min(axis=0) * _SPARE
+    at, slower = generated.at[:, rows], generated.slower[:, rows]
+    trained, refit = step.total * slower, generated.refit_s[at]
+    over = np.maximum if generated.ahead else np.add
+    most = over(trained, generated.generation.time_s[at]) + refit
+    hopeful = over(trained, generated.least_s[at]) + refit <= most.min(axis=0) * _SPARE
     totals = np.full(at.shape, np.inf)
     for k in np.flatnonzero(hopeful.any(axis=1)).tolist():
         some = np.flatnonzero(hopeful[k])
-        generation = made.generation.beside(trained[k, some], at[k, some])
+        generation = generated.generation.beside(trained[k, some], at[k, some])
         totals[k, some] = _sum(
-            step.take(some), generation, refit[k, some], slower[k, some], ahead=made.ahead
+            step.take(some), generation, refit[k, some], slower[k, some], ahead=generated.ahead
         ).total
     best: Ints = totals.argmin(axis=0)
     return best

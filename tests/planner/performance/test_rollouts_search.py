@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from hypothesis import given
@@ -27,7 +27,7 @@ NODES = (1, 2, 3, 4, 8)
 @st.composite
 def rollouts(draw: st.DrawFn) -> Rollouts:
     colocated = draw(st.booleans())
-    pool = draw(st.sampled_from(["both", "both", "both", "trainer"]))
+    pool: Literal["both", "trainer"] = "trainer" if draw(st.integers(0, 3)) == 3 else "both"
     return Rollouts(
         Lengths(150.0, 0.0, 512.0), Lengths(draw(st.sampled_from([60.0, 900.0, 4000.0])), 1.0, 8000.0),
         samples_per_prompt=8, colocated=colocated and pool == "both", pool=pool,
