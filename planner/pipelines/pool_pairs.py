@@ -133,10 +133,10 @@ def _least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Fl
     """To hand over the weights of each trainer and to each of the rollouts at least: the other has the best network."""
     every = np.asarray(np.inf)
     first = handover_s(
-        terms.weights, rollouts.copies.min(), np.fmin(trainers.rate, np.nanmax(rollouts.rate)), every
+        terms.weights, rollouts.copies.min(), np.fmin(trainers.rate, np.fmax.reduce(rollouts.rate)), every
     )
     second = handover_s(
-        terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.nanmax(trainers.rate)), every
+        terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.fmax.reduce(trainers.rate)), every
     )
     return first, second
 
