@@ -35,6 +35,8 @@ class Context:
     """One planning run. Instances are built by `planner.candidates.prepare`; nothing here reads a file.
 
     `beside`: machines of each offer that another run asks for at the same time, shape `(n_offers,)`; None: none.
+    `later_hours`: work that takes x times as long as predicted has (x - 1) times so many hours more to its deadline,
+    as a pool that shares its deadline with another has; less than the work itself takes.
     """
 
     asked: Asked
@@ -42,6 +44,7 @@ class Context:
     market: Market
     spot: SpotRisk
     beside: npt.NDArray[np.float64] | None = None
+    later_hours: float = 0.0
 
     @cached_property
     def starts(self) -> Starts:

@@ -51,7 +51,8 @@ def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArr
     if len(steady):
         own = waits.take(steady)
         room = hours[steady] - own.before - candidates.fixed_hours[at[steady]]
-        out[steady] = _steady_chance(own, _need(candidates, at[steady]), candidates.sigma[at[steady]], room)
+        later, need = candidates.context.later_hours, _need(candidates, at[steady])
+        out[steady] = _steady_chance(own, need - later, candidates.sigma[at[steady]], room - later)
     beside = np.flatnonzero(waits.has_spread & spot)
     if len(beside):
         own, room = waits.take(beside), hours[beside]

@@ -144,19 +144,21 @@ def meet_probability(
     """Probability that the work ends within `available_hours`, over model error and interruptions.
 
     The step time is log-normal around the prediction (`sigma` of its logarithm). Steady capacity: in closed form;
-    spot: the renewal model averaged over the step time.
+    spot: the renewal model averaged over the step time. Slow work may have longer (`Context.later_hours`).
     """
     out = np.zeros(len(rows))
     spot = context.market.is_spot[rows]
     steady = np.flatnonzero(~spot & (available_hours > 0))
     need = steady_hours(context.asked, nodes[steady], work[steady], write[steady], interval[steady])
-    out[steady] = _chance(np.log(available_hours[steady] / need), sigma[steady])
+    room, need = available_hours[steady] - context.later_hours, need - context.later_hours
+    out[steady] = _chance(np.log(np.maximum(room, 1e-300) / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
     if len(at):
         out[at] = p_meet_deadline(
             work[at],
             deadline_hours=available_hours[at],
             work_log_sd=sigma[at],
+            later_hours=context.later_hours,
             **model_arguments(
                 context.asked,
                 context.spot,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from math import exp, hypot, inf, log, sqrt
+from math import hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.chance import (
@@ -110,11 +110,12 @@ class Bench:
 
     def __init__(
         self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None,
-        beside: dict[str, int] | None = None,
+        beside: dict[str, int] | None = None, later_hours: float = 0.0,
     ) -> None:  # fmt: skip
-        """Take them; `beside`: machines that others ask for, by offer id. The model sizes a checkpoint of no size."""
+        """Take them; `beside`: machines that others ask for, by offer id; `later_hours`: as of a `Situation`."""
         self.workload, self.work, self.goods = workload, work, goods
         self.start, self.deadline, self.beside = start, deadline, beside or {}
+        self.later = later_hours
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
@@ -280,7 +281,7 @@ class Bench:
             elapsed = paid = self.steady(nodes, steps.work, steps, interval)
             count = failures * nodes * elapsed
             lost = elapsed - steps.work * (1.0 + steps.write / interval)
-            p_meet, need = done(law, elapsed, free, steps.sigma), elapsed
+            p_meet, need = done(law, elapsed - self.later, free - self.later, steps.sigma), elapsed
         else:
             others = failures * (nodes - gang)
             loss = others * (interval / 2.0 + steps.restart)
@@ -289,7 +290,10 @@ class Bench:
             elapsed, paid = of_spot.elapsed, of_spot.paid
             count, lost = of_spot.interruptions + others * course.work, of_spot.lost + steps.work * loss
             need = self.steady(gang, course.work, steps, interval)
-            p_meet = beside(law, lambda late: chance_within(course, pool, free - late, steps.sigma))
+            room = free - self.later
+            p_meet = beside(
+                law, lambda late: chance_within(course, pool, room - late, steps.sigma, -self.later)
+            )
             situation = Situation(
                 course, pool, steps.fixed, need, steps.sigma, free - law.mean, 0.0, 0.0, 1.0, 0.0, fallback=False,
                 waits=None if law.are_certain else law.at,
@@ -348,7 +352,7 @@ class Bench:
             room=self.deadline_hours - waiting - steps.fixed, had=had, fallback=fallback,
             acquire=acquire + left, mean=acquire + (late.mean if fallback else 0.0),
             export=steps.write + self.work.hours("export"),
-            waits=lambda level: acquire + late.at(level),
+            waits=lambda level: acquire + late.at(level), later=self.later,
         )  # fmt: skip
         course = run(situation)
         hours = waiting + steps.fixed + course.elapsed
@@ -393,8 +397,3 @@ class Bench:
         """What the data cost, in every region of a run, if they are read for `hours`."""
         regions = len({part.offer.place for part in candidate.parts})
         return regions * total(self.storage.charges(candidate.parts[0].offer, candidate.store, hours))
-
-
-def worst_factor(sigma: float) -> float:
-    """How much slower than predicted the work is at the far end of the 80 % interval."""
-    return exp(sigma * Z80)

@@ -23,6 +23,7 @@ from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
+from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
 
 _NAMES = ("trainer", "rollouts")
 _CHANCE_SLACK = 1e-4
+
+
+@record(frozen=True)
+class _By:
+    """A pool's own deadline in hours, the probability to keep it, and hours more for work that takes twice as long."""
+
+    hours: float
+    level: float
+    later: float
 
 
 class _Pool:
@@ -73,15 +83,16 @@ class _Pool:
         """What is bought first."""
         return self.buys[0].offer
 
-    def _at(self, paced_s: float, by: tuple[float, float] | None) -> Candidate:
-        """What is bought at a pace; `by`: hours of its deadline, and the probability to keep it."""
+    def _at(self, paced_s: float, by: _By | None) -> Candidate:
+        """What is bought at a pace, by its own deadline."""
         base, workload, deadline = self.base, self.base.workload, None
         if by is not None:
-            deadline = base.start + timedelta(hours=by[0])
-            limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
+            deadline = base.start + timedelta(hours=by.hours)
+            limits = workload.constraints.model_copy(update={"deadline_confidence": by.level})
             workload = workload.model_copy(update={"constraints": limits})
         work = _work_of(base.work, self.name, paced_s)
-        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside)
+        later = 0.0 if by is None else by.later
+        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside, later)
         return bench.candidate(self.buys, in_turn=self.in_turn)
 
     def stand_beside(self, other: _Pool) -> None:
@@ -89,7 +100,7 @@ class _Pool:
         self.beside = {buy.offer.offer_id: buy.nodes for buy in other.buys if not buy.offer.is_spot}
         self.own = self._at(0.0, None)
 
-    def stretched(self, step_s: float, by: tuple[float, float]) -> float:
+    def stretched(self, step_s: float, by: _By) -> float:
         """Elapsed over work hours at a step, by a deadline."""
         return _stretch(self._at(step_s, by))
 
@@ -121,11 +132,10 @@ class _Pool:
         level: float | None,
         *,
         stretch: float,
-        deadline_hours: float | None = None,
+        by: _By | None = None,
         beside: _Pool | None = None,
     ) -> tuple[Candidate, dict[str, Any]]:
-        """The pool at the pair's pace, and what its entry must say; `deadline_hours` is its own."""
-        by = None if deadline_hours is None or level is None else (deadline_hours, level)
+        """The pool at the pair's pace, by its own deadline, and what its entry must say."""
         candidate = self._at(pace_s, by)
         # a pool that waits for one whose hours are expected over futures is known as closely as that one
         closely = (
@@ -135,7 +145,7 @@ class _Pool:
         sure = None
         if by is None:
             sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
-        elif (candidate.p_meet or 0.0) < by[1] - _CHANCE_SLACK:
+        elif (candidate.p_meet or 0.0) < by.level - _CHANCE_SLACK:
             raise ImpossibleError(f"{self.name}: its hours are met with {candidate.p_meet}, {level} is asked")
         return candidate, {
             "name": self.name, "accelerator": str(self.lead.kind["accelerator"]), "nodes": self.nodes,
@@ -144,7 +154,7 @@ class _Pool:
             "hours": Near(candidate.hours, closeness),
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
             "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
-            "deadline_hours": None if deadline_hours is None else Near(deadline_hours, closeness),
+            "deadline_hours": None if by is None else Near(by.hours, closeness),
             "price_as_of": min(buy.offer.text("as_of") for buy in self.buys),
             "parts": [part_of(part, closely) for part in candidate.parts],
         }  # fmt: skip
@@ -235,14 +245,16 @@ def _by_deadline(
     )
     whole = bench.deadline_hours
     work = bench.work.steps * step / 3600.0 * bench.work.per_step
-    half = (whole - work) / 2.0
-    if half <= 0 or level is None:
+    if work >= whole or level is None:
         raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")
-    slowed = [pool.stretched(step, (work + half, level)) for pool in pools]
+
+    def by(slow: float) -> _By:
+        """Work that takes x times as long leaves `whole - x work`, and each pool has half of it."""
+        return _By(min(whole, work * slow + (whole - work) / 2.0), level, work * (slow - 0.5))
+
+    slowed = [pool.stretched(step, by(1.0)) for pool in pools]
     return [
-        pool.paced(
-            step * other, level, stretch=own, deadline_hours=min(whole, work * other + half), beside=beside
-        )
+        pool.paced(step * other, level, stretch=own, by=by(other), beside=beside)
         for pool, own, other, beside in zip(pools, slowed, slowed[::-1], pools[::-1], strict=True)
     ]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
+from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, stated_price, total
-from planner.judge.prices import scaled
+from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
 from planner.judge.quote import quote_of, sure_hours, table_ratio
 from planner.judge.starts import booked_from, waits
@@ -303,7 +303,7 @@ def risk(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     least = max(sure * (1.0 - table_ratio(candidate)), candidate.hours)
     worst_hours = plan["risk"]["worst_hours"].number()
     most = max(before + (sure - before) * exp(_GRID), candidate.hours)
-    usd = max(bench.cost_if(candidate, worst_factor(candidate.steps.sigma), worst_hours), candidate.cost)
+    usd = max(bench.cost_if(candidate, exp(candidate.steps.sigma * Z80), worst_hours), candidate.cost)
     return out | {
         "worst_hours": Between(least, most), "worst_cost_usd": Near(usd, 1e-9, 2e-6), "basis": STEADY_BASIS,
     }  # fmt: skip

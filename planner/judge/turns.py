@@ -131,7 +131,10 @@ class InTurn:
 
 @record(frozen=True)
 class Situation:
-    """What a run in turn needs to know, hours: `room` from the first request to the deadline (infinity: none)."""
+    """What a run in turn needs to know, hours: `room` from the first request to the deadline (infinity: none).
+
+    `later`: more of it for work that takes twice as long as predicted, and in proportion.
+    """
 
     course: Course
     pool: Capacity
@@ -147,12 +150,17 @@ class Situation:
     waits: Callable[[float], float] | None = (
         None  # hours by level of what is asked for, where they may differ
     )
+    later: float = 0.0
+
+    def chance_within(self, hours: float, more: float = 0.0) -> float:
+        """P(spot ends within `hours` for work as fast as predicted, `more` of them left)."""
+        return chance_within(self.course, self.pool, hours - self.later, self.sigma, more - self.later)
 
 
 def run(now: Situation) -> InTurn:
     """Expect the course: the change comes when waits and losses exceed what can be afforded."""
     free = means(now.course, now.pool)
-    alone = None if now.room == inf else chance_within(now.course, now.pool, max(now.room, 0.0), now.sigma)
+    alone = None if now.room == inf else now.chance_within(max(now.room, 0.0))
     if not now.fallback or alone is None:  # without a deadline nothing is ever changed for
         return InTurn(
             free.elapsed, now.course.floor + free.lost + now.fixed, 0.0, free.interruptions, free.lost, 0.0, alone,
@@ -163,7 +171,7 @@ def run(now: Situation) -> InTurn:
     share, change, wasted = _mean_left(now, slack)
     lost = min(free.lost * (1.0 - share), wasted)
     left = max(now.room - change_hours, 0.0)
-    in_time = steady_chance(now.steady, left, now.sigma)
+    in_time = steady_chance(now.steady - now.later, left - now.later, now.sigma)
     done = now.course.floor * (1.0 - share)
     return InTurn(
         elapsed=done + wasted + share * now.steady + change * (now.course.restart + now.mean),
@@ -174,7 +182,7 @@ def run(now: Situation) -> InTurn:
         p_change=change,
         p_meet=max(alone, now.had * in_time + (1.0 - now.had) * alone),
         p_alone=alone,
-        p_needed=1.0 - chance_within(now.course, now.pool, left, now.sigma, now.steady - now.course.floor),
+        p_needed=1.0 - now.chance_within(left, now.steady - now.course.floor),
         share=share,
     )
 
@@ -192,7 +200,8 @@ def _kept(course: Course, pool: Capacity, shares: Sequence[float], slack: float)
 
 def _mean_left(now: Situation, slack: float) -> tuple[float, float, float]:
     """`_work_left` in the mean over the error of the work, log-normal with mean 1; the slowest never begin on spot."""
-    slowest = max(1.0 + slack / now.steady, 0.0)
+    eats = now.steady - now.later
+    slowest = max(1.0 + slack / eats, 0.0)
     if now.sigma > 0:
         edge = log(slowest) / now.sigma + now.sigma / 2.0 if slowest > 0 else -inf
     else:
@@ -205,7 +214,7 @@ def _mean_left(now: Situation, slack: float) -> tuple[float, float, float]:
     mean = sum(weight * factor for (_, weight), factor in zip(points, factors, strict=True))
     share, change, wasted = 1.0 - of_work, 1.0 - some, 0.0
     for (_, weight), factor in zip(points, factors, strict=True):
-        left = _work_left(now.course.slower(factor), now.pool, slack + now.steady * (1.0 - factor))
+        left = _work_left(now.course.slower(factor), now.pool, slack + eats * (1.0 - factor))
         share += weight * of_work * factor / mean * left[0]
         change += weight * some * left[1]
         wasted += weight * some * left[2]
@@ -245,7 +254,7 @@ def outcomes(now: Situation) -> list[Outcome]:
         course = now.course.slower(slower)
         whole = Elapsed(course, now.pool)
         steady = now.steady * slower
-        slack = now.room - now.course.restart - now.acquire - steady
+        slack = now.room - now.course.restart - now.acquire - now.later - (now.steady - now.later) * slower
         shares = [number / _SHARES for number in range(1, _SHARES + 1)]
         kept = _kept(course, now.pool, shares, slack) if now.fallback else []
         for number in range(_LUCK):

@@ -23,7 +23,15 @@ import numpy as np
 from planner.candidates.model import IN_TURN
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.price_path import RUN_HOURS
-from planner.pipelines.pools_ways import asked_beside, each_bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pools_ways import (
+    By,
+    asked_beside,
+    each_bought,
+    offers_of,
+    open_ways,
+    stretch_of,
+    ways_of,
+)
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -56,6 +64,15 @@ class Work:
     def half_hours(self) -> float:
         """Half of the room that the deadline leaves beside the work."""
         return (self.deadline_hours - self.hours) / 2.0
+
+    def by(self, level: float, slowed: float) -> By:
+        """The own deadline of a pool that the other slows down: whatever the speed, it has half of the room left."""
+        hours = self.hours * slowed
+        return By(min(self.deadline_hours, hours + self.half_hours), level, hours - self.hours / 2.0)
+
+    def by_whole(self, level: float) -> By:
+        """The whole deadline, for a pool that is slowed by nothing; what slow work has longer is the same."""
+        return By(self.deadline_hours, level, self.hours / 2.0)
 
 
 @record(frozen=True, eq=False)
@@ -204,7 +221,7 @@ class Bounds:
     def _ask(self, number: int, work: Work, up_to: float, beside: FloatArray | None = None) -> Floors:
         """Every way of a pool that costs up to `up_to` with the whole deadline, and the cheapest of each region."""
         machines, share = work.sizes[number][1], self._price_share(number, work)
-        search = self._ways(number, work, work.deadline_hours, up_to / share, beside)
+        search = self._ways(number, work, work.by_whole(self.level), up_to / share, beside)
         candidates, market = search.candidates, search.context.market
         offer_set, at = market.offer_set, open_ways(search)
         offers = tuple(each_bought(search, at))
@@ -225,17 +242,17 @@ class Bounds:
 
     def _stretch(self, number: int, work: Work, beside: FloatArray | None) -> dict[Offers, float]:
         """Elapsed over work hours of all ways that are in time at their own pace, as they slow the other pool."""
-        search = self._ways(number, work, work.hours + work.half_hours, np.inf, beside)
+        search = self._ways(number, work, work.by(self.level, 1.0), np.inf, beside)
         at = open_ways(search)
         slow = stretch_of(search, at).tolist()
         return dict(zip(each_bought(search, at), slow, strict=True))
 
     def _ways(
-        self, number: int, work: Work, deadline_hours: float, up_to: float, beside: FloatArray | None
+        self, number: int, work: Work, by: By, up_to: float, beside: FloatArray | None
     ) -> CandidateSearch:
         side, size = self.sides[number], work.sizes[number]
         return ways_of(
-            side, offers_of(side, size), size, paced_s=work.step_s, by=(deadline_hours, self.level),
+            side, offers_of(side, size), size, paced_s=work.step_s, by=by,
             wanted=Wanted(Scope.PLACES, one_region=True, up_to=up_to), beside=beside,
         )  # fmt: skip
 

@@ -187,7 +187,7 @@ class ByDeadline:
         first = [
             ways_of(
                 side, offers_of(side, size), size, paced_s=work.step_s,
-                by=(work.hours + work.half_hours, self.level), wanted=whole,
+                by=work.by(self.level, 1.0), wanted=whole,
             )
             for side, size in zip(self.sides, work.sizes, strict=True)
         ]  # fmt: skip
@@ -244,21 +244,18 @@ class ByDeadline:
         work = self.work(rows)
         if not self._are_to_be_had(ways, work):
             return None
-        alone = [
-            self._bought(number, work, ways, work.step_s, work.hours + work.half_hours) for number in (0, 1)
-        ]
+        alone = [self._bought(number, work, ways, 1.0) for number in (0, 1)]
         pools: list[Paced] = []
         for number in (0, 1):
             own, other = alone[number], alone[1 - number]
             if own is None or other is None:
                 return None
             slowed, stretch = (float(stretch_of(search, np.asarray([at]))[0]) for search, at in (other, own))
-            deadline = min(work.deadline_hours, work.hours * slowed + work.half_hours)
-            found = self._bought(number, work, ways, work.step_s * slowed, deadline)
+            found = self._bought(number, work, ways, slowed)
             if found is None:
                 return None
             at = int(self._points[number].at[rows[number]])
-            pools.append(Paced(*found, at, work.step_s * slowed, stretch, deadline))
+            pools.append(Paced(*found, at, work.step_s * slowed, stretch, work.by(self.level, slowed).hours))
         usd = sum(float(pool.search.candidates.cost_usd[pool.at]) for pool in pools)
         return Timed((pools[0], pools[1]), work.step_s, self._refit_s(rows), usd)
 
@@ -276,17 +273,17 @@ class ByDeadline:
         return bool(within(self.terms.quotas, uses[0] + uses[1]) and (nodes <= held).all())
 
     def _bought(
-        self, number: int, work: Work, ways: tuple[Offers, Offers], paced_s: float, deadline_hours: float
+        self, number: int, work: Work, ways: tuple[Offers, Offers], slowed: float
     ) -> tuple[CandidateSearch, int] | None:
-        """A pool bought so, at a pace by its own deadline: candidates and the one; None where it is late.
+        """A pool bought so, slowed by the other, by its own deadline: candidates and the one; None where it is late.
 
         What is not spot is waited for as if the machines of both were asked for together.
         """
         offers, market = ways[number], self.sides[number].found.context.market
         beside = asked_beside(market, ways[1 - number], work.sizes[1 - number][1])
         search = ways_of(
-            self.sides[number], np.asarray(offers), work.sizes[number], paced_s=paced_s,
-            by=(deadline_hours, self.level), wanted=Wanted(one_region=True),
+            self.sides[number], np.asarray(offers), work.sizes[number],
+            paced_s=work.step_s * slowed, by=work.by(self.level, slowed), wanted=Wanted(one_region=True),
             beside=beside,
         )  # fmt: skip
         at = open_ways(search)

@@ -10,6 +10,7 @@ import numpy as np
 from planner.candidates.engine import Engine
 from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.sizes import hardware_of_offer
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
 Size = tuple[int, int]  # of a pool: row of its hardware, and number of machines
 Offers = tuple[int, ...]  # rows of what is bought, in the order of its turns
 
+
+@record(frozen=True)
+class By:
+    """A pool's own deadline.
+
+    Attributes:
+        hours: from the start, for work as fast as predicted.
+        level: probability to keep it.
+        later_hours: work that takes x times as long as predicted has (x - 1) times so many hours more.
+    """
+
+    hours: float
+    level: float
+    later_hours: float
+
+
 _ELSEWHERE = -1  # bits of offers that are left out
 _ENGINES = 8  # kept of each pool, the last ones
 
@@ -35,7 +52,7 @@ def offers_of(side: Side, size: Size) -> IntArray:
 
 
 def ways_of(
-    side: Side, offers: IntArray, size: Size, *, paced_s: float, by: tuple[float, float], wanted: Wanted,
+    side: Side, offers: IntArray, size: Size, *, paced_s: float, by: By, wanted: Wanted,
     beside: FloatArray | None = None,
 ) -> CandidateSearch:  # fmt: skip
     """What some offers come to.
@@ -45,28 +62,30 @@ def ways_of(
         offers: that may be bought, of the machines of `size`.
         size: the machines, and how many.
         paced_s: the least time of a step, s.
-        by: hours of the deadline, and the probability to keep it.
+        by: the pool's own deadline.
         wanted: what is needed of the ways; they are compared by cost, whatever the workload prefers.
         beside: machines of each offer that the other pool asks for, None: of none.
     """
     # asked at several deadlines, mostly one after another
-    key = (size, paced_s, by[1], offers.tobytes(), None if beside is None else beside.tobytes())
+    more = None if beside is None else beside.tobytes()
+    key = (size, paced_s, by.level, by.later_hours, offers.tobytes(), more)
     if key not in side.engines:
         while len(side.engines) >= _ENGINES:
             del side.engines[next(iter(side.engines))]
-        side.engines[key] = _engine(side, offers, size, paced_s, by[1], beside)
-    return side.engines[key].at_hours(by[0], wanted)
+        side.engines[key] = _engine(side, offers, size, paced_s, by, beside)
+    return side.engines[key].at_hours(by.hours, wanted)
 
 
 def _engine(
-    side: Side, offers: IntArray, size: Size, paced_s: float, level: float, beside: FloatArray | None
+    side: Side, offers: IntArray, size: Size, paced_s: float, by: By, beside: FloatArray | None
 ) -> Engine:
     context = side.at_pace(paced_s)
     workload = context.asked.workload
-    limits = workload.constraints.model_copy(update={"deadline_confidence": level})
+    limits = workload.constraints.model_copy(update={"deadline_confidence": by.level})
     wishes = workload.preferences.model_copy(update={"objective": "cost"})
     workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
-    context = replace(context.with_asked(replace(context.asked, workload=workload)), beside=beside)
+    context = context.with_asked(replace(context.asked, workload=workload))
+    context = replace(context, beside=beside, later_hours=by.later_hours)
     bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
     return Engine(

@@ -99,6 +99,7 @@ def p_meet_deadline(
     deadline_hours: npt.ArrayLike,
     work_log_sd: npt.ArrayLike = 0.0,
     steady_hours: npt.ArrayLike | None = None,
+    later_hours: float = 0.0,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,
@@ -120,6 +121,7 @@ def p_meet_deadline(
         work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
         steady_hours: the same work on steady capacity, shape `(n,)`; what it takes beyond the undisturbed time is taken
             off the deadline, so that at the last moment before it a change would still be in time. None: nothing.
+        later_hours: work that takes x times as long as predicted has (x - 1) times so many hours more.
         frailty_sd: see `spot_outcome`.
         dispersion: see `spot_outcome`.
         first_wait_hours: see `spot_outcome`.
@@ -135,7 +137,7 @@ def p_meet_deadline(
     more = np.zeros_like(job.floor_hours)
     if steady_hours is not None:
         more = np.maximum(np.asarray(steady_hours, dtype=np.float64) - job.floor_hours, 0.0)
-    return meet_probability(job, pool, deadline, sd, more)
+    return meet_probability(job, pool, deadline - later_hours, sd, more - later_hours)
 
 
 def _pool(

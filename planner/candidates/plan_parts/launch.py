@@ -197,6 +197,7 @@ def _task(candidates: Candidates, at: int, fallback: bool) -> Task:
         steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(candidates.sigma[at]),
         room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
         acquire=acquire_hours(candidates, at), has_fallback=fallback, late=_late(candidates, at) if fallback else 0.0,
+        later=context.later_hours,
     )  # fmt: skip
 
 

@@ -115,5 +115,6 @@ def spot_chance(
         deadline_hours=np.maximum(hours, 0.0),
         work_log_sd=candidates.sigma[base],
         steady_hours=steady,
+        later_hours=context.later_hours,
         **arguments,
     )

@@ -46,6 +46,7 @@ class Task:
     """One candidate, hours; `steady` is the work on on-demand, `sigma` the log sd of the speed.
 
     `room`: from the first request to the deadline; `restart`, `acquire`: of on-demand; infinite room: no fall-back.
+    `later`: work that takes x times as long as predicted has (x - 1) times so many hours more.
     `late`: by how much on-demand is later than `acquire`, of every outcome, shape `(n_outcomes,)` or `()`.
     """
 
@@ -60,6 +61,12 @@ class Task:
     acquire: float
     has_fallback: bool
     late: FloatArray | float = 0.0
+    later: float = 0.0
+
+    def slack(self, slower: FloatArray) -> FloatArray:
+        """Waits and losses that can be afforded where work takes `slower` times as long."""
+        room = self.room - self.restart - self.acquire - self.later
+        return room - (self.steady - self.later) * slower
 
 
 def wait_levels() -> FloatArray:
@@ -81,7 +88,7 @@ def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     if not task.has_fallback:
         return Outcomes(elapsed, paid, np.zeros_like(elapsed))
     steady = task.steady * np.repeat(slower, LUCK)
-    slack = task.room - task.restart - task.acquire - steady
+    slack = task.slack(np.repeat(slower, LUCK))
     changed = (elapsed - floor > slack) | (slack < 0)
     share = _changes(job, pool, task, slower, luck)
     before = floor * share
@@ -101,7 +108,7 @@ def _changes(job: Job, pool: SpotPool, task: Task, slower: FloatArray, luck: Flo
     """Share of the work done on spot before an outcome changes, shape `(n_speeds * n_luck,)`."""
     shares = np.arange(1, _SHARES + 1) / _SHARES
     part = describe_elapsed(scaled_job(job, np.outer(slower, shares).reshape(-1, 1)), pool)
-    slack = np.repeat(task.room - task.restart - task.acquire - task.steady * slower, _SHARES)[:, None]
+    slack = np.repeat(task.slack(slower), _SHARES)[:, None]
     kept = np.where(slack < 0, 0.0, part.cdf(part.floor + slack)).reshape(len(slower), _SHARES)
     kept = falling(kept.T).T
     # a row falls with the share: read from the far end, with nothing done at u = 1

@@ -41,7 +41,7 @@ def some_pairs(pairs: ByDeadline, rows: tuple[int, int], most: int) -> dict[Any,
         return {}
     ways = []
     for side, size in zip(pairs.sides, work.sizes, strict=True):
-        by = (work.hours + work.half_hours, pairs.level)
+        by = work.by(pairs.level, 1.0)
         found = ways_of(side, offers_of(side, size), size, paced_s=work.step_s, by=by, wanted=EVERY)
         region = found.context.market.region_of_offer
         ways.append(
