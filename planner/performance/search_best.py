@@ -29,7 +29,7 @@ from planner.performance.search_job import (
     Ints,
     Job,
     Layer,
-    made_on,
+    generations_on,
     memory_levels,
     model_layer,
     training_step_of,
@@ -227,10 +227,10 @@ def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> t
     bounds, probes = lower_bounds(job, grid, every.groups)
     first = every.pairs(every.first_least(bounds, grid.family))
     nodes = grid.layout.nodes[first.row]
-    probes = replace(probes, generated=made_on(job, first.device, nodes))
+    probes = replace(probes, generations=generations_on(job, first.device, nodes))
     cell = first.device * shape[1] + grid.at[first.row]
     steps = train(job, grid, first, probes)
-    of_cell = most_s(job, grid, first, steps, probes.generated, cell, complete=False)
+    of_cell = most_s(job, grid, first, steps, probes.generations, cell, complete=False)
     limit = np.full(int(np.prod(shape)), np.inf)
     limit[: len(of_cell)] = of_cell
     limit = limit.reshape(shape)
@@ -238,7 +238,7 @@ def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> t
         bound > limit[group.devices][:, grid.at[group.rows]]
         for group, bound in zip(every.groups, bounds, strict=True)
     ]
-    if probes.generated is not None:  # steps that never end are all alike: the first is taken
+    if probes.generations is not None:  # steps that never end are all alike: the first is taken
         for mask, group in zip(masks, every.groups, strict=True):
             mask[:, changes(grid.at[group.rows])] = False
     if job.devices.measured.any() and nearby(job.model, job.training):

@@ -22,7 +22,7 @@ from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
 from planner.performance.micro import Micro, transformer_micro
 from planner.performance.parts import layout_of
-from planner.performance.post_training.reinforcement import Made, build_made, with_rollouts
+from planner.performance.post_training.reinforcement import Generations, build_generations, with_rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import Step, step_time
 from planner.performance.vision import sampled_micro
@@ -169,31 +169,33 @@ def model_layer(job: Job, layout: Layouts) -> Layer:
     return layer_of(job.work, devices, links, layout, job.kind, job.training.stack, job.constants)
 
 
-def step_of(job: Job, layout: Layouts, layer: Layer | None = None, generated: Made | None = None) -> Step:
+def step_of(
+    job: Job, layout: Layouts, layer: Layer | None = None, generations: Generations | None = None
+) -> Step:
     """Step time of layouts whose `hardware` points into the job's devices, generation included.
 
     Args:
         job: the job.
         layout: the layouts, shape `(n,)`.
         layer: `layer_of` them, where it is known.
-        generated: `made_on` their clusters, where it is known.
+        generations: `generations_on` their clusters, where it is known.
     """
     step = training_step_of(job, layout, layer)
     rollouts = job.training.tuning.rollouts
     if rollouts is None:
         return step
-    if generated is None:
-        generated = made_on(job, layout.hardware, layout.nodes)
-    return with_rollouts(rollouts, generated, layout, step, job.constants)
+    if generations is None:
+        generations = generations_on(job, layout.hardware, layout.nodes)
+    return with_rollouts(rollouts, generations, layout, step, job.constants)
 
 
-def made_on(job: Job, hardware: Ints, nodes: Floats) -> Made | None:
+def generations_on(job: Job, hardware: Ints, nodes: Floats) -> Generations | None:
     """What clusters generate, by rows of the job's devices and numbers of machines; None where nothing is."""
     rollouts = job.training.tuning.rollouts
     if rollouts is None or rollouts.pool == "trainer":
         return None
     samples = job.training.global_batch
-    return build_made(job.model, rollouts, samples, job.devices, hardware, nodes, job.constants)
+    return build_generations(job.model, rollouts, samples, job.devices, hardware, nodes, job.constants)
 
 
 def training_step_of(job: Job, layout: Layouts, layer: Layer | None = None) -> Step:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid
-from planner.performance.post_training.reinforcement import Made, with_rollouts
-from planner.performance.search_job import Ints, Job, Layer, made_on, training_step_of
+from planner.performance.post_training.reinforcement import Generations, with_rollouts
+from planner.performance.search_job import Ints, Job, Layer, generations_on, training_step_of
 from planner.performance.step import Step
 from planner.performance.work import Floats
 from planner.records import record
@@ -47,13 +47,13 @@ class Probes:
     Attributes:
         layer: of each probe; None for mixtures of experts, whose traffic also depends on the replicas.
         at: the probe of each device row and 3 x kind + recompute level; number: of all.
-        generated: what the clusters generate, None where nothing is.
+        generations: what the clusters generate, None where nothing is.
     """
 
     layer: Layer | None
     at: Ints
     number: int
-    generated: Made | None = None
+    generations: Generations | None = None
 
     def of(self, grid: Grid, pairs: Pairs) -> Layer | None:
         """The layers of pairs."""
@@ -76,7 +76,7 @@ def most_s(
     grid: Grid,
     pairs: Pairs,
     steps: list[Step],
-    generated: Made | None,
+    generations: Generations | None,
     cell: Ints,
     *,
     complete: bool,
@@ -90,7 +90,7 @@ def most_s(
         grid: the layouts.
         pairs: layouts on devices.
         steps: of training, of these.
-        generated: what the clusters generate, None where nothing is.
+        generations: what the clusters generate, None where nothing is.
         cell: of each pair; those of one cell stand together.
         complete: no other layout of the cell trains faster than the pairs.
     """
@@ -99,12 +99,12 @@ def most_s(
     most = trained[fastest]
     if rollouts is not None:
         layout = pairs.take(fastest).layout(grid)
-        ends = with_rollouts(rollouts, generated, layout, steps_at(steps, fastest), job.constants).total
-        if generated is None:
+        ends = with_rollouts(rollouts, generations, layout, steps_at(steps, fastest), job.constants).total
+        if generations is None:
             most = ends / job.constants["rollouts.training_ratio"] / ROUNDING
         else:
-            rows = generated.rows(layout.hardware, layout.nodes)
-            most = generated.train_s(rows, ends, most if complete else None)
+            rows = generations.rows(layout.hardware, layout.nodes)
+            most = generations.train_s(rows, ends, most if complete else None)
     of_cell = np.full(int(cell.max(initial=0)) + 1, np.inf)
     of_cell[cell[fastest]] = most
     return of_cell
@@ -118,18 +118,20 @@ def generate(
     if rollouts is None or not steps:
         return pairs, steps
     kept = np.arange(len(pairs.row))
-    if probes is not None and probes.generated is not None:
+    if probes is not None and probes.generations is not None:
         cell = pairs.device * shape[1] + grid.at[pairs.row]
         hopeful = (
-            totals(steps) <= most_s(job, grid, pairs, steps, probes.generated, cell, complete=True)[cell]
+            totals(steps) <= most_s(job, grid, pairs, steps, probes.generations, cell, complete=True)[cell]
         )
         hopeful[changes(cell)] = True  # of steps that never end the first is taken
         kept = np.flatnonzero(hopeful)
     few = pairs.take(kept)
-    generated = made_on(job, few.device, grid.layout.nodes[few.row]) if probes is None else probes.generated
+    generations = (
+        generations_on(job, few.device, grid.layout.nodes[few.row]) if probes is None else probes.generations
+    )
     done = [
         with_rollouts(
-            rollouts, generated, few.take(part).layout(grid), steps_at(steps, kept[part]), job.constants
+            rollouts, generations, few.take(part).layout(grid), steps_at(steps, kept[part]), job.constants
         )
         for part in chunks(len(kept))
     ]

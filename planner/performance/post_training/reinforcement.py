@@ -4,8 +4,8 @@ On policy and colocated the parts add up. Where generation has its own accelerat
 generation and training sets the pace. A share of the accelerators that trains takes 1 / share of the time that all of
 them take: the layout of the trainer scales with its data-parallel degree.
 
-Generation depends on the cluster alone and is worked out once for all its layouts (`Made`), which also tells how long
-training may take for a step to stay below a time.
+Generation depends on the cluster alone and is worked out once for all its layouts (`Generations`), which also tells how
+long training may take for a step to stay below a time.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _SPARE = 1.0 + 1e-9
 
 
 @record(frozen=True, eq=False)
-class Made:
+class Generations:
     """Generation on clusters, by the share of their accelerators that generates: k shares of n clusters.
 
     Attributes:
         keys: of the clusters, ascending, shape `(n,)`.
-        at: row of `generation` and `refit_s`, shape `(k, n)`.
+        at: row of `each` and `refit_s`, shape `(k, n)`.
         slower: training takes so many times as long as on all accelerators, shape `(k, n)`.
-        generation: of each distinct number of accelerators; `least_s`: it takes no less; `refit_s`: to hand over the
-            weights, s.
+        each: generation on each distinct number of accelerators; `least_s`: it takes no less; `refit_s`: to hand over
+            the weights, s.
         ahead: generation may run ahead on accelerators of its own, so that the longer of it and training counts.
         ratio: measured over predicted time of training.
     """
@@ -48,7 +48,7 @@ class Made:
     keys: Ints
     at: Ints
     slower: Floats
-    generation: Generation
+    each: Generation
     least_s: Floats
     refit_s: Floats
     ahead: bool
@@ -74,7 +74,7 @@ class Made:
         refit, least = self.refit_s[at], self.least_s[at]
         if fastest is not None:
             trained = fastest * self.ratio * slower
-            least = self.generation.beside(trained.ravel(), at.ravel()).reshape(at.shape) / _SPARE
+            least = self.each.beside(trained.ravel(), at.ravel()).reshape(at.shape) / _SPARE
         left = limit * _SPARE - refit
         with np.errstate(invalid="ignore"):
             left = np.where(left >= least, left if self.ahead else left - least, -np.inf)
@@ -83,7 +83,7 @@ class Made:
         return longest
 
 
-def build_made(
+def build_generations(
     model: ModelSpec,
     rollouts: Rollouts,
     samples: int,
@@ -91,7 +91,7 @@ def build_made(
     hardware: Ints,
     nodes: Floats,
     c: Constants,
-) -> Made:
+) -> Generations:
     """Generation on clusters.
 
     Args:
@@ -121,21 +121,21 @@ def build_made(
     def handover(tp: Floats) -> Floats:
         return refit_s(model, rollouts, few, build_links(few, c), tp, cluster, c)
 
-    generated = generate(model, rollouts, samples, few, own.ravel()[some], c, handover=handover)
-    return Made(
-        keys, at.reshape(own.shape), slower, generated, generated.least_s(), handover(generated.tp),
+    each = generate(model, rollouts, samples, few, own.ravel()[some], c, handover=handover)
+    return Generations(
+        keys, at.reshape(own.shape), slower, each, each.least_s(), handover(each.tp),
         not rollouts.colocated and rollouts.steps_off_policy > 0, c["rollouts.training_ratio"],
     )  # fmt: skip
 
 
 def with_rollouts(
-    rollouts: Rollouts, generated: Made | None, layout: Layouts, step: Step, c: Constants
+    rollouts: Rollouts, generations: Generations | None, layout: Layouts, step: Step, c: Constants
 ) -> Step:
     """Add generation and refit to training steps.
 
     Args:
         rollouts: what each step generates.
-        generated: generation on the clusters of the layouts, and maybe others; None for a pool that only trains.
+        generations: generation on the clusters of the layouts, and maybe others; None for a pool that only trains.
         layout: the layouts.
         step: the training part.
         c: constants.
@@ -143,35 +143,37 @@ def with_rollouts(
     # loops of reinforcement learning move samples, pad and wait more than plain training
     parts = {name: part * c["rollouts.training_ratio"] for name, part in step.parts.items()}
     step = Step(step.total * c["rollouts.training_ratio"], parts)
-    if generated is None:
+    if generations is None:
         waits = np.maximum(rollouts.paced_s - step.total, 0.0)
         return Step(step.total + waits, step.parts | {"generation_s": waits})
-    rows = generated.rows(layout.hardware, layout.nodes)
+    rows = generations.rows(layout.hardware, layout.nodes)
     share = (
-        np.zeros(len(rows), dtype=np.int64) if len(generated.at) == 1 else _best_share(generated, rows, step)
+        np.zeros(len(rows), dtype=np.int64)
+        if len(generations.at) == 1
+        else _best_share(generations, rows, step)
     )
-    at, slower = generated.at[share, rows], generated.slower[share, rows]
-    generation = generated.generation.beside(step.total * slower, at)
-    return _sum(step, generation, generated.refit_s[at], slower, ahead=generated.ahead)
+    at, slower = generations.at[share, rows], generations.slower[share, rows]
+    generation = generations.each.beside(step.total * slower, at)
+    return _sum(step, generation, generations.refit_s[at], slower, ahead=generations.ahead)
 
 
-def _best_share(generated: Made, rows: Ints, step: Step) -> Ints:
+def _best_share(generations: Generations, rows: Ints, step: Step) -> Ints:
     """The first share with the shortest step of each layout.
 
     A share is worked out where its step may be the shortest: beside the least that generation may take it is no longer
     than the shortest of those beside what generation takes at most.
     """
-    at, slower = generated.at[:, rows], generated.slower[:, rows]
-    trained, refit = step.total * slower, generated.refit_s[at]
-    over = np.maximum if generated.ahead else np.add
-    most = over(trained, generated.generation.time_s[at]) + refit
-    hopeful = over(trained, generated.least_s[at]) + refit <= most.min(axis=0) * _SPARE
+    at, slower = generations.at[:, rows], generations.slower[:, rows]
+    trained, refit = step.total * slower, generations.refit_s[at]
+    over = np.maximum if generations.ahead else np.add
+    most = over(trained, generations.each.time_s[at]) + refit
+    hopeful = over(trained, generations.least_s[at]) + refit <= most.min(axis=0) * _SPARE
     totals = np.full(at.shape, np.inf)
     for k in np.flatnonzero(hopeful.any(axis=1)).tolist():
         some = np.flatnonzero(hopeful[k])
-        generation = generated.generation.beside(trained[k, some], at[k, some])
+        generation = generations.each.beside(trained[k, some], at[k, some])
         totals[k, some] = _sum(
-            step.take(some), generation, refit[k, some], slower[k, some], ahead=generated.ahead
+            step.take(some), generation, refit[k, some], slower[k, some], ahead=generations.ahead
         ).total
     best: Ints = totals.argmin(axis=0)
     return best

@@ -14,7 +14,7 @@ from planner.performance.layouts_grid import build_bounds, grid
 from planner.performance.post_training.reinforcement import SHARES
 from planner.performance.post_training.spec import Lengths, Rollouts, Tuning
 from planner.performance.search import estimate_shapes
-from planner.performance.search_job import build_job, made_on, step_of, training_step_of
+from planner.performance.search_job import build_job, generations_on, step_of, training_step_of
 from planner.performance.spec import TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows
@@ -81,14 +81,14 @@ def test_a_layout_that_trains_longer_than_a_limit_leaves_takes_longer_than_it(
     some = replace(some, pool="both", paced_s=0.0)
     job = build_job(SMALL, training_of(some), machines(A100))
     layout = layouts(job.training)
-    made = made_on(job, layout.hardware, layout.nodes)
-    assert made is not None
-    total, trained = step_of(job, layout, None, made).total, training_step_of(job, layout).total
+    generations = generations_on(job, layout.hardware, layout.nodes)
+    assert generations is not None
+    total, trained = step_of(job, layout, None, generations).total, training_step_of(job, layout).total
     limit = np.full(len(total), np.quantile(total, quantile))
-    rows = made.rows(layout.hardware, layout.nodes)
-    longest = made.train_s(rows, limit)
+    rows = generations.rows(layout.hardware, layout.nodes)
+    longest = generations.train_s(rows, limit)
     assert (total > limit)[trained > longest].all()
     fastest = np.asarray([trained[rows == row].min() for row in rows])
-    closer = made.train_s(rows, limit, fastest)
+    closer = generations.train_s(rows, limit, fastest)
     assert (closer <= longest + 1e-8 * limit).all()  # both leave room for rounding
     assert (total > limit)[trained > closer].all()
