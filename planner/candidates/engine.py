@@ -106,12 +106,14 @@ class Engine:
             offer_bits: filter bits per offer, where they are known.
             admitted_only: leave out, uncounted, candidates of offers that a limit removes.
             among: look at these offers alone, shape `(n_offers,)`; no other may keep the limits.
-            finer: shapes at sizes between, where another run of the same job asks for them too.
+            finer: shapes at sizes between, where another run of the same job asks for them too; taken if of the same.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
         self._between = () if sizes is not None else _sizes_between(self.counts)
-        self.finer = FinerShapes(context.asked, context.market, self._between) if finer is None else finer
+        if finer is None or finer.counts != self._between:
+            finer = FinerShapes(context.asked, context.market, self._between)
+        self.finer = finer
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits

@@ -10,8 +10,6 @@ from catalogs.tables.table import Table
 from planner.candidates.sizes import estimate_hardware
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from planner.asked.model import Asked
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 class FinerShapes:
     """Shapes at some node counts of the hardware that is looked at more closely, for all questions of one job."""
 
-    def __init__(self, asked: Asked, market: Market, counts: Sequence[int]) -> None:
+    def __init__(self, asked: Asked, market: Market, counts: tuple[int, ...]) -> None:
         """Take the job, the hardware and the node counts; nothing is estimated yet."""
         self.asked, self.market, self.counts = asked, market, counts
         self._known = np.zeros(0, dtype=np.int64)  # hardware rows, in the order of `_shapes`

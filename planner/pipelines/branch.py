@@ -136,9 +136,10 @@ class Branching:
 
     def left(self, node: Node, cutoff: float) -> Bools:
         """The candidates allowed in a node without those that only choices above the cutoff can have."""
-        room = cutoff + SAFE * abs(cutoff) - node.bound
-        if node.relaxation is None or np.isinf(room):
+        if node.relaxation is None or np.isinf(cutoff):
             return node.allowed
+        # a node's bound may be its parent's; what is above a relaxation is above the relaxation's own
+        room = cutoff + SAFE * abs(cutoff) - safe_bound(node.relaxation)
         return worth_keeping(self._pipe, self._shares, node.relaxation, node.allowed, room)
 
     def _limited(self, allowed: Bools) -> Milp:

@@ -22,10 +22,8 @@ from solvers.problem.milp import Milp
 
 TREES = 2  # looked at in a round
 USED_AGAIN = 0.3  # times its weight: how much an edge of one tree is wanted in the next
-ROUNDS, WORTH_ANOTHER = (
-    2,
-    0.03,
-)  # rounds at most; another one where the last dropped this part of the candidates
+ROUNDS = 2  # at most
+WORTH_ANOTHER = 0.03  # of the candidates: another round where the last dropped more of them
 MOST_PAIRS = 10_000_000  # of places on both sides of all edges: beyond, a candidate is priced alone
 _OF_EDGES = ("leave", "arrive", "depart", "present")
 

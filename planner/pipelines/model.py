@@ -115,7 +115,7 @@ class _Edge:
 
 
 def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = "cost") -> Milp:
-    """Build the model; columns carry the candidates' keys, `Move`, `Stay`, `Start` and `Finish`."""
+    """Build the model; columns carry the candidates' keys, `Move`, `Depart`, `Start` and `Finish`."""
     by_cost = objective == "cost"
     builder = MilpBuilder("pipeline")
     builder.add_columns("x", pipe.keys, cost=pipe.cost_usd if by_cost else 0.0, upper=1.0, integer=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 256  # trainers paired at once
 _EDGES = 200  # paces at which the cheapest other pool is looked up
-_ROUNDING = 1.0 - 1e-9
+_ROUNDING = 1.0 - 1e-9  # times a least amount, which a sum in another order may come to
 _FIRST = (300, 2000)  # of each pool, by its least cost, to find a first pair
 
 
@@ -124,7 +124,7 @@ def find_pairs(trainers: Points, rollouts: Points, terms: Terms, count: int) -> 
             known = _cheapest(soon[0].take(first[0]), soon[1].take(first[1]), terms, count)[2]
     # without a limit too few pairs keep the others to say what is too dear
     limit = float(known[-1]) if len(known) >= count else np.inf
-    kept = [row[usd <= limit] for row, usd in zip(rows, own, strict=True)]
+    kept = [row[usd * _ROUNDING <= limit] for row, usd in zip(rows, own, strict=True)]
     a, b, usd = _cheapest(trainers.take(kept[0]), rollouts.take(kept[1]), terms, count)
     return Pairs(kept[0][a], kept[1][b], usd, whole)
 
