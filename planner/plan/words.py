@@ -30,7 +30,7 @@ def beside_steps(ratio: float) -> str:
     Args:
         ratio: time beside the steps over that of the steps.
     """
-    return f"hours have {ratio:g} x the steps on top" if ratio > 0 else ""
+    return f"hours add {ratio:g} x the step time" if ratio > 0 else ""
 
 
 def sentence(text: str) -> str:

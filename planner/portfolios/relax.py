@@ -32,7 +32,7 @@ ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what mu
 CORE_NODES = 1  # of branch and bound: a good set soon is worth more than the proof that it is the least
 REPLAN_COLUMNS = 2_500  # of the restricted model for the plan within the moved limits, which is a proposal
 REPLAN_EACH = 2  # of them per job, at least
-CORE_EACH = 2  # candidates per job in the restricted model: four take three times as long and give way to 1 % less
+CORE_EACH = 2  # candidates per job in the restricted model: four take three times as long, for 1 % less
 IMPROVING_ROUNDS = 5
 
 

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
-    from planner.asked.model import Dates
+    from planner.asked.model import Asked, Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.market.model import Market
+    from planner.market.offers import OfferSet
     from planner.performance.spec import ModelFamily
     from planner.plan.model import PlanLine, Risk
 
@@ -126,9 +127,8 @@ def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
     )
 
 
-def _alone(context: Context) -> Iterator[str]:
+def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
     """Own machines that the job may use several of and that no cluster joins, as their network is not stated."""
-    asked, offer_set = context.asked, context.market.offer_set
     limits, fleet = asked.workload.constraints, asked.workload.fleet
     nodes = fleet.nodes_per_run if fleet is not None else 1 if asked.job.is_inference else limits.max_nodes
     offers, types = offer_set.offers, offer_set.types
@@ -166,7 +166,7 @@ def plan_warnings(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
     out += filter(None, [_not_moved(context.asked.job, lines)])
-    out += _alone(context)
+    out += _alone(context.asked, context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share

@@ -187,30 +187,3 @@ def check_month(months: Sequence[date], month: date | None, findings: Sequence[F
         return
     shown = ", ".join(f"{found:%Y-%m}" for found in months) or "no month at all"
     raise InputError(f"--month {month:%Y-%m}: the bill has no charges in it; it has {shown}")
-
-
-def missing_months(totals: Sequence[Total]) -> list[Finding]:
-    """Report months without a charge between two that have charges on half of their days or more."""
-    days: dict[date, set[date]] = {}
-    for total in totals:
-        if total.day is not None and total.month is not None:
-            days.setdefault(total.month, set()).add(total.day)
-    dense = sorted(m for m, own in days.items() if len(own) >= _DENSE * monthrange(m.year, m.month)[1])
-    found: list[date] = []
-    for before, after in itertools.pairwise(dense):
-        month = _next_month(before)
-        while month < after:
-            found += [] if month in days else [month]
-            month = _next_month(month)
-    if not found:
-        return []
-    names = ", ".join(f"{month:%B %Y}" for month in found)
-    message = (
-        f"the bill has no charge in {names}, between months that have them: add the missing file, or read sums over "
-        "that time as too low"
-    )
-    return [Finding("warning", "missing_months", message, by_month=tuple((month, 0.0) for month in found))]
-
-
-def _next_month(month: date) -> date:
-    return month + timedelta(days=monthrange(month.year, month.month)[1])
