@@ -8,6 +8,7 @@ the whole deadline D for it. With c(V, D) the engine's expected cost of a way to
 h: the least price of an hour on any of its offers; g: what billing rounds up to or charges at least; f: least over
 greatest expected price of runs of V to D hours. With the same luck and speed, a pool with more work and less room left
 changes to on-demand no later; so it pays what the smaller one pays, and each further hour of work on one of its offers.
+Slow work has (x - 1) V / 2 hours longer here; a pool's own room shrinks as fast, by (x - 1) W / 2, or faster.
 
 Sizes are bounded by the cheapest ways of each region, at a pace known already where that suffices; pairs of ways one by
 one (docs/post-training.md).

@@ -25,7 +25,8 @@ class Pool:
         stretch: elapsed over work hours, for interruptions; `hours`: expected elapsed hours.
         tensor_parallel, data_parallel: its layout; `pipeline_parallel` of the trainer.
         sure_ratio: hours kept with the confidence asked, over expected hours; None for a pool with a deadline.
-        deadline_hours: of the pool, where the pair is bought by its deadline (`pools_by_deadline`).
+        deadline_hours: of the pool at the predicted speed, where the pair is bought by its deadline
+            (`pools_by_deadline`).
         price_as_of: date of its oldest price; `spread`: interval of its cost.
     """
 

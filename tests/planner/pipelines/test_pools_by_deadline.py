@@ -25,9 +25,10 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 pytestmark = pytest.mark.catalog("small")
 
 
-def search(folder: Path, ahead: int, deadline: str) -> ByDeadline:
+def search(folder: Path, ahead: int, deadline: str, steps: int = 200) -> ByDeadline:
     path = folder / "grpo.yaml"
     few = WORKLOAD.replace("AHEAD", str(ahead)).replace("max_nodes: 8", "max_nodes: 2")
+    few = few.replace("steps: 200", f"steps: {steps}")
     path.write_text(f"{few}  deadline: {deadline}\n", encoding="utf-8")
     question = PoolsQuestion(load_workload(path), load_catalog(None), Options(now=NOON))
     assert question.by_deadline is not None
