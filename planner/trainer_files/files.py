@@ -27,7 +27,8 @@ _OVERRIDES = re.compile(r"""[ \t]\+*[a-z]\w*(?:\.\w+)+=\S|\.ya?ml["']?[ \t]+[a-z
 _CONFIGURATION = re.compile(r"(?<![\w./-])[\w./-]+\.(?:ya?ml|toml|json)\b")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _IMPORT = re.compile(r"(?m)^(from [\w.]+ import |import \w)")
-_MAGIC = re.compile(r"(?m)^([ \t]*)[!%].*$")
+# commands of the shell and of the notebook, also on continued lines or for a name, and questions
+_MAGIC = re.compile(r"(?m)^([ \t]*)(?:(?:\w[\w, ]*=[ \t]*)?[!%](?:.*\\\n)*.*|\?.*|[\w.]+\?{1,2}[ \t]*)$")
 # Ultralytics: names and values without dashes, in any order behind the program
 _YOLO = re.compile(
     r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+){0,3}?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
@@ -69,8 +70,9 @@ def parse_document(text: str, path: Path) -> Document:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    detector = None if is_yaml else _YOLO.search(text.replace("\\\n", " "))
-    if detector is not None and "model=" in detector[0]:
+    runs = [] if is_yaml else [one for one in _YOLO.finditer(text.replace("\\\n", " ")) if "model=" in one[0]]
+    if runs:
+        detector = next((run for run in runs if run[1] == "train"), runs[0])
         return Document(
             path, "arguments", {"mode": detector[1], "task": "", **dict(_PAIR.findall(detector[0]))}
         )

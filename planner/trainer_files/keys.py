@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -53,6 +54,8 @@ class Lookup:
     def flag(self, key: str) -> bool | None:
         """True or false however it is written; None where it is absent or another word (`auto`)."""
         value = self.get(key)
+        if not isinstance(value, str | int | float):
+            return None
         return value if isinstance(value, bool) else _YES.get(str(value).strip().lower())
 
     def text(self, key: str) -> str:
@@ -92,7 +95,7 @@ class Lookup:
 
     def wrong(self, key: str, text: str) -> InputError:
         """The error for a value that cannot be."""
-        shown = repr(self.get(key))
+        shown = reprlib.repr(self.get(key))  # a script's values may hold one another many times
         return InputError(f"{self.document.path}: {key}: {text}, got {shown[:60]}")
 
     def unknown(self, known: Iterable[str]) -> list[str]:

@@ -94,8 +94,8 @@ def _target_names(value: Any) -> list[str]:
     if isinstance(value, str) and _EXPRESSION.search(value):
         found = list(dict.fromkeys(_MATRIX.findall(value)))
         return found or [value]
-    listed = value if isinstance(value, list) else str(value).split(",")
-    parts = (str(name).strip().strip("'\"[]") for name in listed)
+    listed = value if isinstance(value, list) else value.split(",") if isinstance(value, str) else []
+    parts = (str(name).strip().strip("'\"[]") for name in listed if isinstance(name, str))
     names = list(dict.fromkeys(name.rpartition(".")[2] or name for name in parts if name))
     return ["all_linear"] if not names or any(name in _EVERY for name in names) else names
 

@@ -1,75 +1,38 @@
 """Values and calls of a Python script, read from its text: nothing is imported or run.
 
 Understood: constants, sums of numbers, names, dictionaries and `dict(...)`, fields of classes, defaults of functions
-and of `add_argument`, branches that constants decide. What follows from anything else is not known and left out.
+and of `add_argument`, branches that constants decide. Of other branches all are read,
+and what they leave with different values is not known. What follows from anything else is not known and left out.
 """
 
 from __future__ import annotations
 
 import ast
-import operator
-import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
 from planner.records import record
+from planner.trainer_files.python_values import (
+    BY_HARDWARE,
+    CONVERSIONS,
+    UNKNOWN,
+    Call,
+    Imported,
+    as_read,
+    by_default,
+    calculated,
+    compared,
+    converted,
+    dotted,
+    is_plain,
+)
 
 MAX_CALLS = 20_000
-_MOST = 10**15
-_LONGEST = 10_000
 _DEEPEST = 60
-# questions whose answer the accelerator decides
-_BY_HARDWARE = re.compile(r"(.*\.)?(is_bfloat16_supported|is_bf16_supported|is_torch_bf16_gpu_available)")
-_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
-# what a launcher sets: a default is not what a run has
-_LAUNCHED = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_NTASKS", "SLURM_NNODES", "CUDA_VISIBLE_DEVICES")
-_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
-
-
-class _Unknown:
-    """The one value that is not known."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN = _Unknown()
-
-
-@record(frozen=True)
-class Call:
-    """A call of what the script does not define with constants: a configuration, a trainer, a loaded model.
-
-    Attributes:
-        name: with its dots, such as `FastLanguageModel.from_pretrained`.
-        positional: values by place, `UNKNOWN` among them.
-        named: values by name, known ones alone.
-        unread: names whose value is not known.
-    """
-
-    name: str
-    positional: tuple[Any, ...]
-    named: Mapping[str, Any]
-    unread: tuple[str, ...] = ()
-
-    @property
-    def last(self) -> str:
-        """The name behind the last dot."""
-        return self.name.rpartition(".")[2]
-
-
-@record(frozen=True)
-class Imported:
-    """A class that the script imports."""
-
-    name: str
 
 
 @record
@@ -99,7 +62,7 @@ def read_script(text: str, path: Path) -> Script:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the script's own style
             tree = ast.parse(text)
-        reader = _Reader()
+        reader = _Reader(tree)
         reader.statements(tree.body)
     except SyntaxError as error:
         raise InputError(f"{path}: is not valid Python: line {error.lineno}: {error.msg}") from None
@@ -111,8 +74,19 @@ def read_script(text: str, path: Path) -> Script:
 class _Reader:
     """Follows the statements of a script in their order."""
 
-    def __init__(self) -> None:
-        self.script = Script()
+    def __init__(self, tree: ast.AST) -> None:
+        self.script = Script(values={"__name__": "__main__"})
+        # function -> arguments that the script itself passes, by name or place: their defaults do not count
+        self.passed: dict[str, dict[str | int, Any]] = {}
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                mine = self.passed.setdefault(call.func.id, {})
+                given = [*enumerate(call.args), *((keyword.arg, keyword.value) for keyword in call.keywords)]
+                for key, value in given:
+                    once = isinstance(value, ast.Constant) and key not in mine
+                    mine["" if key is None else key] = value.value if once else UNKNOWN
+        self.changed: dict[str, Any] = {}  # name -> its value before the branch that is read
+        self.branches = 0  # that no constant decides, around the statement
         self.fields: dict[str, Any] = {}  # of classes, and of arguments of the command line
         self.stated: set[str] = set()  # of the latter
         self.imported: dict[str, Imported] = {}  # classes
@@ -131,17 +105,30 @@ class _Reader:
             self.assign(node.target, UNKNOWN if node.value is None else self.value(node.value))
         elif isinstance(node, ast.AugAssign):
             self.assign(
-                node.target, _calculated(node.op, self.value(_as_read(node.target)), self.value(node.value))
+                node.target, calculated(node.op, self.value(as_read(node.target)), self.value(node.value))
             )
         elif isinstance(node, ast.If):
             decided = self.value(node.test)
-            if decided or not _is_plain(decided):
-                self.statements(node.body)
-            if not decided or not _is_plain(decided):
-                self.statements(node.orelse)
+            if is_plain(decided):
+                self.statements(node.body if decided else node.orelse)
+            else:
+                self.either(node.body, node.orelse)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self.parameters(node.args)
+            self.function(node)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            self.value(node.iter)
+            self.assign(node.target, UNKNOWN)
+            self.either(node.body, node.orelse)
+        elif isinstance(node, ast.While):
+            self.value(node.test)
+            self.either(node.body, node.orelse)
+        elif isinstance(node, ast.Try):
             self.statements(node.body)
+            self.either([], *(handler.body for handler in node.handlers))
+            self.statements([*node.orelse, *node.finalbody])
+        elif isinstance(node, ast.Match):
+            self.value(node.subject)
+            self.either([], *(case.body for case in node.cases))
         elif isinstance(node, ast.ClassDef):
             self.class_of(node)
         elif isinstance(node, ast.ImportFrom):
@@ -156,22 +143,59 @@ class _Reader:
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, ast.stmt):
                     self.statement(part)
-                elif isinstance(part, ast.ExceptHandler | ast.match_case):
-                    self.statements(part.body)
                 elif isinstance(part, ast.expr):
                     self.value(part)
                 elif isinstance(part, ast.withitem):
-                    self.value(part.context_expr)
+                    entered = self.value(part.context_expr)
+                    if part.optional_vars is not None:
+                        self.assign(part.optional_vars, entered if isinstance(entered, Call) else UNKNOWN)
 
-    def parameters(self, arguments: ast.arguments) -> None:
+    def either(self, *bodies: Sequence[ast.stmt]) -> None:
+        """Branches of which any may be taken: a name that they leave with different values is not known."""
+        outer, ends = self.changed, []
+        self.branches += 1
+        for body in bodies:
+            self.changed = {}
+            self.statements(body)
+            ends.append({name: self.script.values.get(name, UNKNOWN) for name in self.changed})
+            for name, before in self.changed.items():
+                self.set(name, before)
+        self.branches -= 1
+        self.changed = outer
+        for name in {name: None for end in ends for name in end}:
+            before = self.script.values.get(name, UNKNOWN)
+            found = [end.get(name, before) for end in ends if name in end or before is not UNKNOWN]
+            self.name(name, found[0] if all(_is_same(found[0], value) for value in found) else UNKNOWN)
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """A function's body with the defaults of its parameters; the others hide names of the script."""
+        hidden = {name: self.script.values.get(name, UNKNOWN) for name in self.parameters(node)}
+        for name in hidden:
+            self.name(name, UNKNOWN)
+        self.statements(node.body)
+        for name, before in hidden.items():
+            self.name(name, before)
+
+    def parameters(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+        """Note defaults, and return the names of parameters whose value is not known."""
+        arguments, passed = node.args, self.passed.get(node.name, {})
         places = [*arguments.posonlyargs, *arguments.args]
         with_default = places[len(places) - len(arguments.defaults) :]
         pairs = [*zip(with_default, arguments.defaults, strict=True),
                  *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]  # fmt: skip
-        for parameter, default in pairs:
-            value = UNKNOWN if default is None else self.value(default)
-            if value is not UNKNOWN and value is not None:
-                self.script.values[parameter.arg] = value
+        defaults = {
+            parameter.arg: UNKNOWN if default is None else self.value(default) for parameter, default in pairs
+        }
+        unknown = []
+        for place, name in enumerate(one.arg for one in (*places, *arguments.kwonlyargs)):
+            value = passed.get(
+                name, passed.get(place) if place in passed and place < len(places) else defaults.get(name)
+            )
+            if value is UNKNOWN or value is None:
+                unknown.append(name)
+            else:
+                self.name(name, value)
+        return unknown
 
     def class_of(self, node: ast.ClassDef) -> None:
         """Fields of a class are found by their name, whatever its instance is called."""
@@ -194,18 +218,41 @@ class _Reader:
                     self.assign(part, inner)
             elif target.elts:  # `model, tokenizer = ...from_pretrained(...)`
                 self.assign(target.elts[0], value if isinstance(value, Call) else UNKNOWN)
+                for inner in target.elts[1:]:
+                    self.assign(inner, UNKNOWN)
         elif isinstance(target, ast.Name):
-            if value is UNKNOWN:
-                self.script.values.pop(target.id, None)
-            else:
-                self.script.values[target.id] = value
+            self.name(target.id, value)
         elif isinstance(target, ast.Attribute):
-            if value is not UNKNOWN:
-                self.script.assigned[_dotted(target)] = value
+            self.put(self.script.assigned, dotted(target), value)
+            owner = self.value(target.value)
+            if isinstance(owner, Call):
+                self.put(owner.named, target.attr, value)
+                if target.attr not in owner.named:
+                    owner.unread.append(target.attr)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, UNKNOWN)
         elif isinstance(target, ast.Subscript):
             owner, key = self.value(target.value), self.value(target.slice)
-            if isinstance(owner, dict) and isinstance(key, str) and value is not UNKNOWN:
-                owner[key] = value
+            if isinstance(owner, dict) and isinstance(key, str):
+                self.put(owner, key, value)
+
+    def name(self, name: str, value: Any) -> None:
+        """Set a name; what it was is kept for the end of the branch."""
+        self.changed.setdefault(name, self.script.values.get(name, UNKNOWN))
+        self.set(name, value)
+
+    def set(self, name: str, value: Any) -> None:
+        if value is UNKNOWN:
+            self.script.values.pop(name, None)
+        else:
+            self.script.values[name] = value
+
+    def put(self, held: dict[str, Any], key: str, value: Any) -> None:
+        """Set a field; one that a branch changes is not known."""
+        if value is UNKNOWN or (self.branches and key in held and not _is_same(held[key], value)):
+            held.pop(key, None)
+        else:
+            held[key] = value
 
     def value(self, node: ast.expr) -> Any:
         """The value of an expression, `UNKNOWN` where it does not follow from constants."""
@@ -225,27 +272,32 @@ class _Reader:
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
         if isinstance(node, ast.Dict):
-            return self.pairs((self.value(key) if key else None, item) for key, item in
+            return self.pairs((self.value(key) if key else None, item, self.value(item)) for key, item in
                               zip(node.keys, node.values, strict=True))  # fmt: skip
         if isinstance(node, ast.List | ast.Tuple):
             items = [self.value(item) for item in node.elts]
             return UNKNOWN if any(item is UNKNOWN for item in items) else items
         if isinstance(node, ast.BinOp):
-            return _calculated(node.op, self.value(node.left), self.value(node.right))
+            return calculated(node.op, self.value(node.left), self.value(node.right))
         if isinstance(node, ast.UnaryOp):
             return self.unary(node)
-        if isinstance(node, ast.BoolOp):  # `a or b`: the first that is known and true
+        if isinstance(node, ast.BoolOp):  # `a or b`: the first that is true
             known = [self.value(part) for part in node.values]
-            plain = all(_is_plain(part) for part in known)
-            return (
-                next((part for part in known if part), known[-1])
-                if plain and isinstance(node.op, ast.Or)
-                else UNKNOWN
-            )
+            for part in known:
+                if not is_plain(part) or bool(part) is isinstance(node.op, ast.Or):
+                    return part if is_plain(part) else UNKNOWN
+            return known[-1]
+        if isinstance(node, ast.Compare):
+            values = [self.value(part) for part in (node.left, *node.comparators)]
+            return compared(node.ops[0], *values) if len(values) == 2 else UNKNOWN
+        if isinstance(node, ast.NamedExpr):
+            value = self.value(node.value)
+            self.assign(node.target, value)
+            return value
         if isinstance(node, ast.IfExp):
             decided = self.value(node.test)
             first, second = self.value(node.body), self.value(node.orelse)
-            return UNKNOWN if not _is_plain(decided) else first if decided else second
+            return UNKNOWN if not is_plain(decided) else first if decided else second
         if isinstance(node, ast.Subscript):
             owner, key = self.value(node.value), self.value(node.slice)
             return owner.get(key, UNKNOWN) if isinstance(owner, dict) and isinstance(key, str) else UNKNOWN
@@ -275,30 +327,30 @@ class _Reader:
             return self.fields[node.attr]
         return UNKNOWN
 
-    def pairs(self, items: Iterable[tuple[Any, ast.expr]]) -> dict[str, Any]:
+    def pairs(self, items: Iterable[tuple[Any, ast.expr, Any]]) -> dict[str, Any]:
         """Known values by their name; those without a name (`**more`) put in."""
         found: dict[str, Any] = {}
-        for name, item in items:
-            value = self.value(item)
+        for name, item, value in items:
             if name is None:
                 found |= value if isinstance(value, dict) else {}
             elif name == "type" and (value is UNKNOWN or isinstance(value, Call | Imported)):
-                found[name] = value.name if isinstance(value, Call | Imported) else _dotted(item)
+                found[name] = value.name if isinstance(value, Call | Imported) else dotted(item)
             elif isinstance(name, str) and value is not UNKNOWN:
                 found[name] = value
         return found
 
     def call(self, node: ast.Call) -> Any:
-        name = _dotted(node.func)
-        named = self.pairs((keyword.arg, keyword.value) for keyword in node.keywords)
+        name = dotted(node.func)
+        items = [(keyword.arg, keyword.value, self.value(keyword.value)) for keyword in node.keywords]
+        named = self.pairs(items)
         positional = tuple(self.value(part) for part in node.args)
         if name == "dict":
             return (dict(positional[0]) if positional and isinstance(positional[0], dict) else {}) | named
-        if name in _CONVERSIONS and len(positional) == 1:
-            return _converted(_CONVERSIONS[name], positional[0])
+        if name in CONVERSIONS and len(positional) == 1:
+            return converted(CONVERSIONS[name], positional[0])
         if name in ("os.getenv", "getenv"):
-            return _by_default(positional)
-        if _BY_HARDWARE.fullmatch(name):
+            return by_default(positional)
+        if BY_HARDWARE.fullmatch(name):
             return "auto"
         if name.endswith(".get") and positional:
             return self.looked_up(node, positional)
@@ -306,7 +358,8 @@ class _Reader:
             self.argument(positional, named)
             return UNKNOWN
         receiver = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        unread = tuple(keyword.arg for keyword in node.keywords if keyword.arg and keyword.arg not in named)
+        unread = [name or f"**{dotted(item)}" for name, item, value in items
+                  if (name not in named if name else not isinstance(value, dict))]  # fmt: skip
         call = Call(
             name, (receiver, *positional) if isinstance(receiver, Call) else positional, named, unread
         )
@@ -318,7 +371,7 @@ class _Reader:
     def looked_up(self, node: ast.Call, positional: tuple[Any, ...]) -> Any:
         """`settings.get(name, default)`."""
         owner = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        default = _by_default(positional)
+        default = by_default(positional)
         return (
             owner.get(positional[0], default)
             if isinstance(owner, dict) and isinstance(positional[0], str)
@@ -336,54 +389,8 @@ class _Reader:
             self.stated.add(name)
 
 
-def _by_default(positional: tuple[Any, ...]) -> Any:
-    return positional[1] if len(positional) > 1 and positional[0] not in _LAUNCHED else UNKNOWN
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str | list | dict)
-
-
-def _as_read(target: ast.expr) -> ast.expr:
-    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
-
-
-def _dotted(node: ast.expr) -> str:
-    """`a.b.c` of names and their attributes; a call or an item among them is left out."""
-    parts: list[str] = []
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        elif isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Subscript):
-            node = node.value
-        else:
-            return ".".join(reversed(parts))
-    return ".".join([node.id, *reversed(parts)])
-
-
-def _calculated(kind: ast.operator, left: Any, right: Any) -> Any:
-    """A sum of numbers of usual size, or texts put together."""
-    operation = _OPERATORS.get(type(kind))
-    texts = isinstance(left, str) and isinstance(right, str)
-    numbers = all(isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= _MOST
-                  for part in (left, right))  # fmt: skip
-    if operation is None or not (numbers or (texts and isinstance(kind, ast.Add))):
-        return UNKNOWN
-    if texts and len(left) + len(right) > _LONGEST:
-        return UNKNOWN
-    try:
-        return operation(left, right)
-    except (ZeroDivisionError, OverflowError):
-        return UNKNOWN
-
-
-def _converted(kind: Callable[[Any], Any], value: Any) -> Any:
-    if not isinstance(value, bool | int | float | str):
-        return UNKNOWN
-    try:
-        return kind(value)
-    except (ValueError, OverflowError):
-        return UNKNOWN
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are the same one, or equal texts or numbers."""
+    if one is other:
+        return True
+    return isinstance(one, bool | int | float | str) and type(one) is type(other) and bool(one == other)

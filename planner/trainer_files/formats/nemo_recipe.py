@@ -14,10 +14,10 @@ from typing import Any
 from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, add_adapter, add_whole
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
-from planner.trainer_files.python_text import Call, Imported
+from planner.trainer_files.python_values import Call, Imported
 
 _RECIPE = re.compile(
-    r"(?:.*\.)?(\w+)\.(pretrain|finetune)_recipe|(?:.*\.)?(\w+?)_(pretrain|finetune|sft|peft)_config"
+    r"(?:.*\.)?(\w+)\.(pretrain|finetune)_recipe|(?:.*\.)?(?=\w*\d)(\w+?)_(pretrain|finetune|sft|peft)_config"
 )
 _BRIDGE = "from_hf_pretrained"
 _OBJECTIVES = {"pretrain": "pretrain", "finetune": "sft", "sft": "sft", "peft": "sft"}
@@ -25,6 +25,7 @@ _DEGREES = {
     "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
     "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
 }  # fmt: skip
+# `llama3_8b_pretrain_config`: a name with a figure, as `get_peft_config` is TRL's.
 # `llama31_8b`: the version without its dot; `1p7b`, `500m`: a size as names of functions have it
 _VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
 _VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")
@@ -68,14 +69,11 @@ def read(document: Document) -> Reading:
         if (keys.whole(name) or 1) > 1:
             add_whole(reading, keys, f"training.layout.{degree}", name)
     _accelerators(reading, keys)
-    fp8 = any("fp8" in call.last for call in document.data["calls"]) or "fp8" in str(
-        keys.get("mixed_precision")
-    )
+    fp8 = any("fp8" in call.last for call in document.data["calls"]) or "fp8" in keys.text("mixed_precision")
     text = "a precision with fp8" if fp8 else "recipes train in bf16"
     reading.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
-    scheme = keys.text("peft_scheme") or (
-        "lora" if "recipe" in call.name and not keys.has("peft_scheme") else ""
-    )
+    by_default = "recipe" in call.name and "peft_scheme" not in keys.document.data
+    scheme = keys.text("peft_scheme") or ("lora" if by_default else "")  # None: without adapters
     if kind == "peft" or (kind == "finetune" and scheme in ("lora", "dora")):
         add_adapter(
             reading, scheme or "lora", "peft_scheme" if keys.has("peft_scheme") else call.name, None, ""

@@ -14,7 +14,7 @@ from typing import Any
 from planner.trainer_files.formats import trl
 from planner.trainer_files.formats.common import MICRO_BATCH
 from planner.trainer_files.model import Document, Reading
-from planner.trainer_files.python_text import Call, Imported
+from planner.trainer_files.python_values import Call, Imported
 
 _TRAINER = re.compile(r"(?:.*\.)?(\w*Trainer)")
 _SETTINGS = re.compile(r"\w*(TrainingArguments|Config)")
@@ -46,9 +46,10 @@ _MATTERS = (
     "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps", "bf16", "fp16",
     "optim",
     "max_length", "max_seq_length", "max_completion_length", "num_generations", "gradient_checkpointing", "deepspeed",
-    "fsdp", "packing", "args",
+    "fsdp", "packing", "args", "peft_config", "quantization_config", "load_in_4bit", "load_in_8bit", "r",
     "generation_batch_size", "steps_per_generation",
 )  # fmt: skip
+_RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
 
 
@@ -81,8 +82,12 @@ def read(document: Document) -> Reading:
     reading = trl.read(replace(document, data=data, programs=programs))
     if unsloth:
         _fill_groups(reading)
+    if "lora_r" not in data and any(_is_lora(call) for call in adapters):
+        reading.add("training.lora_rank", _RANK, "the default of PEFT", assumed=True)
     _settle(reading, document, trainer, data)
-    unread = [name for name in (*settings.unread, *trainer.unread) if name in _MATTERS]
+    sources = [settings, trainer, *adapters, *([loaded] if loaded is not None else [])]
+    names = dict.fromkeys(name for source in sources for name in _not_read(source))
+    unread = [name for name in names if name in _MATTERS or name.startswith("**")]
     if unread:
         reading.warn(f"{', '.join(unread)}: the script works out the value, so it is not read")
     if len({call.name for call in trainers}) > 1:
@@ -96,7 +101,7 @@ def _settle(reading: Reading, document: Document, trainer: Call, data: Mapping[s
     if trainer.last in _OBJECTIVES:
         reading.add("training.objective", _OBJECTIVES[trainer.last], trainer.last)
         if "Encoder" not in trainer.last and "Sentence" not in trainer.last:
-            trl.add_lengths_of_trl(reading)
+            trl.add_lengths_of_trl(reading, rloo=trainer.last == "RLOOTrainer")
     if _OBJECTIVES.get(trainer.last) == "contrastive":
         reading.add("training.packing", False, trainer.last)
     teacher = data.get("teacher_model")
@@ -108,6 +113,16 @@ def _settle(reading: Reading, document: Document, trainer: Call, data: Mapping[s
     if defaults:
         shown = ", ".join(defaults[:8]) + (" ..." if len(defaults) > 8 else "")
         reading.warn(f"arguments of its command line are read as their defaults: {shown}")
+
+
+def _not_read(call: Call) -> Iterator[str]:
+    """Arguments whose value is not known, or is what a function of the script or of a package returns."""
+    yield from call.unread
+    yield from (
+        name
+        for name, value in call.named.items()
+        if isinstance(value, Call) and not _is_call(value, _SETTINGS)
+    )
 
 
 def _fill_groups(reading: Reading) -> None:
@@ -138,7 +153,7 @@ def _settings(trainer: Call, calls: list[Call]) -> Call:
     own = trainer.named.get(
         "args", next((part for part in trainer.positional if _is_call(part, _SETTINGS)), None)
     )
-    if isinstance(own, Call):
+    if isinstance(own, Call) and _is_call(own, _SETTINGS):
         return own
     return next((call for call in reversed(calls) if _is_settings(call)), Call("", (), {}))
 

@@ -41,8 +41,8 @@ _WITHOUT_EFFECT = (r".*",)
 # How a caller that knows that TRL's own configuration is used says so; and TRL's programs.
 TRL = "trl"
 _PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
-# What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16).
-_LONGEST, _RESPONSE, _SAMPLES = 1024, 512, 8
+# What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16, read on 2026-11-29).
+_LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
 
 
 def _is_trl(keys: Lookup) -> bool:
@@ -51,12 +51,13 @@ def _is_trl(keys: Lookup) -> bool:
     return own or bool(_PROGRAMS & set(keys.document.programs))
 
 
-def add_lengths_of_trl(reading: Reading) -> None:
+def add_lengths_of_trl(reading: Reading, *, rloo: bool) -> None:
     """Add the lengths that TRL takes where the file is silent: of sequences, or of what it generates."""
     objective = reading.facts.get("training.objective")
+    samples = _SAMPLES_OF_RLOO if rloo else _SAMPLES
     defaults: tuple[tuple[str, int], ...] = ()
     if objective is not None and objective.value == "grpo":
-        defaults = (("rollouts.response_max", _RESPONSE), ("rollouts.samples_per_prompt", _SAMPLES))
+        defaults = (("rollouts.response_max", _RESPONSE), ("rollouts.samples_per_prompt", samples))
     elif objective is not None and objective.value in ("sft", "dpo", "kto", "reward"):
         defaults = (("training.sequence_length", _LONGEST),)
     for key, value in defaults:
@@ -114,7 +115,7 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
     if _is_trl(keys):
-        add_lengths_of_trl(reading)
+        add_lengths_of_trl(reading, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
     _memory(reading, keys)
     deepspeed = keys.first("deepspeed", "deepspeed_config_file")
     if keys.text(deepspeed):

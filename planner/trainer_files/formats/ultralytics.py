@@ -16,7 +16,7 @@ from planner.inputs.presets import published_detector
 from planner.trainer_files.formats.common import ACCELERATORS, add_optimizer
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
-from planner.trainer_files.python_text import Call
+from planner.trainer_files.python_values import Call
 
 _MODELS = ("YOLO", "RTDETR", "YOLOE", "YOLOWorld")
 _BATCH, _EPOCHS, _SIZE = 16, 100.0, 640
@@ -54,11 +54,16 @@ def read(document: Document) -> Reading:
         reading.add("training.global_batch", int(count), "batch, of all accelerators together")
     else:
         reading.add("training.global_batch", _BATCH, "the default of batch", assumed=True)
+    if count is not None and count < 1:
+        reading.warn(
+            f"batch {count:g}: Ultralytics chooses it by the memory, so its default of {_BATCH} is taken"
+        )
     passes = keys.number("epochs")
     reading.add("training.epochs", float(passes or _EPOCHS), "epochs" if passes else "the default of epochs",
                 assumed=not passes)  # fmt: skip
     devices = keys.get("device")
-    text = ",".join(map(str, devices)) if isinstance(devices, list) else str(devices)
+    listed = devices if isinstance(devices, list) else [devices]
+    text = ",".join(str(one) if isinstance(one, int | str) else "" for one in listed)
     if _DEVICES.fullmatch(text):
         reading.add(ACCELERATORS, text.count(",") + 1, "device")
     amp = keys.flag("amp")

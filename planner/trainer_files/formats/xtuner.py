@@ -94,7 +94,7 @@ def read(document: Document) -> Reading:
 def _length(reading: Reading, keys: Lookup) -> None:
     """Epochs, or iterations: one for each micro-batch."""
     iterations = keys.whole("train_cfg.max_iters") or keys.whole("max_iters")
-    times = keys.whole("accumulative_counts") or 1
+    times = reading.facts[ACCUMULATION].value if ACCUMULATION in reading.facts else 1
     if iterations is not None:
         reading.add("training.steps", max(1, iterations // times), "max_iters / accumulative_counts")
         return

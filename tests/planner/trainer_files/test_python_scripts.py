@@ -11,7 +11,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.trainer_files.files import parse_document
-from planner.trainer_files.python_text import Call, read_script
+from planner.trainer_files.python_text import read_script
+from planner.trainer_files.python_values import Call
 from tests.planner.trainer_files.fixtures_of_trainers import NEMO_RECIPE, TRAINER_SCRIPT, XTUNER
 from tests.planner.trainer_files.test_tuners import draft, read
 
@@ -188,6 +189,10 @@ def test_xtuner_counts_iterations_of_micro_batches(tmp_path: Path) -> None:
         ("a = dict(dict(x=1), y=2)", {"x": 1, "y": 2}), ("a = 1 if False else 2", 2), ("a = '' or 'b'", "b"),
         ("if False:\n  a = 1\nelse:\n  a = 2", 2), ("def f(a=5): pass", 5), ("class C:\n  a: int = 6\na = C().a", 6),
         ("from dataclasses import field\nclass C:\n  x: int = field(default=8)\na = c.x", 8),
+        ("a = 1\nif unknown:\n  a = 1", 1), ("if unknown:\n  a = 3", 3), ("b = 'x'\na = 1 if b == 'x' else 2", 1),
+        ("if __name__ == '__main__':\n  a = 4\nelse:\n  a = 5", 4), ("a = 1\ndef f(a): a = 2", 1),
+        ("f(7)\ndef f(a=5): pass", 7), ("a = 0 and unknown", 0), ("if (a := 3): pass", 3), ("a = None is None", True),
+        ("b = dict(x=1)\nif unknown:\n  b['y'] = 2\na = b['y']", 2),
         ("b, a = 1, 2", 2), ("a = [1, 2]", [1, 2]), ("a = x.get('k', 9)", 9), ("a = torch.bfloat16", "bfloat16"),
     ],
 )  # fmt: skip
@@ -204,6 +209,19 @@ def test_values_that_follow_from_constants(text: str, value: Any) -> None:
         "a = 1 / 0",
         "a = f'{b}'",
         "a = 1\na = b",
+        "if unknown:\n  a = 1\nelse:\n  a = 2",
+        "a = 1\nif unknown:\n  a = 2",
+        "a = 1\nif unknown:\n  if other:\n    a = 2",
+        "try:\n  a = 1\nexcept E:\n  a = 2",
+        "a = 1\nfor i in x:\n  a *= 2",
+        "a = 1\nfor a in x: pass",
+        "a = 1\nb, a = f()",
+        "a = 1\nwith f() as (b, a): pass",
+        "f(b)\ndef f(a=5): pass",
+        "f(1)\nf(2)\ndef f(a=5): pass",
+        "match x:\n  case 1:\n    a = 1\n  case _:\n    a = 2",
+        "b = dict(x=1)\nif unknown:\n  b['x'] = 2\na = b['x']",
+        "a = 1 < 'x'",
         "a = ~1",
     ],
 )
@@ -211,10 +229,88 @@ def test_what_follows_from_anything_else_is_not_known(text: str) -> None:
     assert "a" not in read_script(text, Path("a.py")).values
 
 
+def test_fields_that_are_set_behind_a_call_count(tmp_path: Path) -> None:
+    text = """
+from trl import SFTConfig, SFTTrainer
+args = SFTConfig(output_dir="o", max_steps=5, per_device_train_batch_size=8)
+args.max_steps = 77
+args.per_device_train_batch_size = unknown()
+SFTTrainer(model="Qwen/Qwen3-8B", args=args)
+"""
+    found = read(tmp_path, text, "train.py")
+    assert found.facts["training.steps"].value == 77
+    assert any("per_device_train_batch_size: the script works out" in text for text in found.warnings)
+
+
+def test_what_decides_the_memory_and_is_not_read_is_named(tmp_path: Path) -> None:
+    text = TRAINER_SCRIPT.replace("packing=True", "packing=True, **load()").replace(
+        "quantization_config=stored", "quantization_config=stored if unknown else None"
+    )
+    text = text.replace("train_dataset", "peft_config=LoraConfig(r=8) if unknown else None, train_dataset")
+    found = read(tmp_path, text, "train.py").warnings
+    assert any("**load, peft_config, quantization_config: the script works out" in text for text in found)
+
+
+def test_what_a_function_returns_is_named(tmp_path: Path) -> None:
+    text = """
+from trl import SFTTrainer
+(args,) = parser.parse_args_into_dataclasses()
+SFTTrainer(model="Qwen/Qwen3-8B", args=args, peft_config=get_peft_config(args))
+"""
+    found = read(tmp_path, text, "train.py").warnings
+    assert any("args, peft_config: the script works out" in text for text in found)
+
+
+def test_lora_of_peft_has_its_own_rank(tmp_path: Path) -> None:
+    found = read(tmp_path, TRAINER_SCRIPT.replace("r=16, ", ""), "train.py").facts["training.lora_rank"]
+    assert (found.value, found.assumed) == (8, True)
+
+
+def test_rloo_compares_two_responses_by_default(tmp_path: Path) -> None:
+    text = GRPO.replace("GRPO", "RLOO")
+    blanks = read(tmp_path, text, "train.py").blanks
+    assert any("samples_per_prompt: 2" in blank.example for blank in blanks)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "files = !ls\n",
+        "!accelerate launch \\\n  --steps 3\n",
+        "?help\n",
+        "help?\n",
+        "x = %time f()\n",
+        " " * 400_000,
+    ],
+)
+def test_commands_of_a_notebook_are_left_out(cell: str, tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "source": source} for source in (cell, TRAINER_SCRIPT)]
+    found = draft(tmp_path, json.dumps({"cells": cells}), "train.ipynb")
+    assert found["model.preset"] == "qwen3-8b"
+
+
+@pytest.mark.parametrize("value", ["device", "batch", "amp", "optimizer", "imgsz", "fraction", "model"])
+@pytest.mark.parametrize("kind", ["[x, x]", "dict(a=x, b=x)", "F(x, x)"])
+def test_values_that_hold_one_another_many_times_are_read_in_time(
+    value: str, kind: str, tmp_path: Path
+) -> None:
+    text = (
+        "import a\nx = 1\n"
+        + f"x = {kind}\n" * 60
+        + f"YOLO('yolo11m.pt').train(data='coco.yaml', {value}=x)\n"
+    )
+    begin = time.process_time()
+    try:
+        read(tmp_path, text, "train.py")
+    except InputError as error:
+        assert "train.py" in str(error)
+    assert time.process_time() - begin < 5
+
+
 def test_calls_come_in_their_order_and_name_what_is_not_read() -> None:
     calls = read_script("A(B(x=1), y=unknown).run()", Path("a.py")).calls
     assert [call.name for call in calls] == ["B", "A", "A.run"]
-    assert calls[1].unread == ("y",) and calls[1].positional == (Call("B", (), {"x": 1}),)
+    assert calls[1].unread == ["y"] and calls[1].positional == (Call("B", (), {"x": 1}),)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +350,13 @@ def test_a_recipe_of_nemo_and_what_the_script_changes(tmp_path: Path) -> None:
     assert "training.layout.context_parallel" not in found
     assert (found["training.precision"], found["training.objective"]) == ("fp8", "pretrain")
     assert found["training.sequence_length"] == 8192
+
+
+def test_a_recipe_without_adapters_trains_all_weights(tmp_path: Path) -> None:
+    text = NEMO_RECIPE.replace("pretrain_recipe(", "finetune_recipe(")
+    assert draft(tmp_path, text, "run.py")["training.method"] == "lora"
+    text = text.replace("finetune_recipe(", "finetune_recipe(peft_scheme=None, ")
+    assert "training.method" not in draft(tmp_path, text, "run.py")
 
 
 def test_what_a_recipe_sets_by_itself_is_named(tmp_path: Path) -> None:
