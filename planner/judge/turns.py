@@ -200,8 +200,8 @@ def _kept(course: Course, pool: Capacity, shares: Sequence[float], slack: float)
 
 def _mean_left(now: Situation, slack: float) -> tuple[float, float, float]:
     """`_work_left` in the mean over the error of the work, log-normal with mean 1; the slowest never begin on spot."""
-    eats = now.steady - now.later
-    slowest = max(1.0 + slack / eats, 0.0)
+    slack_loss = now.steady - now.later
+    slowest = max(1.0 + slack / slack_loss, 0.0)
     if now.sigma > 0:
         edge = log(slowest) / now.sigma + now.sigma / 2.0 if slowest > 0 else -inf
     else:
@@ -214,7 +214,7 @@ def _mean_left(now: Situation, slack: float) -> tuple[float, float, float]:
     mean = sum(weight * factor for (_, weight), factor in zip(points, factors, strict=True))
     share, change, wasted = 1.0 - of_work, 1.0 - some, 0.0
     for (_, weight), factor in zip(points, factors, strict=True):
-        left = _work_left(now.course.slower(factor), now.pool, slack + eats * (1.0 - factor))
+        left = _work_left(now.course.slower(factor), now.pool, slack + slack_loss * (1.0 - factor))
         share += weight * of_work * factor / mean * left[0]
         change += weight * some * left[1]
         wasted += weight * some * left[2]

@@ -7,8 +7,8 @@ have to do with each other. A pool works at the pace of the pair, slowed by what
     deadline of a pool = min(D, W s + (D - W) / 2)        s: elapsed over work hours of the other pool
 
 A pair that takes x times as long as predicted takes x W, and this slows both pools at once: each has half of the
-D - x W that is left, so its deadline is later by (x - 1) (s - 1/2) W. Both are there if each keeps its
-own half, whatever x.
+D - x W that is left, so its deadline is later by (x - 1) (s - 1/2) W.
+The pair is in time where each keeps its own half, whatever x.
 
 Sizes of pairs are looked at in the order of a lower bound, the work at the least price of each type in the region.
 Those that may be cheaper by the bounds of `pools_bound` are priced in the ways that are cheapest at the pace of

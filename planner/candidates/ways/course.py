@@ -102,7 +102,7 @@ class Frame:
     Attributes:
         waiting: before the first request; room: from it to the deadline, less what is in use but not work.
         steady: the work on on-demand; slack: waits and losses that can be afforded, infinity without a fall-back;
-            eats: what work that takes x times as long leaves less of it, over (x - 1).
+            slack_loss: what work that takes x times as long leaves less of it, over (x - 1).
         surely: probability that on-demand alone, from the last moment on, is in time.
         least: hours of the bare work, without any interruption; deadline: hours from the start.
     """
@@ -111,7 +111,7 @@ class Frame:
     room: FloatArray
     steady: FloatArray
     slack: FloatArray
-    eats: FloatArray
+    slack_loss: FloatArray
     surely: FloatArray
     least: FloatArray
     deadline: FloatArray
@@ -183,10 +183,10 @@ def frame_at(
         candidates.write_hours[base],
         candidates.interval_hours[base],
     )
-    late, eats = room - change, steady - context.later_hours
+    late, slack_loss = room - change, steady - context.later_hours
     return Frame(
-        waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf), eats=eats,
-        surely=_steady_probability(np.maximum(late - context.later_hours, 0.0), eats, candidates.sigma[base]),
+        waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf), slack_loss=slack_loss,
+        surely=_steady_probability(np.maximum(late - context.later_hours, 0.0), slack_loss, candidates.sigma[base]),
         least=waiting + candidates.fixed_hours[base] + candidates.work_hours[base],
         deadline=np.full(len(base), context.dates.deadline_hours),
     )  # fmt: skip
@@ -236,7 +236,7 @@ def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     job = split_job(work, interval, write, restart, arguments["notice_hours"])
     at = np.flatnonzero(has)
     left = mean_fallback(
-        job.take(at), cells.pool.take(at), slack[at], frame.eats[at], candidates.sigma[base[at]]
+        job.take(at), cells.pool.take(at), slack[at], frame.slack_loss[at], candidates.sigma[base[at]]
     )
     share, change, wasted = np.zeros((3, len(base)))
     share[at], change[at], wasted[at] = left.work_share, left.p_change, left.wasted_hours

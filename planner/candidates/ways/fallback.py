@@ -64,7 +64,7 @@ class Fallback:
 
 
 def mean_fallback(
-    job: Job, pool: SpotPool, slack_hours: FloatArray, eats_hours: FloatArray, log_sd: FloatArray
+    job: Job, pool: SpotPool, slack_hours: FloatArray, slack_loss_hours: FloatArray, log_sd: FloatArray
 ) -> Fallback:
     """Expect how much of the work on-demand does, in the mean over the error of the predicted speed.
 
@@ -72,17 +72,17 @@ def mean_fallback(
         job: the work on spot as predicted, arrays of shape `(n,)`.
         pool: its capacity.
         slack_hours: S at the predicted speed, shape `(n,)`.
-        eats_hours: what work that takes s times as long leaves less of it, over (s - 1): the work on on-demand as
+        slack_loss_hours: what work that takes s times as long leaves less of it, over (s - 1): the work on on-demand as
             predicted, less where slow work has longer; shape `(n,)`.
         log_sd: standard deviation of the log error of the work, shape `(n,)`.
     """
-    edge = _edge(1.0 + slack_hours / eats_hours, log_sd)
+    edge = _edge(1.0 + slack_hours / slack_loss_hours, log_sd)
     some, of_work = normal_cdf_by_table(edge), normal_cdf_by_table(edge - log_sd)
     levels, weights = unit_quadrature(SPEEDS)
     factors = np.exp(log_sd * normal_quantile_by_table(np.outer(levels, some)) - log_sd * log_sd / 2.0)
     mean = (weights[:, None] * factors).sum(axis=0)
     parts = of_work * weights[:, None] * factors / mean
-    left = _at_speeds(job, pool, factors, slack_hours + eats_hours * (1.0 - factors), POINTS_EACH)
+    left = _at_speeds(job, pool, factors, slack_hours + slack_loss_hours * (1.0 - factors), POINTS_EACH)
     likely = weights[:, None] * some
     return Fallback(
         1.0 - of_work + (parts * left.work_share).sum(axis=0),
