@@ -163,7 +163,10 @@ def test_a_circle_is_refused_by_name() -> None:
 
 
 def test_golden() -> None:
-    """Three tasks, two of them at a shared place, with a deadline, as LP text. `UPDATE_GOLDENS=1` rewrites it."""
+    """Three tasks, two of them at a shared place, with a deadline, as LP text; and two where a detour would pay.
+
+    `UPDATE_GOLDENS=1` rewrites them.
+    """
     pipe = PipelineInput(
         ("prepare", "train", "evaluate"), ("p0", "p1", "t0", "t1", "e0"), np.array([0, 0, 1, 1, 2]),
         np.array([0, 1, 0, 2, 1]), np.array([4.0, 3.0, 50.0, 40.0, 2.0]), np.array([1.0, 2.0, 10.0, 14.0, 1.0]),
@@ -171,9 +174,15 @@ def test_golden() -> None:
         np.array([[[2.0, 9.0], [9.0, 2.0]], [[0.5, 1.0], [1.0, 0.5]]]),
         np.array([[[0.5, 1.0], [1.0, 0.5]], [[0.25, 0.5], [0.5, 0.25]]]), 20.0,
     )  # fmt: skip
+    detour = PipelineInput(
+        ("prepare", "train"), ("p0", "p1", "t1", "t2"), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]),
+        np.array([4.0, 3.0, 50.0, 40.0]), np.array([1.0, 2.0, 10.0, 14.0]), np.arange(3), np.array([0]), np.array([1]),
+        np.array([[[0.0, 2.0, 9.0], [2.0, 0.0, 2.0], [9.0, 2.0, 0.0]]]), np.ones((1, 3, 3)),
+    )  # fmt: skip
     for name, text in (
         ("cost", lp_text(build_pipeline(pipe))),
         ("time", lp_text(build_pipeline(pipe, objective="time"))),
+        ("detour", lp_text(build_pipeline(detour))),
     ):
         path = GOLDEN / f"{name}.lp"
         if os.environ.get("UPDATE_GOLDENS"):
