@@ -16,6 +16,7 @@ from planner.errors import InputError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_BILLS = ("focus", "more")  # options of files, folders and globs
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -145,10 +146,19 @@ def _keep_inputs(given: Mapping[str, Any]) -> None:
         return
     for name, value in given.items():
         for one in value if isinstance(value, tuple) else (value,):
-            if name != "out" and isinstance(one, str | Path) and _is_same(Path(one), out):
+            if name != "out" and isinstance(one, str | Path) and _is_read(name, one, out):
                 raise InputError(
                     f"--out {out}: is read by this command and would be written over; name another file"
                 )
+
+
+def _is_read(name: str, given: str | Path, out: Path) -> bool:
+    """Whether an option names the answer's file, or a folder or glob of bills with it."""
+    if name not in _BILLS or not (Path(given).is_dir() or any(mark in str(given) for mark in "*?[")):
+        return _is_same(Path(given), out)
+    from planner.finops.read.files import find_files
+
+    return any(_is_same(path, out) for path in find_files([given]))
 
 
 def _is_same(path: Path, out: Path) -> bool:

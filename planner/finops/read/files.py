@@ -37,6 +37,10 @@ _COMMA = re.compile(
     re.MULTILINE,
 )
 _POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
+# a point that no thousands have: `0.123`, `1234.5`, `1.25`
+_DECIMAL = re.compile(
+    r"""(?:^|[;\t|"])-?(?:0\d*[.]\d+|\d{4,}[.]\d+|\d+[.](?:\d{1,2}|\d{4,}))(?=[;\t|"]|$)""", re.MULTILINE
+)
 _CHINESE = re.compile(rb"[\x00-\x7f]+|[\xa1-\xf7][\xa1-\xfe]")
 _CHINESE_WORD = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe]){2}")
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
@@ -56,6 +60,7 @@ class BillFile:
         spelling: of a CSV. Dates with slashes are day/month/year where some have a first part above 12 and none a
             second; numbers of a file without commas between cells have decimal commas where some are written `1,25` and
             none `1.25`; whose clock days are of, see `clocks.own_clocks`.
+        doubtful: what the cells of a CSV can be read as in two ways: its `dates`, its `amounts`.
     """
 
     path: Path
@@ -67,6 +72,7 @@ class BillFile:
     skip: int = 0
     mixed: bool = False
     spelling: Spelling = USUAL
+    doubtful: frozenset[str] = frozenset()
 
 
 def find_files(paths: Sequence[str | Path]) -> list[Path]:
@@ -135,12 +141,40 @@ def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]
         file, clock = _inspect(path, sha256)
         kept.append(file)
         clocks |= {} if clock is None else {str(path): clock}
+    kept = [_as_its_export(file, kept) for file in kept]
+    findings += [one for file in kept for one in _doubts(file)]
     # of JSON the columns are not known here, so each file is judged alone
     own = own_clocks(clocks, {str(file.path): file.header or (str(file.path),) for file in kept})
     return [
         replace(file, spelling=replace(file.spelling, own_clock=True)) if str(file.path) in own else file
         for file in kept
     ], findings
+
+
+def _as_its_export(file: BillFile, files: Sequence[BillFile]) -> BillFile:
+    """A file that can be read in two ways, as those with the same columns: they are parts of one export."""
+    for doubt, way in (("dates", "day_first"), ("amounts", "decimal_comma")):
+        if doubt in file.doubtful:
+            others = [one for one in files if one.header == file.header and doubt not in one.doubtful]
+            ways = {bool(getattr(one.spelling, way)) for one in others}
+            if len(ways) == 1:
+                spelling = replace(file.spelling, **{way: ways.pop()})
+                file = replace(file, spelling=spelling, doubtful=file.doubtful - {doubt})
+    return file
+
+
+def _doubts(file: BillFile) -> list[Finding]:
+    """Say how dates and amounts are read that can be read in two ways."""
+    texts = {
+        "dates": "all dates can be day/month/year or month/day/year and are read as month/day/year: if they are not, "
+        "write them as 2026-10-31",
+        "amounts": "all amounts with a point have three figures behind it, as 1.234, which is read as a decimal "
+        "point: if it marks thousands, write 1234 or 1234.00",
+    }
+    return [
+        Finding("warning", "doubtful_spelling", f"{file.path}: {texts[doubt]}", str(file.path))
+        for doubt in sorted(file.doubtful)
+    ]
 
 
 def _size(path: Path) -> int:
@@ -221,19 +255,24 @@ def _inspect(path: Path, sha256: str) -> tuple[BillFile, Clock | None]:
     body = "\n".join(lines[skip + 1 :]) if delimiter != "," else ""
     comma = bool(_COMMA.search(body)) and not _POINT.search(body)
     plain = start.decode(encoding, errors="ignore").encode() if encoding == "utf-16" else start
-    spelling = Spelling(day_first, comma)
-    found = BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling)
+    thousands = (
+        not comma and bool(_POINT.search(body)) and not _COMMA.search(body) and not _DECIMAL.search(body)
+    )
+    doubts = frozenset([*(["dates"] if day_first is None else []), *(["amounts"] if thousands else [])])
+    spelling = Spelling(bool(day_first), comma)
+    found = BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, spelling, doubts)
     return found, clock_of(plain)
 
 
-def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
+def _scan(path: Path, start: bytes) -> tuple[str, bool, bool | None]:
     """Read a CSV once for its encoding, whether its lines end in different ways, and which way its dates are written.
 
     UTF-16 is recognised by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand; Chinese
     text by such bytes that come in pairs, two pairs side by side somewhere (`Größe` has one).
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16", False, _day_first(start.decode("utf-16", errors="ignore").encode()) or False
+        plain = start.decode("utf-16", errors="ignore").encode()
+        return "utf-16", False, _day_first(plain) if _DATE.search(plain) else False
     decoder = codecs.getincrementaldecoder("utf-8")()
     encoding, both, feeds, returns, last = "utf-8-sig", 0, 0, 0, b""
     # a file without such dates at its start is not searched to its end
@@ -253,7 +292,7 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
                         encoding = "gb18030" if pairs else "cp1252"
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
-    return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
+    return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, day_first
 
 
 def _day_first(chunk: bytes) -> bool | None:

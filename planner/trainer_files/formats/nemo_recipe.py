@@ -16,6 +16,7 @@ from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import Call, Imported
 
+# names of models have a figure (`llama3_8b_pretrain_config`); `get_peft_config` is TRL's
 _RECIPE = re.compile(
     r"(?:.*\.)?(\w+)\.(pretrain|finetune)_recipe|(?:.*\.)?(?=\w*\d)(\w+?)_(pretrain|finetune|sft|peft)_config"
 )
@@ -25,7 +26,6 @@ _DEGREES = {
     "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
     "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
 }  # fmt: skip
-# `llama3_8b_pretrain_config`: a name with a figure, as `get_peft_config` is TRL's.
 # `llama31_8b`: the version without its dot; `1p7b`, `500m`: a size as names of functions have it
 _VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
 _VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")

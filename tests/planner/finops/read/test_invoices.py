@@ -21,6 +21,48 @@ MAPPING = {
 }
 
 
+def dated(pattern: str, days: int, month: int, usd: str = "1.5", mark: str = ",") -> str:
+    return f"when{mark}usd\n" + "".join(
+        f"{pattern.format(day=day, month=month)}{mark}{usd}\n" for day in range(1, days + 1)
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_dates_that_can_be_read_in_two_ways_are_told(encoding: str, tmp_path: Path) -> None:
+    """Ten days of November were ten months, without a word."""
+    text = dated("{day:02}/{month:02}/2026", 10, 11)
+    (tmp_path / "november.csv").write_text(text, encoding=encoding)
+    with open_bill([tmp_path], mapping=MAPPING) as bill:
+        (found,) = [one for one in bill.findings if one.code == "doubtful_spelling"]
+    assert "day/month/year or month/day/year" in found.message and "2026-10-31" in found.message
+
+
+def test_parts_of_an_export_have_their_dates_written_alike(tmp_path: Path) -> None:
+    """A part of 1 to 10 November, beside that of October, was read as ten months."""
+    for name, days, month in (("a.csv", 31, 10), ("b.csv", 10, 11)):
+        (tmp_path / name).write_text(dated("{day:02}/{month:02}/2026", days, month), encoding="utf-8")
+    with open_bill([tmp_path], mapping=MAPPING) as bill:
+        assert bill.months == (date(2026, 10, 1), date(2026, 11, 1))
+        assert "doubtful_spelling" not in [one.code for one in bill.findings]
+
+
+@pytest.mark.parametrize(
+    ("usd", "other", "cost", "doubt"),
+    [("1.234", "", 1.234, True), ("1.234", "2,50", 1234.0, False), ("0.234", "", 0.234, False),
+     ("1.234", "2.50", 1.234, False)],
+)  # fmt: skip
+def test_points_that_may_mark_thousands(
+    usd: str, other: str, cost: float, doubt: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(dated("2026-10-{day:02}", 3, 10, usd, ";"), encoding="utf-8")
+    if other:
+        (tmp_path / "b.csv").write_text(dated("2026-09-{day:02}", 3, 9, other, ";"), encoding="utf-8")
+    with open_bill([tmp_path], mapping=MAPPING) as bill:
+        rows = bill.engine.rows("SELECT MAX(BilledCost) FROM focus WHERE x_day >= DATE '2026-10-01'")
+        assert rows == [(cost,)]
+        assert ("doubtful_spelling" in [one.code for one in bill.findings]) is doubt
+
+
 def test_rows_without_a_cell_are_no_charges(tmp_path: Path) -> None:
     """Spreadsheets end a file with them: "2 rows name no BillingCurrency and are left out"."""
     path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, day)) for day in (1, 2)])
@@ -106,8 +148,13 @@ def test_an_answer_is_not_written_over_the_bill(tmp_path: Path, run_cli: Callabl
     before = path.read_bytes()
     beside = tmp_path / "x" / ".." / "bill.csv"
     (tmp_path / "x").mkdir()
-    for command in ("review", "forecast"):
-        result = run_cli(command, "--focus", str(path), "-o", "csv", "--out", str(beside))
+    for command, bill in (
+        ("review", path),
+        ("forecast", path),
+        ("review", tmp_path),
+        ("review", tmp_path / "*.csv"),
+    ):
+        result = run_cli(command, "--focus", str(bill), "-o", "csv", "--out", str(beside))
         assert result.code == 2 and "is read by this command and would be written over" in result.stderr
     assert path.read_bytes() == before
     assert run_cli("forecast", "--focus", str(path), "--out", str(tmp_path / "answer.csv")).code == 0
