@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -36,8 +36,6 @@ from planner.performance.inference.shapes import SETTLED
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
-# Releases whose rows are fitted beside those of later ones: those of two publishers alone miss each other's rows.
-BESIDE = {("vllm", 2025): ("vllm_v0", 2025)}
 # Engines that take the figures of a fitted one, as their own rows are few.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}
 # Engines that were fitted on other rows, and measured by more than one publisher that was not.
@@ -50,26 +48,15 @@ SOURCE = "python -m benchmarks.fit_servers"
 
 
 class Published:
-    """The published rows of one engine and year, and of releases that are fitted beside it.
-
-    Attributes:
-        fitted: positions of the rows that are fitted.
-        own: positions of the rows of the engine and year itself.
-    """
+    """The published rows of one engine and year; `fitted`: positions of those that are fitted."""
 
     def __init__(self, key: tuple[str, int], rows: Sequence[Asked]) -> None:
         self.key = key
-        self.keys = {key, BESIDE.get(key, key)}
-        mine = [
-            row
-            for row in rows
-            if _figures(row) == key or (_figures(row) in self.keys and _may_be_fitted(row))
-        ]
+        mine = [row for row in rows if _figures(row) == key]
         self.rows = [row for row in mine if math.isfinite(row.predict())]
         self.rate = np.log([row.measured for row in self.rows])
         self.publisher = np.asarray([row.publisher for row in self.rows])
         self.fitted = np.flatnonzero([_may_be_fitted(row) for row in self.rows])
-        self.own = np.flatnonzero([_figures(row) == key for row in self.rows])
 
     def counts(self, at: Indices) -> Indices:
         """Those of rows `at` that count in the width: weights in MXFP4 have one of their own in older releases."""
@@ -82,7 +69,7 @@ class Published:
         """Log of the rate of rows `at`."""
         with patch(
             "planner.performance.inference.engines.load_engines",
-            return_value=_with_figures(self.keys, np.exp(values)),
+            return_value=_with_figures(self.key, np.exp(values)),
         ):
             return np.log([self.rows[index].predict() for index in at.tolist()])
 
@@ -98,12 +85,13 @@ class Published:
 
         return np.asarray(least_squares(gaps, start, loss="soft_l1", max_nfev=8, diff_step=0.03).x)
 
-    def left_out(self, at: Indices) -> Floats:
-        """Log of the rate of rows `at`, each predicted with its publisher left out."""
-        out, names = np.zeros(len(at)), self.publisher[at]
+    def left_out(self) -> Floats:
+        """Log of the rate of every fitted row, predicted with its publisher left out."""
+        out, names = np.zeros(len(self.fitted)), self.publisher[self.fitted]
         for name in sorted(set(names.tolist())):
-            rest = self.fitted[self.publisher[self.fitted] != name]
-            out[names == name] = self.predict(self.fit(rest), at[names == name])
+            out[names == name] = self.predict(
+                self.fit(self.fitted[names != name]), self.fitted[names == name]
+            )
         return out
 
 
@@ -119,11 +107,11 @@ def _may_be_fitted(row: Asked) -> bool:
     return own and not row.unfit and not row.model.experts
 
 
-def _with_figures(keys: Collection[tuple[str, int]], values: Floats) -> tuple[EngineRow, ...]:
-    """The table with these figures of some engines and of those that take them."""
+def _with_figures(key: tuple[str, int], values: Floats) -> tuple[EngineRow, ...]:
+    """The table with these figures of an engine and of those that take them."""
     new = dict(zip(COLUMNS, values.tolist(), strict=True))
     return tuple(
-        replace(row, **new) if LIKE.get((row.name, row.year), (row.name, row.year)) in keys else row
+        replace(row, **new) if LIKE.get((row.name, row.year), (row.name, row.year)) == key else row
         for row in load_engines()
     )
 
@@ -189,13 +177,13 @@ def main() -> int:
     figures = {}
     for key in FITTED:
         rows = Published(key, asked)
-        mine, others = np.intersect1d(rows.own, rows.fitted), np.setdiff1d(rows.own, rows.fitted)
-        values = rows.fit(rows.fitted)
+        mine, others = rows.fitted, np.setdiff1d(np.arange(len(rows.rows)), rows.fitted)
+        values = rows.fit(mine)
         print(
             f"{key[0]} {key[1]}:",
             ", ".join(f"{n} {v:.3g}" for n, v in zip(COLUMNS, np.exp(values), strict=True)),
         )
-        away, elsewhere = rows.left_out(mine), rows.predict(values, others)
+        away, elsewhere = rows.left_out(), rows.predict(values, others)
         for name, at, made in (
             ("fitted", mine, rows.predict(values, mine)),
             ("publisher left out", mine, away),
@@ -205,13 +193,13 @@ def main() -> int:
             _each(rows, at, made, lambda row: row.publisher if name != "not fitted" else row.kind)  # noqa: B023
         gaps = np.zeros(len(rows.rows))
         gaps[mine], gaps[others] = away - rows.rate[mine], elsewhere - rows.rate[others]
-        counted = rows.counts(rows.own)
+        counted = rows.counts(np.arange(len(gaps)))
         spread = width(gaps[counted], rows.publisher[counted])
         print(f"  80 % within {spread:.2f}")
-        figures[key] = (np.exp(values), spread, len(rows.fitted))
+        figures[key] = (np.exp(values), spread, len(mine))
     for key in WIDENED if chosen.data else ():
         rows = Published(key, asked)
-        counted = rows.counts(rows.own)
+        counted = rows.counts(np.arange(len(rows.rows)))
         own, sources = shared_gaps(chosen.data, key)
         made = np.log([rows.rows[at].predict() for at in counted.tolist()]) - rows.rate[counted]
         spread = width(np.concatenate([own, made]), np.asarray([*sources, *rows.publisher[counted].tolist()]))

@@ -576,9 +576,9 @@ def test_vllm_before_its_rewrite_has_figures_of_its_own() -> None:
     assert figures_of_release("vllm", "0.7.3") == ("vllm_v0", 2025)
     assert figures_of_release("vllm", "0.8.0") == ("vllm", 2025)
     steps = [find_engine(*figures_of_release("vllm", version)).step_s for version in ("0.7.3", "0.8.0")]
-    assert steps[0] > steps[1]  # the host's work in each step
-    held = [find_engine("vllm", year) for year in (2025, 2026)]
-    assert held[0].step_s > 2.0 * held[1].step_s and held[0].sequence_s > 1.5 * held[1].sequence_s
+    assert steps[0] > 2.0 * steps[1]  # the host's work in each step
+    held = [find_engine("vllm", year).sequence_s for year in (2025, 2026)]
+    assert held[0] > 2.0 * held[1]  # what asynchronous scheduling hides
 
 
 @pytest.mark.parametrize(("version", "wide"), [("0.13.0", True), ("0.14.0", False), (None, False)])

@@ -1,4 +1,4 @@
-"""Published rates of inference that no constant was fitted to: they load and stay as near as the page says."""
+"""Published rates of inference, most of which nothing was fitted to: they load and stay as near as the page says."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.fit_servers import FITTED, LIKE, width, write
 from benchmarks.other_inference import FILE, LATER, Rate, read, report, score
 from benchmarks.rows import read_csv, write_csv
+from planner.performance.constants import DIRECTORY
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +80,31 @@ def test_an_unknown_accelerator_is_named(tmp_path: Path) -> None:
     write_csv(tmp_path / "rows.csv", [head, [{**first, "accelerator": "abacus"}[name] for name in head]])
     with pytest.raises(ValueError, match="abacus"):
         score(tmp_path / "rows.csv")
+
+
+def test_widths_hold_four_of_five_rows_and_of_publishers() -> None:
+    gaps = np.asarray([0.15] * 90 + [0.6] * 10)
+    assert width(gaps, np.asarray(["one"] * 100)) == pytest.approx(0.15)
+    assert width(gaps, np.asarray(["one"] * 90 + ["other"] * 10)) == pytest.approx(0.6)
+    assert width(gaps, np.asarray([*"abcdefghi"] * 10 + ["other"] * 10)) == pytest.approx(0.15)
+    assert width(-gaps / 100.0, np.asarray(["one"] * 100)) == 0.1
+
+
+def test_engines_with_few_rows_take_the_figures_of_another_and_the_rest_of_the_table_stays(
+    tmp_path: Path,
+) -> None:
+    before, path = read_csv(DIRECTORY.parent / "engines.csv"), tmp_path / "engines.csv"
+    write_csv(path, [list(before[0]), *(list(row.values()) for row in before)])
+    write({key: (np.asarray([0.5, 0.25, 0.125, 0.0625]), 0.75, 9) for key in FITTED}, path)
+    for old, new in zip(before, read_csv(path), strict=True):
+        key = (new["engine"], int(new["year"]))
+        if LIKE.get(key, key) not in FITTED:
+            assert new == old
+            continue
+        assert [new[name] for name in ("compute_ratio", "bandwidth_ratio", "step_s", "sequence_s", "spread")] == [
+            "0.5", "0.25", "0.125", "0.0625", "0.75"
+        ]  # fmt: skip
+        assert new["rows"] == ("9" if key in FITTED else "0")
+        assert {name: new[name] for name in ("most_running", "source")} == {
+            name: old[name] for name in ("most_running", "source")
+        }
