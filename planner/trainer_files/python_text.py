@@ -76,21 +76,22 @@ class _Reader:
 
     def __init__(self, tree: ast.AST) -> None:
         self.script = Script(values={"__name__": "__main__"})
-        # function -> arguments that the script itself passes, by name or place: their defaults do not count
-        self.passed: dict[str, dict[str | int, Any]] = {}
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                mine = self.passed.setdefault(call.func.id, {})
-                given = [*enumerate(call.args), *((keyword.arg, keyword.value) for keyword in call.keywords)]
-                for key, value in given:
-                    once = isinstance(value, ast.Constant) and key not in mine
-                    mine["" if key is None else key] = value.value if once else UNKNOWN
         self.changed: dict[str, Any] = {}  # name -> its value before the branch that is read
         self.branches = 0  # that no constant decides, around the statement
         self.fields: dict[str, Any] = {}  # of classes, and of arguments of the command line
         self.stated: set[str] = set()  # of the latter
         self.imported: dict[str, Imported] = {}  # classes
         self.depth = 0
+        # function -> arguments that the script itself passes, by name or place: their defaults do not count
+        self.passed: dict[str, dict[str | int, Any]] = {}
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                mine = self.passed.setdefault(call.func.id, {})
+                given: list[tuple[str | int, ast.expr]] = [*enumerate(call.args)]
+                given += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+                for key, value in given:
+                    is_once = isinstance(value, ast.Constant) and key not in mine
+                    mine[key] = self.value(value) if is_once else UNKNOWN
 
     def statements(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:

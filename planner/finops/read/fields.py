@@ -62,6 +62,8 @@ def fields_of(name: str, value: str, kind: Any) -> list[Field]:
         child = kind.children[0][1]
         inside = tuple(item for item, _ in child.children) if child.id == "struct" else ()
         return [Field(name, value, "list", entries={"key", "value"} <= {*inside}, records=inside)]
+    if str(kind) == "JSON":  # values of several types, such as "1.5" and 2: texts without their marks
+        return [Field(name, f"({value} ->> '$')", "varchar")]
     out = [Field(name, value, type_name)]
     if type_name == "struct":
         for item, inner in kind.children:

@@ -166,8 +166,8 @@ def _as_its_export(file: BillFile, files: Sequence[BillFile]) -> BillFile:
 def _doubts(file: BillFile) -> list[Finding]:
     """Say how dates and amounts are read that can be read in two ways."""
     texts = {
-        "dates": "all dates can be day/month/year or month/day/year and are read as month/day/year: if they are not, "
-        "write them as 2026-10-31",
+        "dates": "all dates with slashes can be day/month/year or month/day/year and are read as month/day/year: if "
+        "they are not, write them as 2026-10-31",
         "amounts": "all amounts with a point have three figures behind it, as 1.234, which is read as a decimal "
         "point: if it marks thousands, write 1234 or 1234.00",
     }

@@ -63,6 +63,16 @@ def test_points_that_may_mark_thousands(
         assert ("doubtful_spelling" in [one.code for one in bill.findings]) is doubt
 
 
+@pytest.mark.parametrize("first", ["1.5", "$1.50", ""])
+def test_amounts_of_json_that_are_texts_and_numbers(first: str, tmp_path: Path) -> None:
+    """DuckDB calls the column JSON: "Malformed JSON ... fetch the export again"."""
+    rows = [{"when": "2026-10-04", "usd": usd} for usd in (first, 2)]
+    (tmp_path / "bill.json").write_text(json.dumps(rows), encoding="utf-8")
+    with open_bill([tmp_path], mapping=MAPPING) as bill:
+        expected = 3.5 if first else 2.0
+        assert bill.engine.rows("SELECT SUM(BilledCost) FROM focus") == [(expected,)]
+
+
 def test_rows_without_a_cell_are_no_charges(tmp_path: Path) -> None:
     """Spreadsheets end a file with them: "2 rows name no BillingCurrency and are left out"."""
     path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, day)) for day in (1, 2)])
