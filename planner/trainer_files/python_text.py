@@ -115,7 +115,7 @@ class _Reader:
             else:
                 self.either(node.body, node.orelse)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self.function(node)
+            self.body_of(node, self.parameters(node))
         elif isinstance(node, ast.For | ast.AsyncFor):
             self.value(node.iter)
             self.assign(node.target, UNKNOWN)
@@ -168,9 +168,9 @@ class _Reader:
             found = [end.get(name, before) for end in ends if name in end or before is not UNKNOWN]
             self.name(name, found[0] if all(_is_same(found[0], value) for value in found) else UNKNOWN)
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """A function's body with the defaults of its parameters; the others hide names of the script."""
-        hidden = {name: self.script.values.get(name, UNKNOWN) for name in self.parameters(node)}
+    def body_of(self, node: ast.FunctionDef | ast.AsyncFunctionDef, unknown: Sequence[str]) -> None:
+        """A function's body; parameters whose value is not known hide names of the script."""
+        hidden = {name: self.script.values.get(name, UNKNOWN) for name in unknown}
         for name in hidden:
             self.name(name, UNKNOWN)
         self.statements(node.body)
@@ -210,7 +210,7 @@ class _Reader:
                     if isinstance(target, ast.Name) and value is not UNKNOWN:
                         self.fields[target.id] = value
             elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                self.statements(part.body)
+                self.body_of(part, [one.arg for one in (*part.args.args, *part.args.kwonlyargs)])
 
     def assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Tuple | ast.List):

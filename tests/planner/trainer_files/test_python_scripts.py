@@ -222,6 +222,7 @@ def test_values_that_follow_from_constants(text: str, value: Any) -> None:
         "match x:\n  case 1:\n    a = 1\n  case _:\n    a = 2",
         "b = dict(x=1)\nif unknown:\n  b['x'] = 2\na = b['x']",
         "a = 1 < 'x'",
+        "x = 1\nclass C:\n  def f(self, x=2):\n    global a\n    a = x",
         "a = ~1",
     ],
 )
