@@ -56,7 +56,7 @@ def test_any_value_comes_back(value: str | int | float | bool) -> None:
     if isinstance(value, str) and "\x00" in value:
         return
     text = bind("SELECT :v AS v", {"v": value}).sql("duckdb")
-    assert duckdb.execute(text).fetchone() == (value,)
+    assert duckdb.execute(text).fetchall() == [(value,)]
 
 
 @pytest.mark.parametrize(

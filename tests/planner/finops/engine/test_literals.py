@@ -96,8 +96,8 @@ def test_any_value_means_the_same_wherever_it_stands(
 
 @given(plain_values)
 def test_any_value_comes_back(value: Parameter) -> None:
-    found = duckdb.execute(duckdb_text("SELECT :v AS v -- :w", {"v": value})).fetchone()
-    assert found == (value,)
+    found = duckdb.execute(duckdb_text("SELECT :v AS v -- :w", {"v": value})).fetchall()
+    assert found == [(value,)]
 
 
 def test_names_are_those_outside_of_texts_and_comments() -> None:
@@ -150,7 +150,7 @@ def test_a_pattern_that_goes_on_is_left_to_sqlglot(after: str, monkeypatch: pyte
 
 
 def test_a_comment_ends_with_its_line_however_that_ends() -> None:
-    assert duckdb.execute(duckdb_text("SELECT 1 AS a -- :no\r, :v AS v", {"v": 2})).fetchone() == (1, 2)
+    assert duckdb.execute(duckdb_text("SELECT 1 AS a -- :no\r, :v AS v", {"v": 2})).fetchall() == [(1, 2)]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), datetime(2026, 10, 1, 12)])
@@ -177,4 +177,4 @@ def test_refused_queries(sql: str, values: dict[str, Parameter], text: str) -> N
 
 def test_a_query_in_another_is_not_cut_off_by_a_comment() -> None:
     text = duckdb_text("SELECT :v AS v -- the value", {"v": 7})
-    assert duckdb.execute(f"SELECT * FROM ({text}) AS x").fetchone() == (7,)
+    assert duckdb.execute(f"SELECT * FROM ({text}) AS x").fetchall() == [(7,)]

@@ -217,7 +217,8 @@ def test_a_column_whose_name_is_no_text_is_damage(tmp_path: Path) -> None:
 def test_a_typed_moment_that_is_no_day(day: str, tmp_path: Path) -> None:
     path = tmp_path / "bill.parquet"
     sql = f"SELECT TIMESTAMP '{day}' AS ChargePeriodStart, 5.0 AS BilledCost, 'Usage' AS ChargeCategory"
-    duckdb.sql(f"{sql}, 'USD' AS BillingCurrency").write_parquet(str(path))
+    with duckdb.connect() as own:
+        own.sql(f"{sql}, 'USD' AS BillingCurrency").write_parquet(str(path))
     assert f"bill.parquet: ChargePeriodStart: {day} is no day of a bill" in refusal(path)
 
 
