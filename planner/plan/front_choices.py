@@ -196,7 +196,7 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
     if item.constraint == "confidence":
         chance, asked = 100 * float(item.needed), 100 * float(item.current)
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
-        return f"nearly sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
+        return f"less sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
     change = f"{item.constraint} {item.current} -> {item.needed}"
     if item.constraint == "partition":
         change = f"if you may use {item.needed}"
