@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from solvers.backends.base import (
+    JUMP,
+    JUMP_ABOVE,
     Again,
     Feature,
     Growing,
@@ -70,6 +72,7 @@ class HighsBackend(ScalingBackend):
     ) -> Raw:
         solver = _load(problem, problem.integrality, time_limit_s)
         solver.setOptionValue("mip_rel_gap", gap)
+        solver.setOptionValue(JUMP, problem.n_columns > JUMP_ABOVE)
         if most_nodes is not None:
             solver.setOptionValue("mip_max_nodes", most_nodes)
         if start is not None:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.base import JUMP, JUMP_ABOVE, Feature, Raw, Relaxation, ScalingBackend, require_plain
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
 
+JUMP_SINCE = (1, 17)  # of scipy, which bundles HiGHS 1.12
 # scipy.optimize.milp's integer status; 4 ("other") is classified by its message.
 _TERMINATIONS = {
     0: Termination.GAP_REACHED,
@@ -57,6 +59,8 @@ class ScipyBackend(ScalingBackend):
             options["time_limit"] = max(time_limit_s, 1e-3)
         if most_nodes is not None:
             options["node_limit"] = most_nodes
+        if problem.n_columns <= JUMP_ABOVE and knows_jump():
+            options[JUMP] = False
         rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
         solve = partial(
             milp,
@@ -66,7 +70,7 @@ class ScipyBackend(ScalingBackend):
             constraints=rows,
         )
         began = time.perf_counter()
-        result = solve(options=options)
+        result = solve(options={**options})  # scipy takes some keys out
         termination = _termination(int(result.status), str(result.message))
         if termination is Termination.SOLVER_ERROR:
             # Presolve may fail where the search itself does not.
@@ -118,6 +122,16 @@ class ScipyBackend(ScalingBackend):
         duals[below] -= marginals[np.count_nonzero(above) :]
         point = np.asarray(result.x)
         return Relaxation(termination, float(result.fun), point, reduced, str(result.message), duals)
+
+
+def knows_jump() -> bool:
+    """Whether the bundled HiGHS has the option `JUMP`; scipy's warning that it hands it on as it is, is silenced."""
+    import scipy
+
+    known = tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= JUMP_SINCE
+    if known:
+        warnings.filterwarnings("ignore", f"Unrecognized options detected: {{'{JUMP}'}}", RuntimeWarning)
+    return known
 
 
 def _matrix(problem: Milp) -> Any:
