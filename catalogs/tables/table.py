@@ -302,6 +302,11 @@ def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray]:
     return ordered[starts], np.diff(np.append(starts, len(values))).astype(np.int64)
 
 
+def distinct_values(values: npt.NDArray[Any]) -> Array:
+    """Return sorted distinct values: `numpy.unique` without its import of numpy.ma."""
+    return count_distinct(values)[0]
+
+
 def _distinct_small(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """First position of each distinct value and each row's number, for values below `size`: no sorting."""
     first = np.full(size, -1, dtype=np.int64)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import CandidateSearch, Engine, bits_of, is_scarce
 from planner.candidates.grid import cells_of, evaluate
@@ -74,7 +75,7 @@ def build_cheapest(context: Context) -> CandidateSearch:
 
 def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
     """Hardware that something may be bought of and that computes in the job's precision."""
-    rows = np.unique(hardware_of_offer(market)[_usable(market, offer_bits)])
+    rows = distinct_values(hardware_of_offer(market)[_usable(market, offer_bits)])
     tuning = asked.job.training.tuning
     if tuning.requests is not None or tuning.rollouts is not None or asked.job.training.phases:
         return rows  # what generates has a precision of its own

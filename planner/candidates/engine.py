@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.finer import FinerShapes
 from planner.candidates.grid import build_candidates
@@ -326,7 +327,10 @@ def candidates_of(
 
 def known_shape(search: CandidateSearch, offers: IntArray, sizes: Sequence[int]) -> Table | None:
     """The shape of offers of one hardware at one size, where the search has estimated it; else None."""
-    shapes, hardware = search.candidates.shapes, np.unique(hardware_of_offer(search.context.market)[offers])
+    shapes, hardware = (
+        search.candidates.shapes,
+        distinct_values(hardware_of_offer(search.context.market)[offers]),
+    )
     if len(hardware) != 1 or len(sizes) != 1:
         return None
     at = np.flatnonzero((shapes["hardware_row"] == hardware[0]) & (shapes["nodes"] == sizes[0]))

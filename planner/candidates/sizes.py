@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.factored import least_by_group
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.wanted import value_of
@@ -63,7 +64,7 @@ def estimate_all(asked: Asked, market: Market, counts: Sequence[int]) -> Table:
 
 def estimate_for(asked: Asked, market: Market, offers: IntArray, counts: Sequence[int]) -> Table:
     """Shapes of the hardware of some offers at the node counts given."""
-    return estimate_hardware(asked, market, np.unique(hardware_of_offer(market)[offers]), counts)
+    return estimate_hardware(asked, market, distinct_values(hardware_of_offer(market)[offers]), counts)
 
 
 def estimate_hardware(asked: Asked, market: Market, hardware: IntArray, counts: Sequence[int]) -> Table:

@@ -26,7 +26,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
-    from planner.inputs.commit_schema import CommitOption
+    from planner.inputs.purchase_options import CommitOption
 
 Floats = npt.NDArray[np.float64]
 KNOWN_DAYS = 396  # thirteen months

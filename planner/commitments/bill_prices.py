@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.commit_schema import CommitOption
+    from planner.inputs.purchase_options import CommitOption
 
 Key = tuple[str, str, str]  # provider id, region, machine type
 

@@ -14,7 +14,7 @@ from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
 from planner.errors import InputError
-from planner.inputs.commit_schema import COMMIT_OPTIONS
+from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 from solvers.problem.errors import ModelError
 

@@ -15,9 +15,10 @@ from planner.commitments.prices import pool_prices
 from planner.commitments.walk import draw_year
 from planner.errors import InputError
 from planner.inputs.commit_load import LoadedCommit
-from planner.inputs.commit_schema import COMMIT_OPTIONS, CommitQuestion, Options, Owned, Pool, Risk, Scenarios
+from planner.inputs.commit_schema import CommitQuestion, Options, Owned, Pool, Risk, Scenarios
 from planner.inputs.documents import Document
 from planner.inputs.faults import Source
+from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:

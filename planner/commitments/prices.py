@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InputError
-from planner.inputs.commit_schema import COMMIT_OPTIONS
 from planner.inputs.faults import Fault
+from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Attribute names are the YAML keys. Prices come from the catalog; `prices` of a p
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -20,12 +20,10 @@ from planner.inputs.fields import (
     Share,
     Text,
 )
+from planner.inputs.purchase_options import COMMIT_OPTIONS, CommitOption
 from planner.inputs.section import Section
 
-CommitOption = Literal["reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y"]
 PriceName = Literal["on_demand", "spot", CommitOption]
-COMMIT_OPTIONS: tuple[CommitOption, ...] = get_args(CommitOption)
-"""Options that are owed for a fixed term; a test compares them with the rules of purchase options."""
 
 
 class Pool(Section):

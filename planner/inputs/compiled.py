@@ -33,7 +33,10 @@ _RULES = (
         f"inputs/{name}.py"
         for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")
     ),
-    *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
+    *(
+        f"inputs/{name}.py"
+        for name in ("presets", "purchase_options", "quantities", "schema", "section", "training_schema")
+    ),
     *(
         f"inputs/{name}.py"
         for name in (
@@ -43,6 +46,7 @@ _RULES = (
             "checks_post_training",
             "post_training",
             "post_training_schema",
+            "training_schema",
         )
     ),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
 from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_file_of
+from planner.inputs.plain import read_section
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -26,6 +27,35 @@ class Document:
     path: Path
     data: bytes
     source: Source
+
+
+def load_plain(
+    path: Path, root: str, rules: Callable[[Any], Iterable[Fault]], *, max_bytes: int = MAX_BYTES
+) -> tuple[Any, Document] | None:
+    """Read a YAML file that is plainly valid, without pydantic; None where the models must look at it.
+
+    Args:
+        path: the file, UTF-8.
+        root: its section, as `planner.inputs.plain` calls it.
+        rules: as for `load_document`.
+        max_bytes: largest file read.
+
+    Raises:
+        InputError: the file cannot be read, or is no text.
+    """
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    data = read_limited(path, max_bytes)
+    try:
+        parsed = parse_yaml(decode(data, str(path)), str(path))
+    except YamlError:
+        return None
+    if parsed.faults or not isinstance(parsed.data, dict):
+        return None
+    value = read_section(root, parsed.data)
+    if value is None or any(rules(value)):
+        return None
+    return value, Document(path, data, parsed.source)
 
 
 def load_document(

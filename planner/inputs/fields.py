@@ -26,23 +26,6 @@ from planner.units import (
     format_duration,
 )
 
-PurchaseOption = Literal[
-    "on_demand",
-    "spot",
-    "reserved_1y",
-    "reserved_3y",
-    "savings_plan_1y",
-    "savings_plan_3y",
-    "cud_1y",
-    "cud_3y",
-    "capacity_block",
-    "flex_start",
-    "future_reservation",
-    "subscription",
-    "dedicated",
-    "owned",
-]
-
 QuotaUnit = Literal["vCPU", "GPU", "instances"]
 
 DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planner.inputs.checks_of_jobs import over_before, tiny_data
-from planner.inputs.documents import load_document
+from planner.inputs.checks_of_jobs import cost_faults, over_before, tiny_data
+from planner.inputs.documents import Document, load_document, load_plain
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, load_workload
-from planner.inputs.pipeline_schema import Pipeline
-from planner.inputs.sized_checks import cost_faults
+from planner.inputs.plain import PIPELINE_ROOT
+from planner.inputs.view import as_view
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.pipeline_schema import Pipeline
 
 
 @record(frozen=True, eq=False)
 class LoadedPipeline:
-    """A valid pipeline; `workloads` holds the one of each task, None where its candidates were sized elsewhere."""
+    """A valid pipeline, a read-only view; `workloads` has that of each task, None where it was sized elsewhere."""
 
     pipeline: Pipeline
     workloads: tuple[LoadedWorkload | None, ...]
@@ -32,7 +36,7 @@ def load_pipeline(path: Path) -> LoadedPipeline:
     Raises:
         InputError: lists all faults with their places.
     """
-    pipeline, document = load_document(path, Pipeline, lambda pipeline: _task_faults(pipeline, path.parent))
+    pipeline, document = _read(path)
     source = document.source
     digest = hashlib.sha256(document.data)
     workloads: list[LoadedWorkload | None] = []
@@ -55,6 +59,19 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                 raise source.error([Fault(("tasks", at, "workload"), text)])
         workloads.append(loaded)
     return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
+
+
+def _read(path: Path) -> tuple[Pipeline, Document]:
+    def rules(pipeline: Pipeline) -> Iterator[Fault]:
+        return _task_faults(pipeline, path.parent)
+
+    plain = load_plain(path, PIPELINE_ROOT, rules)
+    if plain is not None:
+        return plain
+    from planner.inputs.pipeline_schema import Pipeline as Model
+
+    pipeline, document = load_document(path, Model, rules)
+    return as_view(pipeline), document
 
 
 def data_set_aside(loaded: LoadedPipeline) -> tuple[str, ...]:

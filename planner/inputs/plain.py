@@ -1,4 +1,4 @@
-"""A reader of valid workloads and states without pydantic: it follows the committed JSON Schemas.
+"""A reader of valid input files without pydantic: it follows the committed JSON Schemas.
 
 It exists for the first run of a file: importing pydantic and building its validators costs more than all planning.
 It knows one answer beside the workload: None, for anything that is not plainly valid. The models then read the file,
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
 _SCHEMAS = Path(__file__).parent.parent / "data" / "schemas"
 SCHEMA_PATH = _SCHEMAS / "workload.v1.json"
 ROOT, STATE_ROOT = "Workload", "RunState"
-_OF_STATES = frozenset({STATE_ROOT, "StateZone", "Spell"})  # sections of the other schema
+PORTFOLIO_ROOT, PIPELINE_ROOT = "Portfolio", "Pipeline"
+# Sections that the workload's schema lacks, by the schema that is read for them; others may repeat them.
+_OTHERS = {
+    STATE_ROOT: ("state.v1.json", "StateZone", "Spell"),
+    PIPELINE_ROOT: ("pipeline.v1.json", "PipelineTask", "Read", "RiskAversion", "SizedCandidate"),
+    PORTFOLIO_ROOT: (
+        "portfolio.v1.json", "JobData", "PortfolioJob", "RelaxationWeights", "Rolling", "SharedCommitment",
+        "SharedQuota", "Team", "Window",
+    ),
+}  # fmt: skip
+_SCHEMA_OF = {
+    name: (_SCHEMAS / file, root) for root, (file, *names) in _OTHERS.items() for name in (root, *names)
+}
 Node = Mapping[str, Any]  # of the JSON Schema
 
 
@@ -42,9 +54,8 @@ def _sections(path: Path, root: str) -> Mapping[str, Node]:
 
 def _section_node(name: str) -> Node:
     """The schema of a section, from the file that has it."""
-    if name in _OF_STATES:
-        return _sections(_SCHEMAS / "state.v1.json", STATE_ROOT)[name]
-    return _sections(SCHEMA_PATH, ROOT)[name]
+    path, root = _SCHEMA_OF.get(name, (SCHEMA_PATH, ROOT))
+    return _sections(path, root)[name]
 
 
 def read_plain(data: Mapping[str, Any]) -> Workload | None:
@@ -62,6 +73,13 @@ def read_section(name: str, data: Mapping[str, Any]) -> SectionView | None:
         return _section(data, name)
     except (_RefusedError, ValueError, OverflowError):
         return None
+
+
+def section_of(name: str, **values: Any) -> Any:
+    """A section of values that need no check, with the defaults of all others; typed as its model where it is used."""
+    fields = _section_node(name)["properties"]
+    complete = {key: values[key] if key in values else _default(field) for key, field in fields.items()}
+    return SectionView(name, complete, frozenset(values))
 
 
 def _section(value: Any, name: str) -> SectionView:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.inputs.checks import find_faults, start_moment
-from planner.inputs.checks_of_jobs import is_over, over_before, tiny_data
-from planner.inputs.documents import load_document
+from planner.inputs.checks_of_jobs import cost_faults, is_over, over_before, tiny_data
+from planner.inputs.documents import Document, load_document, load_plain
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limited
-from planner.inputs.messages import pydantic_faults
-from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
-from planner.inputs.schema import Workload
-from planner.inputs.sized_checks import cost_faults
+from planner.inputs.plain import PORTFOLIO_ROOT, read_section
 from planner.inputs.view import as_view
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
+    from planner.inputs.schema import Workload
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_CSV_BYTES = 256 * 1024 * 1024
@@ -38,7 +37,7 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
 
 @record(frozen=True, eq=False)
 class LoadedPortfolio:
-    """A valid portfolio; `jobs` are those of the file and of its CSV, `workloads` the one of each job (or None)."""
+    """A valid portfolio, a read-only view; `jobs` are its own and its CSV's, `workloads` has that of each (or None)."""
 
     portfolio: Portfolio
     jobs: tuple[PortfolioJob, ...]
@@ -58,7 +57,7 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
     Raises:
         InputError: lists all faults with their places.
     """
-    portfolio, document = load_document(path, Portfolio, _file_faults, max_bytes=MAX_BYTES)
+    portfolio, document, inline = _read(path)
     source = document.source
     digest = hashlib.sha256(document.data)
     jobs = portfolio.jobs
@@ -67,13 +66,27 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
         digest.update(content)
         jobs += tuple(_jobs_of_csv(path.parent / portfolio.jobs_csv, content))
     faults = list(_job_faults(portfolio, jobs))
-    workloads, missing = _workloads(path, source, jobs)
+    workloads, missing = _workloads(path, source, jobs, inline)
     if faults or missing:
         raise source.error([*faults, *missing])
     for loaded in workloads:
         if loaded is not None:
             digest.update(loaded.sha256.encode())
     return LoadedPortfolio(portfolio, jobs, workloads, digest.hexdigest(), path, source)
+
+
+def _read(path: Path) -> tuple[Portfolio, Document, Mapping[int, str]]:
+    """The file as a view, and the text of each job's inline workload, whose hash names it."""
+    plain = load_plain(path, PORTFOLIO_ROOT, _file_faults, max_bytes=MAX_BYTES)
+    if plain is not None and all(job.inline is None for job in plain[0].jobs):
+        return *plain, {}
+    from planner.inputs.portfolio_schema import Portfolio as Model
+
+    portfolio, document = load_document(path, Model, _file_faults, max_bytes=MAX_BYTES)
+    texts = {
+        at: job.inline.model_dump_json() for at, job in enumerate(portfolio.jobs) if job.inline is not None
+    }
+    return as_view(portfolio), document, texts
 
 
 def _file_faults(portfolio: Portfolio) -> Iterator[Fault]:
@@ -140,7 +153,7 @@ _BY_COST = (
 
 
 def _workloads(
-    path: Path, source: Source, jobs: tuple[PortfolioJob, ...]
+    path: Path, source: Source, jobs: tuple[PortfolioJob, ...], inline: Mapping[int, str]
 ) -> tuple[tuple[LoadedWorkload | None, ...], list[Fault]]:
     """The workload of each job; files named by several jobs are read once."""
     by_file: dict[str, LoadedWorkload] = {}
@@ -148,9 +161,8 @@ def _workloads(
     faults: list[Fault] = []
     for at, job in enumerate(jobs):
         if job.inline is not None:
-            text = job.inline.model_dump_json()
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            out.append(LoadedWorkload(as_view(job.inline), digest, path, source, ("jobs", at, "inline")))
+            digest = hashlib.sha256(inline[at].encode()).hexdigest()
+            out.append(LoadedWorkload(job.inline, digest, path, source, ("jobs", at, "inline")))
             continue
         if job.workload is None:
             out.append(None)
@@ -201,13 +213,30 @@ def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
         raise InputError(f"{file}:1: {problem} (did you mean '{hint}'?); known: {', '.join(_CSV_KEYS)}")
     for row in reader:
         try:
-            yield PortfolioJob.model_validate(_job_values(row))
-        except (ValidationError, ValueError) as error:
-            text = str(error)
-            if isinstance(error, ValidationError):
-                fault = pydantic_faults(error.errors(include_url=False), PortfolioJob)[0]
-                text = f"{'.'.join(map(str, fault.path))}: {fault.message}"
-            raise InputError(f"{file}:{reader.line_num}: {text}") from None
+            yield _job(_job_values(row))
+        except ValueError as error:
+            raise InputError(f"{file}:{reader.line_num}: {error}") from None
+
+
+def _job(values: dict[str, Any]) -> PortfolioJob:
+    """The job of a row.
+
+    Raises:
+        ValueError: it is none; names the key.
+    """
+    plain = read_section("PortfolioJob", values)
+    if plain is not None:
+        return cast("PortfolioJob", plain)
+    from pydantic import ValidationError
+
+    from planner.inputs.messages import pydantic_faults
+    from planner.inputs.portfolio_schema import PortfolioJob as Model
+
+    try:
+        return cast("PortfolioJob", as_view(Model.model_validate(values)))
+    except ValidationError as error:
+        fault = pydantic_faults(error.errors(include_url=False), Model)[0]
+        raise ValueError(f"{'.'.join(map(str, fault.path))}: {fault.message}") from None
 
 
 def _number(key: str, text: str) -> float:

@@ -23,11 +23,11 @@ from planner.inputs.fields import (
     PositiveFloat,
     PositiveHours,
     PositiveInt,
-    PurchaseOption,
     Ratio,
     Size,
     Text,
 )
+from planner.inputs.purchase_options import PurchaseOption
 from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.schema import OwnedCommitment, QuotaLimit, Workload
 from planner.inputs.section import Section

@@ -14,10 +14,10 @@ from planner.inputs.fields import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    PurchaseOption,
     Size,
     Text,
 )
+from planner.inputs.purchase_options import PurchaseOption
 from planner.inputs.section import Section
 
 

@@ -27,7 +27,6 @@ from planner.inputs.fields import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    PurchaseOption,
     QuotaUnit,
     Ratio,
     Share,
@@ -38,6 +37,7 @@ from planner.inputs.fields import (
     Texts,
 )
 from planner.inputs.post_training_schema import Inference
+from planner.inputs.purchase_options import PurchaseOption
 from planner.inputs.section import Section
 from planner.inputs.training_schema import Checkpoint, Data, Model, Task, Training
 

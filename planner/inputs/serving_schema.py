@@ -15,11 +15,11 @@ from planner.inputs.fields import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    PurchaseOption,
     SmallInt,
     Text,
 )
 from planner.inputs.post_training_schema import EngineChoice
+from planner.inputs.purchase_options import PurchaseOption
 from planner.inputs.section import Section
 from planner.inputs.training_schema import Network
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault
-from planner.inputs.fields import PurchaseOption
+from planner.inputs.purchase_options import PurchaseOption
 from planner.market.name_check import NameCheck
 
 if TYPE_CHECKING:

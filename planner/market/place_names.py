@@ -147,7 +147,7 @@ def unlisted_names(candidates: Iterable[tuple[str, str, str]]) -> tuple[str, ...
     Args:
         candidates: provider, instance type and purchase option of each.
     """
-    from planner.inputs.sized_checks import PAID_ALREADY
+    from planner.inputs.checks_of_jobs import PAID_ALREADY
 
     names = dict.fromkeys(
         (provider, kind) for provider, kind, option in candidates if option not in PAID_ALREADY

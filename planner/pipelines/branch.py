@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.local_search import LocalSearch, repaired
 from planner.pipelines.marginals import Shares, worth_keeping
 from planner.pipelines.model import build_pipeline, part_of_pipeline
@@ -132,7 +133,7 @@ class Branching:
 
     def complete(self, allowed: Bools) -> bool:
         """Whether every task has one of the allowed candidates."""
-        return len(np.unique(self._pipe.task[allowed])) == self._pipe.n_tasks
+        return len(distinct_values(self._pipe.task[allowed])) == self._pipe.n_tasks
 
     def left(self, node: Node, cutoff: float) -> Bools:
         """The candidates allowed in a node without those that only choices above the cutoff can have."""

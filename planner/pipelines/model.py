@@ -28,6 +28,7 @@ from typing import Literal
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.question import Bools, Ints, PipelineInput, windows
 from planner.records import record
 from solvers.problem.milp import Block, Milp, MilpBuilder
@@ -137,8 +138,8 @@ def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = 
 
 def _add_shares(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
     """Columns f and d of all edges: groups that occur on either side, places that occur on both."""
-    places = [np.unique(pipe.place[pipe.task == task]) for task in range(pipe.n_tasks)]
-    groups = [np.unique(pipe.group[own]) for own in places]
+    places = [distinct_values(pipe.place[pipe.task == task]) for task in range(pipe.n_tasks)]
+    groups = [distinct_values(pipe.group[own]) for own in places]
     moves: list[Move] = []
     departures: list[Depart] = []
     for edge, u, v in zip(edges, pipe.source.tolist(), pipe.target.tolist(), strict=True):
@@ -171,7 +172,7 @@ def _add_moves(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
         ("arrive", 1, [(edge.out[out_shared], 1.0), (edge.into, -1.0)]),
     )
     for name, axis, chosen in sides:
-        groups = np.unique(edge.moves[:, axis])
+        groups = distinct_values(edge.moves[:, axis])
         tags = [(edge.number, g) for g in groups.tolist()]
         rows = builder.add_rows(name, len(groups), lower=0.0, upper=0.0, tags=tags)
 

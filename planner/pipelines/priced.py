@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.local_search import local_choice
 from planner.pipelines.question import PipelineInput, affordable, follow, reduce
 from planner.pipelines.way import Offered
@@ -25,7 +26,7 @@ def worth_pricing(pipe: PipelineInput, limit_s: float) -> tuple[PipelineInput, d
         limit_s: seconds, at most, for a first plan. Without one, no candidate falls out.
     """
     smaller, dropped = reduce(pipe)
-    if len(np.unique(smaller.task)) < pipe.n_tasks:
+    if len(distinct_values(smaller.task)) < pipe.n_tasks:
         return priced(pipe), {}
     choice = local_choice(smaller, time.perf_counter() + limit_s)
     if choice is None:

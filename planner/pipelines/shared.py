@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput
 from planner.pipelines.solve import PipelineResult, solve_pipeline
 from solvers.problem.options import SolveOptions
@@ -91,7 +92,7 @@ def conflict_of(chosen: Ints, course: Course, quotas: Sequence[SharedQuota]) -> 
     found = []
     for quota in quotas:
         units = quota.units[chosen]
-        for moment in np.unique(course.start_hours[units > 0]).tolist():
+        for moment in distinct_values(course.start_hours[units > 0]).tolist():
             active = (course.start_hours <= moment + HAIR) & (course.end_hours > moment + HAIR) & (units > 0)
             tasks = sorted(np.flatnonzero(active).tolist(), key=lambda task: -units[task])
             sums = np.cumsum(units[tasks])

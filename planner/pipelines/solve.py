@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.branch import SUPPORT, TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import improved, local_choice, shortest
 from planner.pipelines.model import Depart, Move, Start, build_pipeline
@@ -93,7 +94,7 @@ def solve_pipeline(
     search: Search[Ints] = Search(options or SolveOptions())
     smaller, dropped = reduce(pipe)
     way = "exact reduction"
-    if len(np.unique(smaller.task)) < pipe.n_tasks:
+    if len(distinct_values(smaller.task)) < pipe.n_tasks:
         search.end(Termination.INFEASIBLE, "a task has no candidate within its window")
         return _result(search, smaller, way, dropped)
     search.raise_bound(math.fsum(cheapest_usd(smaller)))
@@ -309,7 +310,7 @@ def _least(pipe: PipelineInput, search: Search[Ints], share: float) -> tuple[Int
     # cost stands for hours here, so that only the fastest candidate per place stays
     free = replace(pipe, cost_usd=pipe.hours, deadline_hours=_loose(pipe))
     smaller, _ = reduce(free)
-    if len(np.unique(smaller.task)) < pipe.n_tasks:
+    if len(distinct_values(smaller.task)) < pipe.n_tasks:
         return None, math.inf, math.inf
     chosen = shortest(smaller, _moment(search, share))
     hours = float(follow(smaller, chosen).end_hours.max(initial=0.0))

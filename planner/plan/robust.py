@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.inputs.risk_schema import RiskAversion
+from planner.inputs.plain import section_of
 from planner.normal import Z80
 from planner.records import record
 from planner.render.numbers import percent
@@ -17,6 +17,8 @@ from planner.render.precision import dollars, known_places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from planner.inputs.risk_schema import RiskAversion
 
     Floats = npt.NDArray[np.float64]
 
@@ -44,7 +46,7 @@ class Terms:
         """
         if risk_aversion is None and level is None:
             return None
-        base = RiskAversion.model_construct() if risk_aversion is None else risk_aversion
+        base = section_of("RiskAversion") if risk_aversion is None else risk_aversion
         return cls(base.level if level is None else level, base.weight, base.scenarios, base.seed)
 
     @property

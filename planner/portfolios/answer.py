@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
@@ -85,7 +86,9 @@ class PortfolioAnswer(Presentable):
     @property
     def stuck_jobs(self) -> Ints:
         """Jobs without any candidate, not even a late one: no shared limit helps them."""
-        return np.setdiff1d(np.arange(len(self.gathered.jobs)), self.gathered.question.table.job)
+        return np.flatnonzero(
+            np.bincount(self.gathered.question.table.job, minlength=len(self.gathered.jobs)) == 0
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -172,7 +175,7 @@ def _by_budget_alone(
 ) -> Relaxed | None:
     """More budget, where that is proven to be the lightest; how late other candidates are need not be worked out."""
     every = gathered.question
-    if len(np.unique(every.table.job)) < len(gathered.jobs):
+    if len(distinct_values(every.table.job)) < len(gathered.jobs):
         return None
     return relax_budget(every.numbers, every.table.late_hours, _weights(loaded), options)
 
@@ -180,7 +183,7 @@ def _by_budget_alone(
 def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOptions) -> Relaxed | None:
     """What must give way; None where a job has no candidate, not even a late one."""
     wish, every = loaded.portfolio.relaxation, gathered.question
-    if len(np.unique(every.table.job)) < len(gathered.jobs):
+    if len(distinct_values(every.table.job)) < len(gathered.jobs):
         return None
     late, weights = every.table.late_hours, _weights(loaded)
     relaxed = relax_portfolio(every.numbers, late, weights, wish.usd_per_hour_late, options)

@@ -29,7 +29,7 @@ from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
 from planner.portfolios.shared_limits import MICRO, Ints
-from planner.portfolios.table import CandidateTable, Floats, Way, Ways
+from planner.portfolios.table import Bools, CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +109,7 @@ class WorkloadCandidates:
         self._narrowed: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()  # to scarce types
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
         self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
+        self._drawing: dict[tuple[object, ...], Bools] = {}  # by such an offer set and what is scarce
         self.sources: list[Source] = []
         self.for_risk = False
         self.times_late = False
@@ -209,15 +210,22 @@ class WorkloadCandidates:
     def _narrow(self, engine: Engine, scarce: Later) -> Engine:
         """The engine of the instance types that draw on what is scarce."""
         if engine not in self._narrowed:
-            market = engine.context.market
-            offer_set, pool = market.offer_set, self._pools_of(market)
+            self._narrowed[engine] = engine.of_types(self._scarce_types(engine.context.market, scarce))
+        return self._narrowed[engine]
+
+    def _scarce_types(self, market: Market, scarce: Later) -> Bools:
+        """Whether offers of each instance type draw on what is scarce, shape `(n_types,)`."""
+        offer_set = market.offer_set
+        key = id(offer_set), scarce.pools, scarce.quotas
+        if key not in self._drawing:
+            pool = self._pools_of(market)
             drawing = np.isin(pool, scarce.pools) & (pool >= 0)
             for number in scarce.quotas:
                 drawing |= quota_units(offer_set, market.tariffs, self._portfolio.quota[number]) > 0
             types = np.zeros(offer_set.types.n_rows, dtype=np.bool_)
             types[offer_set.type_of_offer[drawing]] = True
-            self._narrowed[engine] = engine.of_types(types)
-        return self._narrowed[engine]
+            self._drawing[key] = types
+        return self._drawing[key]
 
     def _late_hours(self, candidates: Candidates, at: Ints) -> Floats:
         """Hours by which the deadline must be later for each of the candidates `at`; 0: none."""

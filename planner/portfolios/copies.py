@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from solvers.problem.presolve import part_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Copies:
         amounts = np.array([round(point.get(key, 0.0)) for key in keys.tolist()])
         amounts[~self.led] = 0
         out = np.full(len(self.leader), -1, dtype=np.int64)
-        for lead in np.unique(self.leader).tolist():
+        for lead in distinct_values(self.leader).tolist():
             own = np.arange(self._first[lead], self._first[lead + 1])
             taken = np.repeat(own - self._first[lead], amounts[own])
             jobs = np.flatnonzero(self.leader == lead)

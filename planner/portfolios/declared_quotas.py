@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
+from planner.inputs.checks_of_jobs import PAID_ALREADY
 from planner.inputs.faults import Fault
-from planner.inputs.sized_checks import PAID_ALREADY
 from planner.market.names import quota_faults
 from planner.market.place_names import unlisted_names
 from planner.market.quota import GPU, VCPU
@@ -120,10 +121,10 @@ def commitment_notes(portfolio: Portfolio, table: CandidateTable, ways: Sequence
             name = f"{own.provider}/{own.region} {own.instance_type} ({own.purchase_option})"
             yield f"no candidate draws on the commitment {name}: compare its names with those of the candidates"
     sized = (table.source < 0)[:, None] & (table.way >= 0)
-    listed = [ways[code] for code in np.unique(table.way[sized]).tolist()]
+    listed = [ways[code] for code in distinct_values(table.way[sized]).tolist()]
     yield from unlisted_names((way.provider, way.instance_type, way.purchase_option) for way in listed)
     loose = sized & (table.pool < 0)
-    for code in np.unique(table.way[loose]).tolist():
+    for code in distinct_values(table.way[loose]).tolist():
         way = ways[code]
         if way.purchase_option in PAID_ALREADY:
             name = f"{way.provider}/{way.region} {way.instance_type} ({way.purchase_option})"

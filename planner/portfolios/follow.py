@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.inputs.bounds import MOST_HOURS
 from planner.portfolios.list_plan import SECONDS, list_starts, whole_seconds
 from planner.portfolios.question import Question
@@ -87,10 +88,10 @@ def later_starts(
     numbers, live = question.numbers, result.reduced.live
     scarce = np.isin(numbers.entry_limit, live)
     if not len(live) and result.status is Status.INFEASIBLE:
-        scarce, live = np.ones(len(scarce), dtype=np.bool_), np.unique(numbers.entry_limit)
+        scarce, live = np.ones(len(scarce), dtype=np.bool_), distinct_values(numbers.entry_limit)
     if not scarce.any() or _every_job_at_its_cheapest(question, result):
         return None
-    drawing = len(np.unique(numbers.entry_candidate[scarce]))
+    drawing = len(distinct_values(numbers.entry_candidate[scarce]))
     count = min(most_starts, MOST_STARTS, MOST_ADDED // drawing)
     sums: set[int] = {whole_seconds(hours) for hours in (*first, *free) if math.isfinite(hours)}
     base = sorted({0, *sums})
@@ -161,7 +162,7 @@ def _horizon(question: Question, limit: int, latest_base: int, deadlines: Floats
 
 def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
     """Sums of a start in `base` and any of the runs, each at most once, up to the horizon."""
-    sums = np.unique(np.asarray(base, dtype=np.int64))
+    sums = distinct_values(np.asarray(base, dtype=np.int64))
     for run in runs:
         both = np.concatenate([sums, sums[sums + run <= horizon] + run])
         both.sort(kind="stable")  # which merges the two, both ascending

@@ -6,17 +6,18 @@ a time, so each machine of a file is a pool like a commitment of the portfolio, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.inputs.portfolio_schema import SharedCommitment
+from planner.inputs.plain import section_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tables.table import Table
     from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import SharedCommitment
     from planner.market.offers import OfferSet
 
 _KEY = ("provider", "region", "instance_type", "purchase_option")
@@ -40,12 +41,12 @@ def own_machines(loaded: LoadedPortfolio) -> tuple[SharedCommitment, ...]:
             held[key] = held.get(key, 0) + int(count)
         nodes |= {key: min(count, nodes.get(key, count)) for key, count in held.items()}
     return tuple(
-        SharedCommitment.model_construct(
-            None,
+        section_of(
+            "SharedCommitment",
             provider=key[0],
             region=key[1],
             instance_type=key[2],
-            purchase_option=cast("Any", key[3]),
+            purchase_option=key[3],
             nodes=count,
         )
         for key, count in sorted(nodes.items())

@@ -54,7 +54,7 @@ class Reduced:
 
     def empty_jobs(self) -> Ints:
         """Jobs without a candidate left."""
-        return np.setdiff1d(np.arange(self.source.n_jobs), self.job)
+        return np.flatnonzero(np.bincount(self.job, minlength=self.source.n_jobs) == 0)
 
 
 def reduce_portfolio(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.portfolios.elastic import ElasticWeights, build_elastic, reduce_elastic
 from planner.portfolios.greedy import Ledger
 from planner.portfolios.reduce import Reduced
@@ -119,7 +120,7 @@ def relax_budget(
         return None
     began = time.perf_counter()
     in_time = np.flatnonzero(late_hours <= 0)
-    if len(np.unique(question.job[in_time])) < question.n_jobs:
+    if len(distinct_values(question.job[in_time])) < question.n_jobs:
         return None
     nothing = np.zeros(question.n_candidates, dtype=np.int64)
     none = np.zeros(question.n_jobs)

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
+from planner.inputs.checks_of_jobs import NO_PRICE, ONE_PRICE, PAID_ALREADY
 from planner.inputs.faults import near
-from planner.inputs.fields import PurchaseOption
-from planner.inputs.sized_checks import NO_PRICE, ONE_PRICE, PAID_ALREADY
+from planner.inputs.purchase_options import PurchaseOption
 from planner.market.place_names import misspelt_places
 from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Bools, Ints

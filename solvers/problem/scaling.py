@@ -66,7 +66,9 @@ def _cost_factor(problem: Milp) -> float:
             "drop the columns that can never pay or change their unit"
         )
     # The typical cost goes to 1e4 (the middle of 1e2..1e6), but never the largest above 1e6.
-    return _power_of_two(min(math.sqrt(COST_LOW * COST_HIGH) / float(np.median(sizes)), COST_HIGH / high))
+    ordered = np.sort(sizes)  # `median` would import numpy.ma
+    middle = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return _power_of_two(min(math.sqrt(COST_LOW * COST_HIGH) / middle, COST_HIGH / high))
 
 
 def _row_factors(problem: Milp) -> Floats:

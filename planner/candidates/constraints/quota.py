@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.base import Constraint, Use
 from planner.market.quota import draws_on, machine_of
 
@@ -56,6 +57,6 @@ class Quota(Constraint):
         drawn = draws_on(case.limits.quota, case.offer_set, case.tariffs)
         for declared, (limit, units) in zip(case.limits.quota, drawn, strict=True):
             per_worker = units[rows] * nodes
-            for code in np.unique(codes[per_worker > 0]).tolist():
+            for code in distinct_values(codes[per_worker > 0]).tolist():
                 name = f"{declared.provider}/{regions.values[code]}/{declared.quota}"
                 yield Use(self.id, name, np.where(codes == code, per_worker, 0.0), limit)
