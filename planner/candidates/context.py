@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.model import Asked, Dates
+    from planner.candidates.own_deadlines import OwnDeadlines
     from planner.market.model import Market
     from planner.market.offers import OfferSet
     from planner.spot.evidence import GangRisk
@@ -37,6 +38,7 @@ class Context:
     `beside`: machines of each offer that another run asks for at the same time, shape `(n_offers,)`; None: none.
     `later_hours`: work that takes x times as long as predicted has (x - 1) times so many hours more to its deadline,
     as a pool that shares its deadline with another has; less than the work itself takes.
+    `own`: deadlines of each row of the shapes, in place of the run's and `later_hours`; None: of none.
     """
 
     asked: Asked
@@ -45,6 +47,7 @@ class Context:
     spot: SpotRisk
     beside: npt.NDArray[np.float64] | None = None
     later_hours: float = 0.0
+    own: OwnDeadlines | None = None
 
     @cached_property
     def starts(self) -> Starts:

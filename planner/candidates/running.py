@@ -139,18 +139,18 @@ def model_arguments(
 
 def meet_probability(
     context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, sigma: FloatArray, write: FloatArray,
-    interval: FloatArray, available_hours: FloatArray,
+    interval: FloatArray, available_hours: FloatArray, later_hours: float | FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Probability that the work ends within `available_hours`, over model error and interruptions.
 
     The step time is log-normal around the prediction (`sigma` of its logarithm). Steady capacity: in closed form;
-    spot: the renewal model averaged over the step time. Slow work may have longer (`Context.later_hours`).
+    spot: the renewal model averaged over the step time. Slow work may have longer (`later_hours`, as of `Context`).
     """
-    out = np.zeros(len(rows))
+    out, later = np.zeros(len(rows)), np.broadcast_to(np.asarray(later_hours, dtype=np.float64), len(rows))
     spot = context.market.is_spot[rows]
     steady = np.flatnonzero(~spot & (available_hours > 0))
     need = steady_hours(context.asked, nodes[steady], work[steady], write[steady], interval[steady])
-    room, need = available_hours[steady] - context.later_hours, need - context.later_hours
+    room, need = available_hours[steady] - later[steady], need - later[steady]
     out[steady] = _chance(np.log(np.maximum(room, 1e-300) / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
     if len(at):
@@ -158,7 +158,7 @@ def meet_probability(
             work[at],
             deadline_hours=available_hours[at],
             work_log_sd=sigma[at],
-            later_hours=context.later_hours,
+            later_hours=later[at],
             **model_arguments(
                 context.asked,
                 context.spot,

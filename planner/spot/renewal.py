@@ -99,7 +99,7 @@ def p_meet_deadline(
     deadline_hours: npt.ArrayLike,
     work_log_sd: npt.ArrayLike = 0.0,
     steady_hours: npt.ArrayLike | None = None,
-    later_hours: float = 0.0,
+    later_hours: float | FloatArray = 0.0,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,

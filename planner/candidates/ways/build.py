@@ -21,6 +21,7 @@ from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.model import IN_TURN, SINGLE, append, join_tables, widen
+from planner.candidates.own_deadlines import hours_of
 from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.choice import sets_of
@@ -288,12 +289,10 @@ def _may_be_sure(
 
 def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     """Whether sets could be in time: the bare work, after the data have come to all regions."""
-    context = candidates.context
-    assert context.dates.deadline_hours is not None
     base = members[:, 0]
     waiting = greatest(np.where(members >= 0, candidates.waiting_hours[members], 0.0))
     least = waiting + candidates.fixed_hours[base] + candidates.work_hours[base]
-    return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
+    return np.asarray(least <= hours_of(candidates, base) + _SLIP_HOURS, dtype=np.bool_)
 
 
 def union_cells(

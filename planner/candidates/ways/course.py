@@ -9,6 +9,7 @@ import numpy as np
 
 from catalogs.tables.rows import greatest, pick
 from planner.candidates.model import join_pools
+from planner.candidates.own_deadlines import hours_of, later_hours_of
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.ways.fallback import mean_fallback
@@ -172,10 +173,9 @@ def frame_at(
         change: hours from asking for on-demand to progress on it, shape `(n,)`.
         has: whether there is a fall-back, shape `(n,)`.
     """
-    context = candidates.context
-    assert context.dates.deadline_hours is not None
+    context, deadline = candidates.context, hours_of(candidates, base)
     waiting = _waiting(context.asked, context.market, places)
-    room = context.dates.deadline_hours - waiting - candidates.fixed_hours[base]
+    room = deadline - waiting - candidates.fixed_hours[base]
     steady = steady_hours(
         context.asked,
         candidates.nodes[base],
@@ -183,12 +183,13 @@ def frame_at(
         candidates.write_hours[base],
         candidates.interval_hours[base],
     )
-    late, slack_loss = room - change, steady - context.later_hours
+    later = later_hours_of(candidates, base)
+    late, slack_loss = room - change, steady - later
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf), slack_loss=slack_loss,
-        surely=_steady_probability(np.maximum(late - context.later_hours, 0.0), slack_loss, candidates.sigma[base]),
+        surely=_steady_probability(np.maximum(late - later, 0.0), slack_loss, candidates.sigma[base]),
         least=waiting + candidates.fixed_hours[base] + candidates.work_hours[base],
-        deadline=np.full(len(base), context.dates.deadline_hours),
+        deadline=np.broadcast_to(np.asarray(deadline, dtype=np.float64), len(base)),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from catalogs.tables.rows import distinct_rows
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, Candidates, Turns
+from planner.candidates.own_deadlines import hours_of
 from planner.candidates.starts import fallback_had, fallback_hours
 from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.course import (
@@ -76,14 +77,13 @@ def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
 def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, IntArray]:
     """How cells run that may be kept, and the number of each cell among those, -1 for the others."""
     context, number = candidates.context, np.full(len(cells.base), -1)
-    assert context.dates.deadline_hours is not None
     confidence = context.asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
     sure = np.flatnonzero(keep_confidence(candidates, cells, frame, confidence))
     cells = cells.take(sure)
     course = run_in_turn(candidates, cells, frame.take(sure))
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
-    kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
+    kept = hours <= hours_of(candidates, cells.base) + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     number[sure[at]] = at
@@ -98,7 +98,7 @@ def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray,
         candidates.fixed_hours[base], candidates.sigma[base],
         candidates.context.spot.figures.notice_hours[cells.zones[:, 0]],
         pool.rate, pool.wait, pool.first_wait, pool.frailty_sd, pool.dispersion,
-        frame.waiting, frame.steady, frame.slack, frame.surely,
+        frame.waiting, frame.room, frame.steady, frame.slack, frame.slack_loss, frame.surely,
         fallback_hours(candidates.context.starts, cells.on_demand, nodes),
         fallback_had(candidates, cells.on_demand, nodes),
     )  # fmt: skip
