@@ -115,8 +115,9 @@ def search(families: list[Family], limit_s: float) -> Iterator[str]:
     """Give every family its turns until all its seeds are tried or the CPU seconds `limit_s` are spent.
 
     What the performance model says of a job on a machine is worked out once for all seeds, whoever asks: the planner,
-    the judge or an enumeration. So is the chance of a fleet that is planned twice. What would help a question without
-    an answer, which no check looks at, is worked out for one seed in five.
+    the judge or an enumeration. So is the chance of a fleet that is planned twice. What stands beside an answer (what
+    would help where there is none, what else could be bought), which no check looks at, is worked out for one seed in
+    five.
     """
     begun = time.process_time()
     with contextlib.ExitStack() as stack:

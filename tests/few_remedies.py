@@ -1,26 +1,52 @@
-"""What would make a question answerable, worked out for some seeds of a search alone.
+"""What stands beside an answer, worked out for some seeds of a search alone.
 
-An enumeration says whether there is a plan and what it costs. Of a seed without one it compares nothing of what the
-planner then proposes, which is a third of its time on jobs; so the proposals are made for one seed in five, where they
-still must not fail. Their own tests: `tests/planner/job/test_other_limits.py` and `test_later_deadline.py`,
-`tests/planner/fleet/test_limits.py`.
+An enumeration says whether there is a plan and what it costs. It compares nothing of what the planner says beside that:
+what would make a question answerable, what else could be bought, what a baseline costs and why a fall-back is taken. On
+jobs and fleets that is a fifth to a third of a seed's time; so it is said for one seed in five, where it still must not
+fail. Its own tests: `tests/planner/job/test_other_limits.py`, `test_later_deadline.py` and `test_spine_laws.py`,
+`tests/planner/fleet/test_limits.py` and `test_fallback.py`, `tests/planner/schedules/test_schedule.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 from unittest import mock
 
-from planner.fleet import answer as fleet_answer
-from planner.job import answer as job_answer
+from planner.job.answer import infeasible_plan
+from planner.job.assemble import _NOTHING_BESIDE
+from planner.plan.model import Savings
 
 EVERY = 5
 
+# module and function: what it returns in place of what is left out, given what it was asked
+BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
+    ("planner.job.answer", "_explain_empty"): lambda search, _begin: (
+        infeasible_plan(search, (), 0.0),
+        search,
+    ),
+    ("planner.job.assemble", "_beside"): lambda *_asked: _NOTHING_BESIDE,
+    ("planner.job.assemble", "plan_warnings"): lambda *_asked, **_named: [],
+    ("planner.candidates.plan_parts.infeasible", "find_relaxations"): lambda _search: (),
+    ("planner.candidates.plan_parts.infeasible", "plan_warnings"): lambda *_asked: [],
+    ("planner.fleet.answer", "_reasons"): lambda *_asked: [],
+    ("planner.fleet.plan", "plan_warnings"): lambda *_asked: [],
+    ("planner.schedules.relaxation", "_least"): lambda _helps, _most: None,
+    ("planner.fleet.fallback_plan", "reasons"): lambda *_asked: (),
+} | {
+    (f"planner.fleet.{module}", name): found
+    for module in ("plan", "fallback_plan")
+    for name, found in {
+        "savings_of": lambda *_asked: (Savings(None, None, None, ""), ()),
+        "storage_of": lambda *_asked: (),
+    }.items()
+}
+
 
 class FewRemedies:
-    """Leaves remedies out while `asked` is False."""
+    """Leaves what stands beside an answer out while `asked` is False."""
 
     def __init__(self) -> None:
         """Ask for all."""
@@ -33,18 +59,16 @@ class FewRemedies:
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
         """Stand before the planner's own functions."""
-        of_job, of_fleet = job_answer._explain_empty, fleet_answer._reasons
-
-        def job(search: Any, begin: float) -> Any:
-            if self.asked:
-                return of_job(search, begin)
-            return job_answer.infeasible_plan(search, (), 0.0), search
-
-        def fleet(*asked: Any) -> Any:
-            return of_fleet(*asked) if self.asked else []
-
-        with (
-            mock.patch.object(job_answer, "_explain_empty", job),
-            mock.patch.object(fleet_answer, "_reasons", fleet),
-        ):
+        with contextlib.ExitStack() as stack:
+            for (module, name), nothing in BESIDE.items():
+                place = import_module(module)
+                stack.enter_context(
+                    mock.patch.object(place, name, self._asked(getattr(place, name), nothing))
+                )
             yield
+
+    def _asked(self, function: Callable[..., Any], nothing: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*asked: Any, **named: Any) -> Any:
+            return (function if self.asked else nothing)(*asked, **named)
+
+        return answer
