@@ -21,7 +21,7 @@ from planner.commitments.build import Built, build_model
 from planner.commitments.from_bill import RISK, SELDOM_LOSES, YEAR_OPTIONS, scenario_size
 from planner.commitments.prices import pool_prices
 from planner.commitments.scenarios import Future, Futures
-from planner.commitments.solve import solve_commit, without_idle
+from planner.commitments.solve import solve_bill
 from planner.commitments.walk import draw_year
 from planner.inputs.commit_schema import CommitQuestion, Options, Pool, Risk
 
@@ -58,9 +58,9 @@ def _built(year: Year, futures: Futures, risk: Risk) -> Built:
 
 def _bought(built: Built, risk: Risk) -> dict[str, float]:
     """Units by pool, and plan dollars per hour under the name of the option."""
-    solved = without_idle(built.model, solve_commit(built.model, gap=GAP))
+    model, solved = solve_bill(built.model, gap=GAP)
     if risk.loss_price:
-        solved, _ = avoid_loss(built.model, solved, risk)
+        solved, _ = avoid_loss(model, solved, risk)
     names = (
         "plan" if item.option.startswith("savings_plan") else item.serves[0].removeprefix("p")
         for item in built.buyable

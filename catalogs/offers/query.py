@@ -148,14 +148,15 @@ def usd_per_hour(offers: Table) -> Floats:
 
 
 def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Known words close to `text`, the closest first; where there is none, the shortest that begin with it."""
+    """Known words close to `text`, the closest first; else the shortest that begin with it, or else contain it."""
     import difflib
 
     lowered: dict[str, str] = {}
     for word in sorted(names):
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
-    longer = sorted((word for word in lowered if len(text) > 1 and word.startswith(text.lower())), key=len)
+    within = sorted((word for word in lowered if len(text) > 1 and text.lower() in word), key=len)
+    longer = [word for word in within if word.startswith(text.lower())] or within
     return tuple(lowered[word] for word in close or longer[:count])
 
 

@@ -41,12 +41,38 @@ class StaticCatalog:
         offers: one row per machine.
         costs: arithmetic of each offer's price; None where the file gives the price itself.
         sites: grid and overhead of each offer; None where the file states neither.
+        path: the file.
+        lines: line of each row of `instance_types`.
     """
 
     instance_types: Table
     offers: Table
     costs: tuple[OwnedCost | None, ...]
     sites: tuple[Site | None, ...]
+    path: Path
+    lines: tuple[int, ...]
+
+    def types_beside(self, types: Table) -> Table:
+        """Return the machines of the file after others.
+
+        Args:
+            types: instance types of the catalog and of other files.
+
+        Raises:
+            CatalogInputError: a machine has the provider and name of one of `types`.
+        """
+        mine = self.instance_types.select(list(types))
+        known = set(zip(types["provider"], types["instance_type"], strict=True))
+        names = zip(mine["provider"], mine["instance_type"], self.lines, strict=True)
+        faults = [
+            f"{self.path}:{line}: instance_type: {provider} has a {name} in the catalog or in another file of "
+            "prices.offers: give yours another name; to change the price of one in the catalog, use prices.overlays"
+            for provider, name, line in names
+            if (provider, name) in known
+        ]
+        if faults:
+            raise CatalogInputError("\n".join(faults))
+        return Table.concat([types, mine])
 
 
 def load_static(path: Path, on: date | None = None) -> StaticCatalog:
@@ -109,9 +135,10 @@ def _tables(path: Path, machines: list[Machine], day: str) -> StaticCatalog:
         for machine, cost in zip(machines, costs, strict=True)
     ]
     source = f"user file {path.name}"
+    types = _one_per_type(machines)
     return StaticCatalog(
-        _instance_types(machines, source, day), _offers(machines, prices, source, day), costs,
-        tuple(machine.site for machine in machines),
+        _instance_types(types, source, day), _offers(machines, prices, source, day), costs,
+        tuple(machine.site for machine in machines), path, tuple(machine.line for machine in types),
     )  # fmt: skip
 
 
@@ -121,12 +148,14 @@ def _price_text(price: Decimal | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _instance_types(machines: list[Machine], source: str, day: str) -> Table:
+def _one_per_type(machines: list[Machine]) -> list[Machine]:
     rows: dict[tuple[str, str], Machine] = {}
     for machine in machines:
         rows.setdefault((machine.text("provider"), machine.text("instance_type")), machine)
-    types = list(rows.values())
+    return list(rows.values())
 
+
+def _instance_types(types: list[Machine], source: str, day: str) -> Table:
     def texts(name: str) -> list[str]:
         return [machine.text(name) for machine in types]
 

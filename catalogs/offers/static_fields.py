@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 from catalogs.errors import CatalogError
+from catalogs.offers.naming import known_accelerators
 from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
 from catalogs.offers.static_site import stated_site
 from catalogs.tables.accelerators import canonical, load_accelerators
@@ -207,7 +208,8 @@ def _accelerator(entry: Entry, texts: dict[str, str]) -> Faults:
         texts["accelerator_name"] = name
         return []
     identifiers = [str(identifier) for identifier in load_accelerators()["accelerator"]]
-    close = difflib.get_close_matches(name.lower(), identifiers, n=3, cutoff=0.5)
+    # `H100` is several accelerators: which one decides on memory and links
+    close = known_accelerators(name) or difflib.get_close_matches(name.lower(), identifiers, n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return [(entry.values["accelerator"][1], f"accelerator: {name!r} is not known{hint}")]
 

@@ -18,6 +18,7 @@ from planner.commands.options import (
     details_option,
     examples,
     output_options,
+    verbose_option,
 )
 from planner.commands.output import file_mode, show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 @details_option(
     "warnings", "buy", "money", "levels", "falls", "expiring", "break_even", "grounds",
 )  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="All sections, every round and every break-even.")
+@verbose_option("All sections, every round and every break-even.")
 @click.pass_context
 def commit(
     ctx: click.Context, question: Path | None, bills: tuple[str, ...], currency: str | None, seed: int | None,

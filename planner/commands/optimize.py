@@ -16,12 +16,14 @@ from planner.commands.options import (
     FileBeside,
     RatioOption,
     Seconds,
+    UsdOption,
     as_of_option,
     details_option,
     evidence_option,
     examples,
     output_options,
     set_option,
+    verbose_option,
 )
 from planner.commands.output import is_complete, show_answer
 from planner.plan.details import ALL_DETAILS, DETAILS
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     default=None,
     help="What to optimise (default: the file's objective).",
 )
-@click.option("--best-within", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD",
+@click.option("--best-within", type=UsdOption(), default=None, metavar="USD",
               help="Best result for a budget: all of the work soonest, otherwise as much as possible.")  # fmt: skip
 @click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
               help="Exact enumeration, a MILP of the same problem, or both, which must agree.")  # fmt: skip
@@ -88,7 +90,7 @@ if TYPE_CHECKING:
     help="Also replay a plan on spot in N random futures.",
 )  # fmt: skip
 @click.option(
-    "--quote", type=RatioOption(), default=None, metavar="LEVEL",
+    "--quote", type=RatioOption("95% or 0.95"), default=None, metavar="LEVEL",
     help="Also state the highest cost and latest end with this probability (50% to 99.9%).",
 )  # fmt: skip
 @click.option(
@@ -106,14 +108,9 @@ if TYPE_CHECKING:
     help="Also write the proof, for `planner verify`.",
 )  # fmt: skip
 @details_option(*DETAILS)
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Show all sections (or those of --details) with every assumption, cost line and filter.",
-)
+@verbose_option("Show all sections (or those of --details) with every assumption, cost line and filter.")
 def optimize(
-    workload: Path, values: tuple[str, ...], best_within: float | None,
+    workload: Path, values: tuple[str, ...], best_within: Decimal | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     prices: str, calibrated: bool, spot_evidence: tuple[Path, ...], replays: int, quote: float | None,
@@ -159,7 +156,7 @@ def optimize(
     else:
         from planner.workloads.best_within import best_within as find_best
 
-        answer, summary = find_best(loaded, Decimal(repr(best_within)), options)
+        answer, summary = find_best(loaded, best_within, options)
     sections = details or ((ALL_DETAILS,) if verbose else ())
     plan = _to_follow(answer.plan) if output == "json" and out is not None else answer.plan
     shown = plan_answer(plan, verbose=verbose or is_complete(output), details=sections)

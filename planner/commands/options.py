@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -53,10 +54,33 @@ class Days(click.ParamType[int]):
         return int(number)
 
 
+class UsdOption(click.ParamType[Decimal]):
+    """An amount in US dollars such as `5000`, `5,000` or `$5000`, as a workload writes it."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        """Return a positive amount, or fail with an example."""
+        from planner.units import parse_money
+
+        try:
+            return parse_money(value)
+        except ValueError as error:
+            self.fail(f"it {error}", param, ctx)
+
+
 class RatioOption(click.ParamType[float]):
-    """A ratio such as `0.1%` or `0.001`."""
+    """A ratio such as `0.1%` or `0.001`.
+
+    Args:
+        example: how it is written, for a message.
+    """
 
     name = "ratio"
+
+    def __init__(self, example: str = "0.1% or 0.001") -> None:
+        """Take ratios of at least 0 and below 1."""
+        self._example = example
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return a ratio of at least 0 and below 1."""
@@ -67,7 +91,7 @@ class RatioOption(click.ParamType[float]):
             ratio = -1.0
         if not 0.0 <= ratio < 1.0:
             percent = not text.endswith("%") and 1.0 <= ratio < 100.0
-            how = f"{text}% or {ratio / 100.0:g}" if percent else "0.1% or 0.001"
+            how = f"{text}% or {ratio / 100.0:g}" if percent else self._example
             self.fail(f"{value!r} is not a ratio; write it as {how}", param, ctx)
         return ratio
 
@@ -217,6 +241,17 @@ set_option = click.option(
 )
 
 
+def verbose_option(help_text: str) -> Callable[[_Command], _Command]:
+    """`-v` of a command that shows more of its answer; like that of all others, it shows tracebacks of our defects."""
+    return click.option("-v", "--verbose", is_flag=True, callback=_remember_verbose, help=help_text)
+
+
+def _remember_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    if value and ctx.obj is not None and not ctx.obj.verbosity:
+        ctx.obj.verbosity = 1
+    return value
+
+
 class _SectionName(click.Choice[str]):
     """A section of an answer; a list of them is answered with how it is written."""
 
@@ -261,7 +296,7 @@ def solver_options(command: _Command) -> _Command:
 
 
 robust_option = click.option(
-    "--robust", type=RatioOption(), default=None, metavar="LEVEL",
+    "--robust", type=RatioOption("95% or 0.95"), default=None, metavar="LEVEL",
     help="Also weigh the worst outcomes: 95% adds the mean of the worst 5 %; the file's `risk` sets its weight.",
 )  # fmt: skip
 focus_option = click.option(

@@ -16,6 +16,7 @@ from planner.commands.options import (
     output_options,
     robust_option,
     solver_options,
+    verbose_option,
 )
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 @details_option(
     "stuck", "relaxation", "teams", "sums", "points", "jobs", "limits", "warnings", "filters", "proof"
 )
-@click.option("-v", "--verbose", is_flag=True, help="All sections, with every job, limit and filter.")
+@verbose_option("All sections, with every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
     frontier: int | None, rolling: str | None, robust: float | None, certificate: Path | None, out: Path | None,

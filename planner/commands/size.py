@@ -8,7 +8,14 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import FileBeside, as_of_option, details_option, examples, output_options
+from planner.commands.options import (
+    FileBeside,
+    UsdOption,
+    as_of_option,
+    details_option,
+    examples,
+    output_options,
+)
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
@@ -25,9 +32,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--effort", type=click.Choice(["small", "medium", "large"]), default="medium", show_default=True,
               help="How large a model and training to assume.")  # fmt: skip
 @click.option("--deadline", default=None, metavar="LENGTH", help="Time from now, such as 3w.")
-@click.option(
-    "--budget", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD", help="Budget."
-)
+@click.option("--budget", type=UsdOption(), default=None, metavar="USD", help="Budget.")
 @click.option("--location", default=None, metavar="PLACE", help="Where the data are, such as aws/us-east-1.")
 @click.option("--write", type=FileBeside(), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip
@@ -35,7 +40,7 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 @as_of_option
 def size(
-    data: str, goal: str, effort: str, deadline: str | None, budget: float | None, location: str | None,
+    data: str, goal: str, effort: str, deadline: str | None, budget: Decimal | None, location: str | None,
     write: Path | None, details: tuple[str, ...], output: str, as_of: datetime | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Suggest machines from the amount of data and the goal, and compare them with published rules of thumb.
@@ -48,7 +53,7 @@ def size(
 
     size = size_workload(
         data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
-        budget_usd=None if budget is None else Decimal(f"{budget:.10g}"), location=location,
+        budget_usd=budget, location=location,
     )  # fmt: skip
     report = size_report(size, details=details)
     show_answer(report, output, out)

@@ -25,7 +25,7 @@ from planner.commitments.figures import (
 from planner.commitments.history import read_history
 from planner.commitments.prices import WANTED, pool_prices, without_commitments
 from planner.commitments.scenarios import draw_futures, read_futures
-from planner.commitments.solve import Solved, solve_commit, without_idle
+from planner.commitments.solve import Solved, solve_bill, solve_commit
 from planner.commitments.use import use_of
 from planner.records import record
 from planner.render.numbers import usd
@@ -56,6 +56,7 @@ SEARCH_SHARE = 0.7  # of the time limit; figures need some too
 AVOID_SHARE = 0.5  # of what the search leaves, for purchases that seldom lose
 REGRET_SHARE = 0.7  # of what the search and the first figures leave
 CENT = Decimal("0.01")
+_DEARER = "what would lower the cost of the worst scenarios costs more than it saves in the mean of all: not proposed"
 
 
 @record(frozen=True, eq=False)
@@ -102,8 +103,14 @@ def advise(
     built = build_model(question, prices, futures, years)
     stage("search")
     clock = _Clock(begun + time_limit_s)
-    solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
-    solved = plain = without_idle(built.model, solved) if from_bill is not None else solved
+    limit_s = SEARCH_SHARE * clock.left_s()
+    if from_bill is None:
+        solved = solve_commit(built.model, gap=gap, time_limit_s=limit_s, progress=progress)
+    else:
+        model, solved = solve_bill(built.model, gap=gap, time_limit_s=limit_s, progress=progress)
+        notes += [] if model is built.model else [_DEARER]
+        built = replace(built, model=model)
+    plain = solved
     interrupted = solved.reason == Termination.INTERRUPTED.value
     clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
     if question.risk.loss_price:
@@ -246,7 +253,7 @@ def _assemble(
         years=built.years,
         scenarios=len(built.futures.names),
         rows=sum(len(block.weight) for block in built.model.hours),
-        risk_weight=question.risk.weight,
+        risk_weight=built.model.risk_weight,
         risk_level=question.risk.level,
         lines=_lines(built, x),
         objective_usd=solved.objective_usd,

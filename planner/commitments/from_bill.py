@@ -37,6 +37,7 @@ COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated
 LOSS_COUNT, LOSS_HOURS, LOSS_DAYS = 200, 100, 40  # the same where losses count
 _MOST_POOLS = 64
 _SHOWN = 4
+_RECENT_DAYS = 28
 
 
 @record(frozen=True, eq=False)
@@ -105,10 +106,31 @@ def question_from_bill(
     data = question.model_dump_json(exclude_defaults=True).encode()
     loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
     span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
-    notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines", *bill.notes]
+    notes = [
+        f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines",
+        *_lasting(bill, kept, futures),
+        *bill.notes,
+    ]
     notes += [_of_bill(by_bill)] if by_bill else []
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     return FromBill(loaded, futures, bill.files, tuple(notes))
+
+
+def _lasting(bill: BillUse, kept: Sequence[int], futures: Futures) -> list[str]:
+    """How much of today's use the scenarios have, at what an hour of each pool cost: what every saving rests on."""
+    use = bill.use[:, kept]
+    usd_per_hour = bill.spend[kept] / np.maximum(use.sum(axis=0), 1e-12)
+    now = float(use[-_RECENT_DAYS * 24 // bill.step_hours :].mean(axis=0) @ usd_per_hour) * HOURS_PER_YEAR
+    if now <= 0.0:
+        return []
+    chance = futures.probability
+    later = sum(
+        float(chance[one.scenario] * (one.weight @ one.demand @ usd_per_hour)) for one in futures.blocks
+    )
+    return [
+        f"demand of the scenarios: {100 * later / now:.0f} % of the last {_RECENT_DAYS} days' in the mean of the year, "
+        "as use may grow, shrink or end; if you know better, state it in a question (examples/commit.yaml)"
+    ]
 
 
 def scenario_size(risk: Risk, step_hours: int) -> tuple[int, int]:

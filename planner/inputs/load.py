@@ -322,8 +322,10 @@ def _other_kind(data: dict[str, Any]) -> str:
     Files of commitments and of machines have no key `kind`: they are recognised by theirs.
     """
     kind = data.get("kind")
-    if kind == "serving":
-        return kind if data.keys() & {"buckets", "machines"} else ""
+    if kind == "serving":  # also without its buckets and machines: `planner serving` says what is missing
+        return (
+            "" if data.keys() & {"training", "task"} and not data.keys() & {"buckets", "machines"} else kind
+        )
     if data.keys() & _OF_A_WORKLOAD:
         return ""
     if kind == "sweep":

@@ -152,7 +152,10 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     keys = tuple(section.model_fields) if section is not None else ()
     text = f"unknown key {_shown(key)}"
     top = "" if "training" in keys else None  # of a workload, not of another kind of file
-    within = str(path[-2]) if len(path) > 1 else top
+    names = [
+        part for part in path[:-1] if isinstance(part, str)
+    ]  # an item of a list is in what the list is called
+    within = names[-1] if names else top
     reason = "" if within is None else why_not_here(within, key)
     if reason:
         return Fault(path, f"{text}: {reason}", at_key=True)

@@ -20,6 +20,7 @@ _WHAT_IS_BOUGHT = "write purchase_options under 'constraints'"
 _WHOSE = "write providers under 'constraints'"
 _RECOMPUTED = "write layout: {recompute: full}; left out, the planner decides"
 _CREDITS = "credits pay for a plan and do not change it: write the provider under providers, what is left as budget_usd"
+_SCOPE = "write what it is a budget of as by: tag:team, service or account, and scope: its value"
 _STANDS = "only the place counts: write location, such as aws/us-east-1"
 _PRECISION = "write precision: bf16, fp16, fp8 or fp32"
 _PASSES = "passes over the set are 'epochs', in place of tokens, samples or steps"
@@ -121,6 +122,17 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         ),
         "spot": _WITHOUT_SPOT,
     },
+    "budgets": {
+        **dict.fromkeys(
+            ("amount_usd", "budget_usd", "usd"),
+            "write amount; its currency is that of the file, USD by default",
+        ),
+        **dict.fromkeys(("tags", "team", "service", "project", "account"), _SCOPE),
+    },
+    "tasks": dict.fromkeys(
+        ("after", "depends_on", "needs", "inputs", "output", "outputs"),
+        "write reads: [{task: NAME, size: 20GB}] at the task that reads",
+    ),
     "recurrence": dict.fromkeys(("runs", "count", "repeats", "number"), "write times: how many runs in all"),
     "data": {
         **dict.fromkeys(("bucket", "uri", "url", "path"), _STANDS),

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from planner.inputs.fields import MAX_FLOAT, Bool, Day, NonNegativeFloat, PositiveFloat, PositiveInt, Text
 from planner.inputs.section import Section
+from planner.units import parse_money
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
 CloudOption = Literal[
@@ -46,8 +48,20 @@ class Estimate(Section):
 
 
 def _estimate(value: Any) -> Any:
-    """A bare number is an estimate without a range."""
+    """A bare number is an estimate without a range; of a text, what to write instead is said."""
+    if isinstance(value, str):
+        text = f"must be a number, or a range like {{low: 1, value: 2, high: 3}}{_as_number(value)}"
+        raise PydanticCustomError("quantity", "{text}", {"text": text})
     return {"value": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _as_number(text: str) -> str:
+    """How an amount of money or a percentage is written here; "" for other texts."""
+    try:
+        number = float(text.strip()[:-1]) / 100 if text.strip().endswith("%") else float(parse_money(text))
+    except ValueError:
+        return f", got '{text}'"
+    return f": write {number:.10g} instead of '{text}'"
 
 
 Amount = Annotated[Estimate, BeforeValidator(_estimate, json_schema_input_type=AnyNumber | Estimate)]

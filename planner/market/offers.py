@@ -213,7 +213,7 @@ def _gather(
         own |= {offers.n_rows + at: cost for at, cost in enumerate(static.costs) if cost is not None}
         sites |= {offers.n_rows + at: site for at, site in enumerate(static.sites) if site is not None}
         offers = Table.concat([offers, static.offers.select(list(offers))])
-        types = Table.concat([types, static.instance_types.select(list(types))])
+        types = static.types_beside(types)
     if workload.constraints.allow_derived:
         from catalogs.offers.derive import derive_offers
 
@@ -250,7 +250,7 @@ def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineS
     for path in workload.prices.offers:
         from catalogs.offers.static import load_static
 
-        types = Table.concat([types, load_static(Path(base) / path).instance_types.select(list(types))])
+        types = load_static(Path(base) / path).types_beside(types)
     hardware, hardware_of_type = build_hardware(types)
     return MachineSet(types, hardware, hardware_of_type)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.quantities import parse_deadline
+from planner.inputs.settings import parse_settings
 from planner.inputs.yaml12 import resolve_scalar
 from planner.trainer_files.gather import Wishes
 from planner.trainer_files.supported import meant, supports
@@ -90,15 +91,24 @@ def parse_stated(texts: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for text in texts:
         key, separator, value = text.partition("=")
-        key = key.strip()
-        if not separator or not value.strip() or not key:
+        key, value = key.strip(), value.strip()
+        if not separator or not value or not key:
             raise InputError(f"--set {text}: must be KEY=VALUE, such as training.tokens=1e9")
-        if not supports(key):
-            hints = " or ".join(repr(one) for one in meant(key)[:_HINTS])
-            what = f"did you mean {hints}?" if hints else "'planner schema' lists them"
-            raise InputError(f"--set {text}: a workload has no key '{key}'; {what}")
         try:
-            values[key] = resolve_scalar(value.strip())
+            read = parse_settings((text,))[0].value if value[0] in "[{" else resolve_scalar(value)
         except ValueError as error:
             raise InputError(f"--set {text}: {error}") from None
+        for path, leaf in _leaves(key, read):
+            if not supports(path):
+                hints = " or ".join(repr(one) for one in meant(path)[:_HINTS])
+                what = f"did you mean {hints}?" if hints else "'planner schema' lists them"
+                raise InputError(f"--set {text}: a workload has no key '{path}'; {what}")
+            values[path] = leaf
     return values
+
+
+def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
+    """The values of a mapping by dotted key, or the value itself."""
+    if not isinstance(value, dict) or not value:
+        return [(key, value)]
+    return [leaf for name, inner in value.items() for leaf in _leaves(f"{key}.{name}", inner)]

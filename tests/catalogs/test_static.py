@@ -180,6 +180,16 @@ extra: 1
     assert "16: power_kw: give either price_per_hour" in everything
 
 
+def test_a_name_of_several_accelerators_is_answered_with_all_of_them(tmp_path: Path) -> None:
+    text = (
+        "instance_type,accelerator,accelerator_count,vcpus,memory_gib,nodes,price_per_hour\n"
+        "box,H100,8,96,1152,3,9\n"
+    )
+    (found,) = faults(write(tmp_path, text, "own.csv"))
+    assert "accelerator: 'H100' is not known (did you mean" in found
+    assert "h100-80gb-sxm" in found and "h100-80gb-pcie" in found
+
+
 def test_csv_faults_name_the_row(tmp_path: Path) -> None:
     text = (
         "instance_type,accelerator,accelerator_count,vcpus,memory_gib,nodes,price_per_hour\n"

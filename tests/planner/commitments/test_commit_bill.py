@@ -82,6 +82,24 @@ def test_what_goes_on_is_bought_and_nothing_else(bill: Path, run_cli: Run) -> No
     assert answer["name"] == "bill.csv, 2025-10-01 to 2026-10-31"
 
 
+def test_nothing_is_proposed_that_costs_more_than_it_saves_in_the_mean(tmp_path: Path, run_cli: Run) -> None:
+    """One pool of three months may well end: a reservation would only lower the cost of the worst scenarios."""
+    days = [FIRST + timedelta(number) for number in range(92)]
+    aws = {"ServiceProviderName": "AWS", "RegionId": "us-east-1"}
+    path = write(tmp_path / "bill.csv", [charge(day, "p4d.24xlarge", 2, **aws) for day in days])
+    found = run_cli("commit", "--from-focus", path, "-o", "json")
+    assert found.code == 0, found.stderr
+    answer: dict[str, Any] = json.loads(found.stdout)
+    assert answer["plan"]["expected_usd"] <= answer["nothing"]["expected_usd"]
+    assert answer["risk_weight"] == 0.0
+    said = " ".join(answer["notes"])
+    assert "costs more than it saves in the mean of all: not proposed" in said
+    assert "demand of the scenarios: " in said and "% of the last 28 days' in the mean of the year" in said
+    proof = tmp_path / "proof.json"
+    assert run_cli("commit", "--from-focus", path, "--no-regret", "--certificate", proof).code == 0
+    assert run_cli("verify", proof).code == 0
+
+
 def test_a_price_on_losses_is_asked_for(bill: Path, run_cli: Run) -> None:
     """These purchases save 30 % and lose in an eighth of the scenarios: at price 1.5 that is still worth it."""
     asked = ("commit", "--from-focus", bill, "--no-regret")

@@ -1,0 +1,160 @@
+"""What users without the documentation at hand type first: amounts with signs, names and keys of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from planner.commands import optimize as optimize_command
+from planner.inputs.load import load_workload
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
+DAY = ("--as-of", "2026-11-20")
+RESNET = ROOT / "examples" / "resnet50-imagenet.yaml"
+TCO = """\
+version: 1
+kind: tco
+name: desk
+machine:
+  accelerator: rtx4090-24gb-pcie
+  accelerators: 2
+  power_kw: 1.2
+  parts: [{name: workstation, usd: "$6,500"}]
+own_site: {usd_per_kwh: 32 ct}
+utilisation_ratio: 40%
+"""
+QUOTES = """\
+instance_type,provider,region,accelerator,accelerator_count,vcpus,memory_gib,nodes,price_per_hour,currency,purchase_option
+p5.48xlarge,aws,us-west-2,h100-80gb-sxm,8,192,2048,4,31.46,USD,capacity_block
+"""
+
+
+def test_a_budget_of_an_option_is_written_as_in_a_file(run_cli: Run) -> None:
+    asked = ("size", "--data", "100GB", "--goal", "image_classification", *DAY, "-o", "json", "--budget")
+    plain, signed = (json.loads(run_cli(*asked, usd).stdout) for usd in ("5000", "$5,000"))
+    assert plain["outcome"] == signed["outcome"]
+    refused = run_cli(*asked, "5k")
+    assert refused.code == 2
+    assert "is not an amount in US dollars: '5k'; write like 5000 or 5000.50" in refused.stderr
+
+
+@pytest.mark.parametrize("level", ["120%", "most"])
+def test_a_wrong_level_of_a_quote_is_answered_with_one_that_is_asked_for(run_cli: Run, level: str) -> None:
+    found = run_cli("optimize", RESNET, "--quote", level)
+    assert found.code == 2
+    assert "write it as 95% or 0.95" in found.stderr
+
+
+def test_verbose_behind_a_command_shows_the_traceback_that_the_message_promises(
+    run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boom(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(optimize_command, "load_workload", boom, raising=False)
+    monkeypatch.setattr("planner.inputs.load.load_workload", boom)
+    assert "run with -v" in run_cli("optimize", RESNET).stderr
+    assert "Traceback" in run_cli("optimize", RESNET, "-v").stderr
+
+
+def test_a_draft_takes_mappings_and_lists(run_cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "w.yaml"
+    values = (
+        "training.epochs=1", "data.samples=1000", "training.lengths={mean: 300, max: 2000}",
+        "constraints.instance_types={allow: [p5.48xlarge, p4d.24xlarge]}", "constraints.deadline=3d",
+    )  # fmt: skip
+    done = run_cli(
+        "init", "--model", "llama-3.1-8b", *(word for one in values for word in ("--set", one)), "-o", out
+    )
+    assert done.code == 0, done.stderr
+    workload = load_workload(out).workload
+    assert (workload.training.lengths.mean, workload.training.lengths.max) == (300, 2000)
+    assert list(workload.constraints.instance_types.allow) == ["p5.48xlarge", "p4d.24xlarge"]
+    wrong = run_cli("init", "--model", "llama-3.1-8b", "--set", "training.lengths={mean: 3, most: 4}")
+    assert (wrong.code, "no key 'training.lengths.most'" in wrong.stderr) == (2, True)
+
+
+def test_figures_of_a_machine_are_numbers_and_the_message_says_which(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "buy.yaml"
+    path.write_text(TCO)
+    found = run_cli("tco", path)
+    assert found.code == 2
+    assert (
+        "machine.parts[0].usd: must be a number, or a range like {low: 1, value: 2, high: 3}: write 6500"
+        in found.stderr
+    )
+    assert "write 0.4 instead of '40%'" in found.stderr
+    assert "got '32 ct'" in found.stderr
+
+
+def test_a_quotation_for_a_machine_of_the_catalog_is_named_with_its_remedy(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "quotes.csv").write_text(QUOTES)
+    values = yaml.safe_load(RESNET.read_text())
+    path = tmp_path / "w.yaml"
+    path.write_text(yaml.safe_dump({**values, "prices": {"offers": ["quotes.csv"]}}))
+    found = run_cli("optimize", path, *DAY)
+    assert found.code == 2
+    assert "quotes.csv:2: instance_type: aws has a p5.48xlarge" in found.stderr
+    assert "prices.overlays" in found.stderr
+    (tmp_path / "quotes.csv").write_text(QUOTES.replace("p5.48xlarge", "my-p5"))
+    assert run_cli("validate", path, *DAY[:0]).code == 0
+
+
+def test_two_files_with_one_machine_are_named(run_cli: Run, tmp_path: Path) -> None:
+    own = QUOTES.replace("p5.48xlarge", "my-p5")
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(own)
+    values = yaml.safe_load(RESNET.read_text())
+    path = tmp_path / "w.yaml"
+    path.write_text(yaml.safe_dump({**values, "prices": {"offers": ["a.csv", "b.csv"]}}))
+    found = run_cli("optimize", path, *DAY)
+    assert found.code == 2 and "b.csv:2: instance_type: aws has a my-p5" in found.stderr
+
+
+def test_a_serving_file_without_its_requests_is_sent_to_its_command(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "version: 1\nkind: serving\nname: chat\nmodel: {preset: llama-3-8b}\nload: {requests_per_s: 3}\n"
+    )
+    assert "use `planner serving" in run_cli("optimize", path).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "says"),
+    [
+        (
+            "budget",
+            "version: 1\nkind: budget\nbudgets: [{name: a, amount: 1, amount_usd: 2, tags: {team: b}}]\n",
+            ("'amount_usd': write amount;", "'tags': write what it is a budget of as by: tag:team"),
+        ),
+        (
+            "pipeline",
+            "version: 1\nkind: pipeline\nname: p\ntasks: [{name: a, workload: w.yaml, after: [b], output: 20GB}]\n",
+            ("'after': write reads: [{task: NAME, size: 20GB}]", "'output': write reads:"),
+        ),
+    ],
+)
+def test_keys_of_other_tools_are_answered_with_ours(
+    run_cli: Run, tmp_path: Path, command: str, text: str, says: tuple[str, ...]
+) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(text)
+    found = run_cli(
+        command, path, *(("--daily", ROOT / "examples" / "daily-costs.csv") if command == "budget" else ())
+    )
+    assert found.code == 2
+    for words in says:
+        assert words in found.stderr
+
+
+def test_an_accelerator_is_found_by_a_part_of_its_name(run_cli: Run) -> None:
+    found = run_cli("catalog", "list", "--accelerator", "0gb-sxm")
+    assert (found.code, "did you mean" in found.stderr) == (2, True)
