@@ -90,6 +90,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_results", "10", "alternatives shown", _count),
     Setting("time_limit", "30s", "longest search of a mixed-integer program", _duration),
     Setting("max_memory", "", "most memory of an answer; default 2GiB where no bill is read", _size),
+    Setting(
+        "reuse_answers", "5min", "how long an unchanged question has the same answer; 0: never", _duration
+    ),
     Setting("gap", "0.1%", "relative optimality gap at which that search may stop", _ratio),
 )
 

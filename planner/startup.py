@@ -170,6 +170,14 @@ class Interruption:
     over: bool = False  # the block has ended: nothing is left to stop
 
 
+_latest: list[Interruption] = []
+
+
+def is_interrupted() -> bool:
+    """Whether Ctrl-C was pressed since the program began: its answer is then the best one known, not the best."""
+    return any(seen.happened for seen in _latest)
+
+
 @contextmanager
 def watch_for_interrupt() -> Iterator[Interruption]:
     """Handle Ctrl-C inside the block as the module's text says.
@@ -177,6 +185,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
     Nothing is changed outside the main thread, or where the process was started to ignore Ctrl-C.
     """
     seen = Interruption()
+    _latest[:] = [seen]
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         with _end_at_once(ours):

@@ -205,6 +205,7 @@ def base_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
         "PLANNER_CACHE_DIR": str(home / "cache"),
         "PLANNER_DATA_DIR": str(home / "data"),
         "XDG_CONFIG_HOME": str(home / "config"),
+        "PLANNER_REUSE_ANSWERS": "0",  # each test asks anew
     }
     kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
     kept.pop("PYTEST_CURRENT_TEST", None)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 _LEFT_S = 3600.0  # no writer takes as long for a copy
 
 
@@ -25,6 +26,16 @@ def cache_directory() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder, for code to which its being there alone says something.
+
+    Who notes what an answer was read from hears of it (`planner.files.opened`): Python reports what is opened and
+    listed, and nothing of what is only looked for.
+    """
+    sys.audit("planner.looked_for", path)
+    return path.is_dir()
 
 
 def open_copy(path: Path) -> BinaryIO:
@@ -43,7 +54,9 @@ def open_copy(path: Path) -> BinaryIO:
     return file
 
 
-def write_copy(path: Path, write: Callable[[BinaryIO], object], *, pattern: str, most: int) -> None:
+def write_copy(
+    path: Path, write: Callable[[BinaryIO], object], *, pattern: str, most: int, mode: int = 0o666
+) -> None:
     """Write a copy whole or not at all, and drop the oldest of its kind; one that cannot be written is no error.
 
     Args:
@@ -51,11 +64,12 @@ def write_copy(path: Path, write: Callable[[BinaryIO], object], *, pattern: str,
         write: writes the bytes.
         pattern: glob of copies of its kind, in the same folder.
         most: copies kept, this one among them.
+        mode: permissions, less the process's umask.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
+        with os.fdopen(os.open(partial, _WRITING, mode), "wb") as file:
             write(file)
         partial.replace(path)
         _drop_oldest(path, pattern, most)

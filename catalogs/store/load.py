@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalogs.cache.copies import is_folder
 from catalogs.store.cache import load_compiled, save_compiled
 from catalogs.store.plausible import flag_implausible
 from catalogs.store.read import (
@@ -112,7 +113,7 @@ def _assembled(tables: Mapping[str, Table], manifests: tuple[ProviderManifest, .
 
 def _is_directory(path: Path) -> bool:
     try:
-        return path.is_dir()
+        return is_folder(path)
     except OSError:
         return False
 

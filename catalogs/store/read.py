@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from catalogs.cache.copies import is_folder
 from catalogs.errors import CatalogError
 from catalogs.tables.columns import DATA_DIRECTORY, check_cells, check_header, is_date, with_later_columns
 from catalogs.tables.model import SCHEMA_VERSION, ProviderManifest
@@ -38,7 +39,7 @@ def catalog_directory(directory: Path | None = None) -> Path:
     A directory that holds a `snapshot` directory stands for that one.
     """
     chosen = directory or Path(os.environ.get("PLANNER_CATALOG_DIR") or bundled_directory())
-    return chosen / "snapshot" if (chosen / "snapshot").is_dir() else chosen
+    return chosen / "snapshot" if is_folder(chosen / "snapshot") else chosen
 
 
 def history_directory() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -243,4 +244,5 @@ def warn(message: str) -> None:
     """Tell the user on standard error what was passed over."""
     import logging
 
+    sys.audit("planner.warned", message)
     logging.getLogger(__name__).warning(message)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.tables.table import Table
+if TYPE_CHECKING:
+    from catalogs.tables.table import Table
+
+_DATA = Path(__file__).parents[1] / "data"
 
 
 def load_regions() -> Table:
@@ -20,7 +24,9 @@ def load_regions() -> Table:
 
 @cache
 def _load() -> Table:
-    return read_csv_table("regions", DATA_DIRECTORY / "regions.csv")
+    from catalogs.tables.columns import read_csv_table  # numpy: who shows a saved plan needs no table
+
+    return read_csv_table("regions", _DATA / "regions.csv")
 
 
 @cache
@@ -49,7 +55,7 @@ def regions_in(residency: str) -> frozenset[tuple[str, str]]:
 @cache
 def off_by_default() -> frozenset[str]:
     """Places (provider/region) that an account reaches only after it has enabled them (regions_off_by_default.csv)."""
-    with (DATA_DIRECTORY / "regions_off_by_default.csv").open(encoding="utf-8", newline="") as file:
+    with (_DATA / "regions_off_by_default.csv").open(encoding="utf-8", newline="") as file:
         return frozenset(row["place"] for row in csv.DictReader(file))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalogs.cache.copies import is_folder
 from catalogs.store.read import history_directory
 from planner.inputs.resolved import Assumed
 
@@ -31,7 +32,7 @@ def find_correction(
         InputError: the line names something unknown.
     """
     folder = history_directory().parent / "calibrations"
-    if workload.measured is None and not folder.is_dir():
+    if workload.measured is None and not is_folder(folder):
         return None
     from planner.calibration.correction import build_correction
     from planner.calibration.store import file_name, load_all

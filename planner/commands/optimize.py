@@ -26,6 +26,7 @@ from planner.commands.options import (
     verbose_option,
 )
 from planner.commands.output import is_complete, show_answer
+from planner.commands.reuse import asked_before, reuse_option
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import PLAN_FORMATS
 from planner.startup import quick_imports
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     "--certificate", type=FileBeside(), default=None,
     help="Also write the proof, for `planner verify`.",
 )  # fmt: skip
+@reuse_option
 @details_option(*DETAILS)
 @verbose_option("Show all sections (or those of --details) with every assumption, cost line and filter.")
 def optimize(
@@ -115,20 +117,25 @@ def optimize(
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     prices: str, calibrated: bool, spot_evidence: tuple[Path, ...], replays: int, quote: float | None,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
-    details: tuple[str, ...], verbose: bool,
-) -> None:  # fmt: skip
+    reuse_answers: float, details: tuple[str, ...], verbose: bool,
+) -> int:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
     Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: invalid input; 4: a plan,
     but not all of what --prices live or --quota live asked for was answered: stderr and the plan name it.
     """
+    from planner.asked.options import Options, utc_now
+
+    now = as_of or utc_now()
+    before = asked_before(now, within_s=reuse_answers, unless=("best_within", "prices", "quota"))
+    needs_run = certificate is not None or why_not or (output == "html" and not details)
+    if before is not None and before.plan is not None and not needs_run:
+        return _show(before.plan, None, "", output, out, details, verbose=verbose)
     with quick_imports():
-        from planner.asked.options import Options, utc_now
         from planner.commands.live import ask_prices, quotas_were_read
         from planner.inputs.load import load_workload
         from planner.inputs.settings import with_settings
         from planner.job.overrides import override
-        from planner.plan.report import plan_answer
         from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
@@ -137,7 +144,7 @@ def optimize(
     )  # fmt: skip
     live = ask_prices(loaded, as_of) if prices == "live" else None
     options = Options(
-        as_of or utc_now(),
+        now,
         as_of=as_of and as_of.date(),
         live_quota=quota == "live",
         live_prices=live.warnings if live else (),
@@ -157,18 +164,29 @@ def optimize(
         from planner.workloads.best_within import best_within as find_best
 
         answer, summary = find_best(loaded, best_within, options)
-    sections = details or ((ALL_DETAILS,) if verbose else ())
-    plan = _to_follow(answer.plan) if output == "json" and out is not None else answer.plan
-    shown = plan_answer(plan, verbose=verbose or is_complete(output), details=sections)
-    if summary:
-        shown = replace(shown, summary=(summary, *shown.summary))
-    show_answer(_for_format(shown, answer, output, whole=not details), output, out)
+    if before is not None:
+        before.keep(answer.plan, options)
+    code = _show(answer.plan, answer, summary, output, out, details, verbose=verbose)
     _show_beside(answer, certificate, why_not, output)
     is_answered = (quota != "live" or quotas_were_read(answer)) and (live is None or live.is_whole)
-    if answer.plan.status == "infeasible":
-        click.get_current_context().exit(3)
-    if not is_answered:
-        click.get_current_context().exit(4)
+    return code if code or is_answered else 4
+
+
+def _show(
+    plan: Plan, answer: Answer | None, summary: str, output: str, out: Path | None, details: tuple[str, ...],
+    *, verbose: bool,
+) -> int:  # fmt: skip
+    """Show the plan; returns the exit code that it has by itself."""
+    with quick_imports():
+        from planner.plan.report import plan_answer
+
+    sections = details or ((ALL_DETAILS,) if verbose else ())
+    to_show = _to_follow(plan) if output == "json" and out is not None else plan
+    shown = plan_answer(to_show, verbose=verbose or is_complete(output), details=sections)
+    if summary:
+        shown = replace(shown, summary=(summary, *shown.summary))
+    show_answer(_for_format(shown, plan, answer, output, whole=not details), output, out)
+    return 3 if plan.status == "infeasible" else 0
 
 
 def _to_follow(plan: Plan) -> Plan:
@@ -180,16 +198,16 @@ def _to_follow(plan: Plan) -> Plan:
     return with_hazards(plan)
 
 
-def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Shown:
+def _for_format(shown: Shown, plan: Plan, answer: Answer | None, output: str, *, whole: bool) -> Shown:
     """The answer with what one format alone has: rows of FOCUS, on a page of the whole answer its sliders."""
-    if output == "html" and whole:
+    if output == "html" and whole and answer is not None:
         from planner.workloads.page import with_other_limits
 
         return with_other_limits(shown, answer)
     if output == "focus":
         from planner.finops.focus_out import with_focus
 
-        return with_focus(shown, answer.plan)
+        return with_focus(shown, plan)
     return shown
 
 

@@ -31,12 +31,20 @@ class Seconds(click.ParamType[float]):
 
     name = "duration"
 
+    def __init__(self, *, or_none: bool = False) -> None:
+        """Take durations above 0.
+
+        Args:
+            or_none: take 0 as well.
+        """
+        self._or_none = or_none
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return seconds, or fail with an example."""
         if isinstance(value, int | float):
             return float(value)
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)\s*", str(value))
-        if not match or float(match[1]) <= 0:
+        if not match or (float(match[1]) <= 0 and not self._or_none):
             self.fail(f"{value!r} is not a duration; write it as 30s, 2m or 1h", param, ctx)
         return float(match[1]) * _SECONDS[match[2]]
 

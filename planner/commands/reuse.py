@@ -1,0 +1,61 @@
+"""Asking the same again: the option for how long an answer is reused, and the look for one that was kept.
+
+Only the program keeps answers. A process that runs commands beside other work (a test, `planner.cli.main(ARGUMENTS)`)
+may have changed what no file shows, and what reads the clouds, signed catalogs or standard input is asked anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.commands.options import Seconds
+from planner.startup import quick_imports
+
+if TYPE_CHECKING:
+    with quick_imports():
+        from planner.workloads.kept import KeptAnswer
+
+# how an answer is shown is worked out each time
+_OF_SHOWING = frozenset({"output", "out", "certificate", "why_not", "details", "verbose", "reuse_answers"})
+
+_STDIN = Path("-")
+
+reuse_option = click.option(
+    "--reuse-answers",
+    type=Seconds(or_none=True),
+    default="5min",
+    show_default=True,
+    metavar="DURATION",
+    help="Show the answer to the same question again for so long, while nothing that it follows from has changed (with "
+    "--as-of however old); 0: plan anew.",
+)
+
+
+def asked_before(now: datetime, *, within_s: float, unless: Collection[str] = ()) -> KeptAnswer | None:
+    """The place of the running command's answer, with the answer where it was kept; None where none may be.
+
+    Args:
+        now: moment of the question.
+        within_s: how old an answer may be, seconds, where the question names no moment.
+        unless: parameters, any of which asks for more than files say where it is not at its default.
+    """
+    context = click.get_current_context()
+    if not within_s or not getattr(context.obj, "is_program", False) or os.environ.get("PLANNER_CATALOG_KEY"):
+        return None
+    defaults = {param.name: param.get_default(context) for param in context.command.params}
+    if any(context.params[name] != defaults[name] for name in unless) or _STDIN in context.params.values():
+        return None
+    from planner.workloads.kept import KeptAnswer
+
+    asked = {name: value for name, value in context.params.items() if name not in _OF_SHOWING}
+    within = None if context.params["as_of"] is not None else timedelta(seconds=within_s)
+    with contextlib.suppress(OSError):  # it only saves time
+        return KeptAnswer({"command": context.command_path, **asked}, now, within)
+    return None
