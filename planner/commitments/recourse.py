@@ -64,12 +64,7 @@ class Recourse:
                 raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
-            for j, column in enumerate(model.columns):
-                own = chunk.active[:, j]
-                if column.pool is not None:
-                    np.add.at(slope[:, j], chunk.scenarios[own], by_pool[own, column.pool])
-                elif column.plan is not None:
-                    np.add.at(slope[:, j], chunk.scenarios[own], column.capacity * by_plan[own, column.plan])
+            np.add.at(slope, chunk.scenarios, chunk.by_column(by_pool, by_plan))
         self._begun = True
         return Evaluation(value, value - slope @ x, slope)
 
@@ -114,18 +109,18 @@ def components(rates: Floats) -> list[tuple[Ints, Ints]]:
 
 
 class _Chunk:
-    """Blocks of hours, joined, with what does not change between evaluations.
-
-    Attributes:
-        active: which columns cover each block, shape `(B, F)`.
-    """
+    """Blocks of hours, joined, with what does not change between evaluations."""
 
     def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
         blocks = [model.hours[number] for number in numbers]
         self.numbers, self._model = numbers, model
         self.periods = [block.period for block in blocks]
         flags = [[column.is_active(period) for column in model.columns] for period in self.periods]
-        self.active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
+        active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
+        self._gives = active * np.array([1.0 if c.plan is None else c.capacity for c in model.columns])
+        pools = len(model.on_demand_usd)
+        serves = [c.pool if c.plan is None else pools + c.plan for c in model.columns]
+        self._serves = np.array(serves, dtype=np.int64)  # pool, or plan behind the pools
         self.scenarios = np.array([block.scenario for block in blocks])
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -156,6 +151,10 @@ class _Chunk:
             by_pool[:, part.pools] = found[1]
             by_plan[:, part.plans] = found[2]
         return cost, by_pool, by_plan
+
+    def by_column(self, by_pool: Floats, by_plan: Floats) -> Floats:
+        """Slopes by unit of each column, shape `(B, F)`: 0 where it is not active."""
+        return np.concatenate([by_pool, by_plan], axis=1)[:, self._serves] * self._gives
 
     def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
         """Return the plans' prices, shape `(n, K)`."""
