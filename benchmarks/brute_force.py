@@ -26,7 +26,7 @@ from unittest import mock
 
 from benchmarks.seed_record import Range, Tried, joined, load_record, save_record
 from tests.few_remedies import FewRemedies
-from tests.remembered_chances import remembered_chance
+from tests.remembered_chances import remembered_chances
 from tests.remembered_shapes import RememberedShapes
 
 # name: module of the tests and its function of a seed, which raises AssertionError where something disagrees
@@ -124,7 +124,7 @@ def search(families: list[Family], limit_s: float) -> Iterator[str]:
         remembered = RememberedShapes()
         for asking in ASKING:
             stack.enter_context(mock.patch(f"{asking}.estimate_shapes", remembered))
-        stack.enter_context(mock.patch("planner.fleet.chance.Progress.chance", remembered_chance()))
+        stack.enter_context(remembered_chances())
         stack.enter_context(_remedies.in_place())
         while open_ones := [family for family in families if family.left]:
             for family in open_ones:

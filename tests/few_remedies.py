@@ -1,20 +1,23 @@
 """What stands beside an answer, worked out for some seeds of a search alone.
 
-An enumeration says whether there is a plan and what it costs. It compares nothing of what the planner says beside that:
-what would make a question answerable, what else could be bought, what a baseline costs and why a fall-back is taken. On
-jobs and fleets that is a fifth to a third of a seed's time; so it is said for one seed in five, where it still must not
-fail. Its own tests: `tests/planner/job/test_other_limits.py`, `test_later_deadline.py` and `test_spine_laws.py`,
-`tests/planner/fleet/test_limits.py` and `test_fallback.py`, `tests/planner/schedules/test_schedule.py`.
+An enumeration says whether there is a plan and what it costs. It compares nothing of what the planner says beside
+that: what would make a question answerable, what else could be bought, what a baseline costs, how far cost and end
+may lie off, and why a fall-back is taken. On jobs and fleets that is a tenth to a third of a seed's time; so it is
+said for one seed in five, where it still must not fail. Its own tests: `tests/planner/job/test_other_limits.py`,
+`test_later_deadline.py` and `test_spine_laws.py`, `tests/planner/fleet/test_limits.py` and `test_fallback.py`,
+`tests/planner/schedules/test_schedule.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 from unittest import mock
 
+from planner.fleet.spread import Spread
 from planner.job.answer import infeasible_plan
 from planner.job.assemble import _NOTHING_BESIDE
 from planner.plan.model import Savings
@@ -34,7 +37,13 @@ BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
     ("planner.fleet.answer", "_reasons"): lambda *_asked: [],
     ("planner.fleet.plan", "plan_warnings"): lambda *_asked: [],
     ("planner.schedules.relaxation", "_least"): lambda _helps, _most: None,
+    ("planner.fleet.plan", "spread_of"): lambda _search, mix, usd: Spread(mix.period, mix.period, usd, usd),
     ("planner.fleet.fallback_plan", "reasons"): lambda *_asked: (),
+    ("planner.fleet.fallback_launch", "_hours"): lambda _asked, mix, _chances: (mix.period, mix.period),
+    ("planner.fleet.fallback_launch", "_usd"): lambda _asked, _mix, usd: (
+        Decimal(repr(usd)),
+        Decimal(repr(usd)),
+    ),
 } | {
     (f"planner.fleet.{module}", name): found
     for module in ("plan", "fallback_plan")

@@ -25,12 +25,12 @@ import math
 import time
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.blocks import few, join
+from planner.commitments.knapsack import Knapsack, knapsack_of
 from planner.commitments.model import CommitModel, Hours
 from solvers.problem.errors import ModelError
 from solvers.search.decompose import Evaluation, OutOfTimeError
@@ -64,12 +64,7 @@ class Recourse:
                 raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
-            for j, column in enumerate(model.columns):
-                own = chunk.active[:, j]
-                if column.pool is not None:
-                    np.add.at(slope[:, j], chunk.scenarios[own], by_pool[own, column.pool])
-                elif column.plan is not None:
-                    np.add.at(slope[:, j], chunk.scenarios[own], column.capacity * by_plan[own, column.plan])
+            np.add.at(slope, chunk.scenarios, chunk.by_column(by_pool, by_plan))
         self._begun = True
         return Evaluation(value, value - slope @ x, slope)
 
@@ -114,18 +109,18 @@ def components(rates: Floats) -> list[tuple[Ints, Ints]]:
 
 
 class _Chunk:
-    """Blocks of hours, joined, with what does not change between evaluations.
-
-    Attributes:
-        active: which columns cover each block, shape `(B, F)`.
-    """
+    """Blocks of hours, joined, with what does not change between evaluations."""
 
     def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
         blocks = [model.hours[number] for number in numbers]
         self.numbers, self._model = numbers, model
         self.periods = [block.period for block in blocks]
         flags = [[column.is_active(period) for column in model.columns] for period in self.periods]
-        self.active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
+        active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
+        self._gives = active * np.array([1.0 if c.plan is None else c.capacity for c in model.columns])
+        pools = len(model.on_demand_usd)
+        serves = [c.pool if c.plan is None else pools + c.plan for c in model.columns]
+        self._serves = np.array(serves, dtype=np.int64)  # pool, or plan behind the pools
         self.scenarios = np.array([block.scenario for block in blocks])
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -157,6 +152,10 @@ class _Chunk:
             by_plan[:, part.plans] = found[2]
         return cost, by_pool, by_plan
 
+    def by_column(self, by_pool: Floats, by_plan: Floats) -> Floats:
+        """Slopes by unit of each column, shape `(B, F)`: 0 where it is not active."""
+        return np.concatenate([by_pool, by_plan], axis=1)[:, self._serves] * self._gives
+
     def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
         """Return the plans' prices, shape `(n, K)`."""
         out = np.zeros((self.rows, self.shape[1]))
@@ -182,8 +181,6 @@ class _Part:
             self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
-        self._orders: dict[str, npt.NDArray[np.unsignedinteger[Any]]] = {}
-        self._saved: dict[str, Floats] = {}
         self._uncovered = [np.isinf(rate) if np.isinf(rate).any() else None for rate in self.rate]
 
     def _sum(self, each: Floats) -> Floats:
@@ -232,8 +229,7 @@ class _Part:
         if not len(self.plans):
             return np.zeros((len(left), 0))
         if len(self.plans) == 1:
-            every = np.arange(len(self.pools))
-            return self._fill(*_by_pool(left, by_spot), self.rate[0], capacity[:, 0], every, "")[:, None]
+            return self._alone.fill(*_by_pool(left, by_spot), capacity[:, 0])[:, None]
         return self._two_plans(left, by_spot, capacity)
 
     def _capacity(self, plans: Floats) -> Floats:
@@ -265,74 +261,8 @@ class _Part:
             value += np.einsum("np,np->n", by_spot, np.minimum(ceiling, self.spot))
         return np.asarray(value - np.einsum("nk,nk->n", price, capacity))
 
-    def _fill(
-        self, left: Floats, by_spot: Floats | None, rate: Floats, capacity: Floats, pools: Ints, name: str
-    ) -> Floats:
-        """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
-
-        Args:
-            left: units beyond spot, `(P, n)`: each use is filled for all hours at once.
-            by_spot: units that spot would take, `(P, n)`.
-            rate: plan dollars per unit-hour, `(P,)`; inf where not covered.
-            capacity: plan dollars per hour, `(n,)`.
-            pools: the pools to fill.
-            name: of this knapsack; its order is kept.
-        """
-        n, count = left.shape[1], len(pools)
-        if not count:
-            return np.zeros(n)
-        rate = rate[pools]
-        weight = np.where(np.isfinite(rate), rate, 0.0)
-        if name not in self._orders:
-            self._orders[name] = self._sorted(rate, pools)
-        order = self._orders[name]
-        need = [left[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
-        if by_spot is not None:
-            need += [by_spot[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
-        if len(order) > 1:
-            return self._fill_each(np.stack(need, axis=1), order, rate, capacity, pools)
-        used, reached = np.zeros(n), np.zeros(n, dtype=np.intp)
-        for item in order[0].tolist():  # one order for all hours
-            used += need[item]
-            reached += used <= capacity
-        if name not in self._saved:
-            spot = np.zeros(0) if self.spot is None else self.spot[0, pools] / rate
-            worth = np.concatenate([self.on_demand[pools] / rate, spot])
-            self._saved[name] = np.append(worth[order[0]], 0.0)  # nothing where all are covered
-        return np.asarray(self._saved[name][reached], dtype=np.float64)
-
-    def _fill_each(
-        self,
-        need: Floats,
-        order: npt.NDArray[np.unsignedinteger[Any]],
-        rate: Floats,
-        capacity: Floats,
-        pools: Ints,
-    ) -> Floats:
-        """The same where every hour has its own order; `need` in plan dollars, `(n, uses)`."""
-        n, count, every = len(need), len(pools), np.arange(len(need))
-        used = np.cumsum(np.take_along_axis(need, order.astype(np.intp), 1), axis=1)
-        over = used > capacity[:, None]
-        item = order[every, np.argmax(over, axis=1)].astype(np.int64)
-        pool = item % count
-        worth = self.on_demand[pools[pool]]
-        if self.spot is not None:
-            at = every if len(self.spot) == n else np.zeros(n, dtype=np.int64)
-            worth = np.where(item < count, worth, self.spot[at, pools[pool]])
-        return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
-
-    def _sorted(self, rate: Floats, pools: Ints) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Uses by saving per plan dollar, shape `(n, width)`, or `(1, width)` where all hours have one order."""
-        ratio = np.broadcast_to(self.on_demand[pools] / rate, (1, len(rate)))
-        if self.spot is not None:
-            rows = len(self.spot)
-            ratio = np.concatenate(
-                [np.broadcast_to(ratio, (rows, len(rate))), self.spot[:, pools] / rate], axis=1
-            )
-        order = np.argsort(-ratio, axis=1, kind="stable")
-        return order.astype(
-            np.uint8 if order.shape[1] <= 256 else np.uint32
-        )  # a small type: one entry per hour and use
+    def _knapsack(self, rate: Floats, pools: Ints) -> Knapsack:
+        return knapsack_of(pools, rate[pools], self.on_demand, self.spot)
 
     def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
         highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed
@@ -352,19 +282,42 @@ class _Part:
     ) -> Iterator[Floats]:
         """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
         units, room = _by_pool(left, by_spot), np.ascontiguousarray(capacity.T)
-        every = np.arange(len(self.pools))
-        for ratio in self._ratios:
-            rate = np.minimum(self.rate[0], ratio * self.rate[1])
-            price = self._fill(*units, rate, room[0] + ratio * room[1], every, f"ray {ratio!r}")
+        full = [room[plan] <= 0 for plan in (0, 1)]
+        for ratio, knapsack in self._rays:
+            price = knapsack.fill(*units, room[0] + ratio * room[1])
             yield np.stack([price, ratio * price], axis=1)
-        for edge in (0.0, *self._ratios):
-            pair = []
-            for plan, mine in enumerate((self._relative <= edge, self._relative > edge)):
-                price = self._fill(
-                    *units, self.rate[plan], room[plan], np.flatnonzero(mine), f"edge {edge!r} {plan}"
-                )
-                pair.append(np.where(room[plan] <= 0, highest[plan], price))
+        for separate in self._separate:
+            pair = [
+                np.where(full[plan], highest[plan], knapsack.fill(*units, room[plan]))
+                for plan, knapsack in enumerate(separate)
+            ]
             yield np.stack(pair, axis=1)
+
+    @cached_property
+    def _alone(self) -> Knapsack:
+        """All pools under the first plan."""
+        return self._knapsack(self.rate[0], np.arange(len(self.pools)))
+
+    @cached_property
+    def _rays(self) -> list[tuple[float, Knapsack]]:
+        """Each ratio of the prices of two plans at which a pool is indifferent, and all pools at its cheaper plan."""
+        every, (first, second) = np.arange(len(self.pools)), self.rate
+        return [
+            (ratio, self._knapsack(np.minimum(first, ratio * second), every))
+            for ratio in self._ratios.tolist()
+        ]
+
+    @cached_property
+    def _separate(self) -> list[tuple[Knapsack, Knapsack]]:
+        """Pools of each of two plans, between two ratios at which a pool is indifferent."""
+        relative, (first, second) = self._relative, self.rate
+        return [
+            (
+                self._knapsack(first, np.flatnonzero(relative <= edge)),
+                self._knapsack(second, np.flatnonzero(relative > edge)),
+            )
+            for edge in (0.0, *self._ratios)
+        ]
 
     @cached_property
     def _relative(self) -> Floats:

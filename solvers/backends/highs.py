@@ -23,7 +23,7 @@ from solvers.backends.base import (
 )
 from solvers.backends.quiet import quiet_moment
 from solvers.problem.milp import Floats, Milp
-from solvers.problem.scaling import scale
+from solvers.problem.scaling import Scaled, scale, scale_grown
 from solvers.problem.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
@@ -130,19 +130,20 @@ class HighsBackend(ScalingBackend):
 
     def growing(self) -> Growing:
         """Each relaxation starts from the last one's basis, in which new rows are slack."""
-        solvers: list[Any] = []
-        known = 0
+        solver: Any = None
+        before: Scaled | None = None
 
         def relax(problem: Milp) -> Relaxation:
-            nonlocal known
-            scaled = scale(problem)
-            if not solvers:
-                solvers.append(_load(scaled.problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf))
-                solvers[0].setOptionValue("presolve", "off")
+            nonlocal solver, before
+            if before is None:
+                scaled = scale(problem)
+                solver = _load(scaled.problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf)
+                solver.setOptionValue("presolve", "off")
             else:
-                _grow(solvers[0], scaled.problem, known)
-            known = problem.n_rows
-            found = _relaxed(solvers[0])
+                scaled = scale_grown(problem, before)
+                _grow(solver, scaled.problem, before.problem.n_rows)
+            before = scaled
+            found = _relaxed(solver)
             if found.termination is not Termination.GAP_REACHED:  # the last basis may be why
                 return self.relax(problem, math.inf)
             return unscaled(scaled, found)

@@ -248,13 +248,19 @@ def with_rows(problem: Milp, coefficients: Floats, lower: Floats) -> Milp:
     column, row = np.nonzero(coefficients.T)
     behind = problem.indptr[column + 1]  # rows ascend within a column
     count = np.bincount(column, minlength=problem.n_columns)
+    places = behind + np.arange(len(behind))
+    known = np.ones(len(problem.data) + len(places), dtype=np.bool_)
+    known[places] = False
+    data, indices = np.empty(len(known)), np.empty(len(known), dtype=np.int32)
+    data[known], data[places] = problem.data, coefficients[row, column]
+    indices[known], indices[places] = problem.indices, problem.n_rows + row
     *others, last = problem.row_blocks
     return replace(
         problem,
         row_lo=np.append(problem.row_lo, lower),
         row_hi=np.append(problem.row_hi, np.full(len(lower), np.inf)),
-        data=np.insert(problem.data, behind, coefficients[row, column]),
-        indices=np.insert(problem.indices, behind, (problem.n_rows + row).astype(np.int32)),
+        data=data,
+        indices=indices,
         indptr=(problem.indptr + np.append(0, np.cumsum(count))).astype(np.int32),
         row_blocks=(*others, replace(last, stop=last.stop + len(lower))),
     )

@@ -43,8 +43,19 @@ def scale(problem: Milp) -> Scaled:
     Raises:
         SpreadError: a row or the objective spreads over more than 1e9, so no unit makes it safe.
     """
-    cost_factor = _cost_factor(problem)
-    row_factors = _row_factors(problem)
+    return _scaled(problem, _cost_factor(problem), _row_factors(problem))
+
+
+def scale_grown(problem: Milp, before: Scaled) -> Scaled:
+    """Scale a model that was scaled `before`, and has got rows behind its own and other limits of rows.
+
+    Raises:
+        SpreadError: a row spreads over more than 1e9.
+    """
+    return _scaled(problem, before.cost_factor, _row_factors(problem, before.row_factors))
+
+
+def _scaled(problem: Milp, cost_factor: float, row_factors: Floats) -> Scaled:
     scaled = replace(
         problem,
         c=problem.c * cost_factor,
@@ -71,30 +82,38 @@ def _cost_factor(problem: Milp) -> float:
     return _power_of_two(min(math.sqrt(COST_LOW * COST_HIGH) / middle, COST_HIGH / high))
 
 
-def _row_factors(problem: Milp) -> Floats:
-    sizes = np.abs(problem.data)
+def _row_factors(problem: Milp, known: Floats | None = None) -> Floats:
+    """Factors of all rows; those of the first ones are `known`."""
+    data, indices, first = problem.data, problem.indices, 0
+    if known is not None:
+        first = len(known)
+        new = indices >= first
+        data, indices = data[new], indices[new] - first
+    count = problem.n_rows - first
+    sizes = np.abs(data)
     sizes = np.where(sizes > 0, sizes, np.nan)  # an explicit zero is no coefficient
-    high = np.zeros(problem.n_rows)
-    np.fmax.at(high, problem.indices, sizes)
-    low = np.full(problem.n_rows, math.inf)
-    np.fmin.at(low, problem.indices, sizes)
+    high = np.zeros(count)
+    np.fmax.at(high, indices, sizes)
+    low = np.full(count, math.inf)
+    np.fmin.at(low, indices, sizes)
     used = high > 0
     spread = np.divide(high, low, out=np.ones_like(high), where=used)
     if (spread > MAX_SPREAD).any():
         at = int(np.argmax(spread))
         raise SpreadError(
-            f"{problem.name}: row {problem.row_names()[at]} mixes coefficients {low[at]:g} to {high[at]:g}, "
+            f"{problem.name}: row {problem.row_names()[first + at]} mixes coefficients {low[at]:g} to {high[at]:g}, "
             f"more than {MAX_SPREAD:g} apart; change a unit or tighten the limit behind the largest one"
         )
-    fractional = np.bincount(problem.indices, weights=problem.data % 1.0 != 0, minlength=problem.n_rows) > 0
+    fractional = np.bincount(indices, weights=data % 1.0 != 0, minlength=count) > 0
     # Whole-number rows stay as they are: solvers derive cuts from their integrality.
     change = used & (fractional | (high > ROW_HIGH))
-    target = np.full(problem.n_rows, 1.0)
+    target = np.full(count, 1.0)
     np.divide(ROW_TARGET, high, out=target, where=change)
     lift = np.divide(ROW_LOW, low, out=np.zeros_like(low), where=change)
     ceiling = np.divide(ROW_HIGH, high, out=np.ones_like(high), where=change)
     factor = np.minimum(np.maximum(target, lift), ceiling)
-    return np.where(change, 2.0 ** np.floor(np.log2(factor)), 1.0)
+    factors = np.where(change, 2.0 ** np.floor(np.log2(factor)), 1.0)
+    return factors if known is None else np.concatenate([known, factors])
 
 
 def _power_of_two(value: float) -> float:
