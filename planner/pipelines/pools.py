@@ -187,7 +187,7 @@ class PoolsQuestion:
             for side, one, step in zip(self.sides, pair.pools, own, strict=True)
         ]  # fmt: skip
         return self._figures(pools, pair.pools[0].own_at, pair.step_s, pair.refit_s) | {
-            "sure_hours": self.deadline
+            "sure_hours": pair.ends_by
         }
 
     def _pair(self, a: int, b: int) -> dict[str, Any]:
