@@ -40,6 +40,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
+    from planner.pipelines.pools_bound import Pair
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
@@ -126,42 +127,59 @@ class ByDeadline:
         """
         best: Priced | None = None
         limit, size, left = known_usd, _FIRST, _MOST[one_chip]
-        queue, beyond = self._queue(_LOOKED_AT[0], one_chip=one_chip)
-        if beyond < known_usd and len(queue) < left:
-            queue, beyond = self._queue(_LOOKED_AT[1], one_chip=one_chip)
-        number = count(len(queue))
-        while queue and queue[0][0] < limit * _CLOSE and left > 0:
+        queue, beyond = self._queue(_LOOKED_AT[0], set(), one_chip=one_chip)
+        seen, closed, number = {part.work.sizes for *_, part in queue}, np.inf, count(len(queue))
+        while left > 0:
+            if beyond < limit * _CLOSE and (not queue or queue[0][0] >= beyond):
+                more, beyond = self._queue(_LOOKED_AT[1], seen, one_chip=one_chip)
+                for usd, _, part in more:
+                    heapq.heappush(queue, (usd, next(number), part))
+                seen |= {part.work.sizes for *_, part in more}
             some: list[Part] = []
             while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
                 some.append(heapq.heappop(queue)[2])
+            if not some:
+                break
             left, size = left - len(some), min(2 * size, _AT_ONCE)
             looked_at = self.bounds.of_parts(some, limit)
-            about = [
-                (pair.usd, n, pair.ways)
-                for n, (least, each) in enumerate(looked_at) if least for pair in each[:_TRIED]
-            ]  # fmt: skip
-            asked = [(some[n].work, ways) for _, n, ways in sorted(about)[:_TRIED]]
-            for priced in self.ended.at(asked, limit):
-                if priced is not None and priced.usd < limit:
+            for priced in self._priced(some, looked_at, limit):
+                if priced.usd < limit:
                     best, limit = priced, priced.usd
             for part, (least, _) in zip(some, looked_at, strict=True):
                 smaller = part.split(least) if least else []
                 for one in smaller:
                     heapq.heappush(queue, (least[0].usd, next(number), one))
                 if least and not smaller:
-                    beyond = min(beyond, least[0].usd)
-        beyond = min(beyond, queue[0][0] if queue else np.inf)
+                    closed = min(closed, least[0].usd)
+        beyond = min(beyond, closed, queue[0][0] if queue else np.inf)
         if best is not None:
             best = self.ended.earliest(best)
             limit = min(limit, best.usd)
         pair = None if best is None else self.pair(best.work, best.ways)
         return Found(pair, min(beyond, limit))
 
-    def _queue(self, most: int, *, one_chip: bool) -> tuple[list[tuple[float, int, Part]], float]:
-        """All rooms of the sizes of the pairs of the least bound, in order, and the bound of others, USD."""
+    def _priced(
+        self, parts: list[Part], looked_at: list[tuple[list[Pair], list[Pair]]], below_usd: float
+    ) -> list[Priced]:
+        """What some pairs of ways that come out about cheapest cost by the deadlines of their parts."""
+        about = [
+            (pair.usd, n, pair.ways)
+            for n, (least, each) in enumerate(looked_at) if least for pair in each[:_TRIED] if pair.usd < below_usd
+        ]  # fmt: skip
+        asked = [(parts[n].work, ways) for _, n, ways in sorted(about)[:_TRIED]]
+        return [one for one in self.ended.at(asked, below_usd) if one is not None]
+
+    def _queue(
+        self, most: int, seen: set[tuple[Size, Size]], *, one_chip: bool
+    ) -> tuple[list[tuple[float, int, Part]], float]:
+        """All rooms of sizes not seen yet of the pairs of the least bound, in order, and the bound of others, USD."""
         sizes, beyond = self._by_bound(most, one_chip=one_chip)
         works = [(usd, self.work(rows)) for usd, rows in sizes]
-        parts = [(usd, Part(work, work.hours)) for usd, work in works if work.half_hours > 0]
+        parts = [
+            (usd, Part(work, work.hours))
+            for usd, work in works
+            if work.half_hours > 0 and work.sizes not in seen
+        ]
         return [(usd, n, part) for n, (usd, part) in enumerate(parts)], beyond
 
     def _by_bound(self, count: int, *, one_chip: bool) -> tuple[list[tuple[float, Rows]], float]:

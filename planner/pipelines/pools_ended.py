@@ -8,7 +8,6 @@ import numpy as np
 
 from planner.pipelines.pool_pairs import within
 from planner.pipelines.pools_asked import Ask
-from planner.pipelines.pools_bound import Part
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 _BOTH = (0, 1)
 _ROOMS = 2.0 ** (np.arange(-8, 25) / 2.0)  # over the work: deadlines that are looked at whatever the deadline is
-_FINER, _TIMES = 6, 3  # rooms between the two beside the best, and how often they are looked at more closely
+_FINER, _TIMES = 8, 2  # rooms between the two beside the best, and how often they are looked at more closely
 
 
 @record(frozen=True)
@@ -44,14 +43,10 @@ class Ended:
         """Take the pools, and the limit of each declared quota."""
         self.bounds, self.sides, self.level, self.quotas = bounds, bounds.sides, bounds.level, quotas
 
-    def first(self, works: Sequence[Work], below_usd: float) -> list[Priced]:
-        """The pair of ways of each that comes out about cheapest by its deadline, of those that are in time."""
-        listed = self.bounds.of_parts([Part(work, work.hours) for work in works], below_usd)
-        asked = [(work, pair.ways) for work, (_, about) in zip(works, listed, strict=True) for pair in about[:1]]
-        return [one for one in self.at(asked, below_usd) if one is not None]
-
     def at(self, asked: Sequence[Asked], below_usd: float) -> list[Priced | None]:
         """Pairs by the deadlines of their work; None where one is late, or costs more than `below_usd`."""
+        if not asked:
+            return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
         alone = self._ways([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
         slow = [_slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
