@@ -128,6 +128,14 @@ class Bounds:
         self._shares: dict[tuple[int, int, int], float] = {}
         self._sooner_by: dict[tuple[int, ...], tuple[float, ...]] = {}
 
+    def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
+        """Regions in which a pool is in time for each, and costs less than an amount."""
+        asks = [self._ask(number, work, work.by(self.level, 1.0), below_usd) for work in works]
+        return [
+            set(ways.region[ways.usd * self._share(number, work) < below_usd].tolist())
+            for ways, work in zip(self.asked[number].all(asks), works, strict=True)
+        ]
+
     def of_parts(self, parts: Sequence[Part], below_usd: float) -> list[tuple[list[Pair], list[Pair]]]:
         """Pairs of ways of each part that may cost less than `below_usd`, the least first.
 

@@ -32,21 +32,26 @@ from planner.candidates.model import SINGLE
 from planner.candidates.wanted import Wanted
 from planner.normal.arrays import normal_quantile
 from planner.performance.inference.pool import handover_s
-from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
+from planner.pipelines.pool_pairs import Points, Terms, find_pairs, least_refit_s, step_of
 from planner.pipelines.pools_bound import Bounds, Part, Work
 from planner.pipelines.pools_ended import Ended, Priced
 from planner.pipelines.pools_ways import asked_beside, each_bought, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_bound import Pair
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
+    Ints = npt.NDArray[np.int64]
     Rows = tuple[int, int]  # of both pools' points
 
-_LOOKED_AT = (400, 4_000)  # cheapest pairs by the first lower bound; more where the first do not suffice
+_LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first, and of what may be cheaper
 _FIRST, _AT_ONCE = 8, 128  # sizes and parts of their room that are looked at together: at first, and at most
 _TRIED = 4  # pairs of ways of these that are priced
 _MOST = (1_500, 300)  # sizes and parts in all; the same of pools of one type of accelerator, only compared with
@@ -127,14 +132,17 @@ class ByDeadline:
         """
         best: Priced | None = None
         limit, size, left = known_usd, _FIRST, _MOST[one_chip]
-        queue, beyond = self._queue(_LOOKED_AT[0], set(), one_chip=one_chip)
-        seen, closed, number = {part.work.sizes for *_, part in queue}, np.inf, count(len(queue))
+        queue, beyond = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
+        closed, number = np.inf, count(len(queue))
+        looked_at_first = {part.work.sizes for *_, part in queue[:_FIRST]}
         while left > 0:
-            if beyond < limit * _CLOSE and (not queue or queue[0][0] >= beyond):
-                more, beyond = self._queue(_LOOKED_AT[1], seen, one_chip=one_chip)
-                for usd, _, part in more:
-                    heapq.heappush(queue, (usd, next(number), part))
-                seen |= {part.work.sizes for *_, part in more}
+            if left == _MOST[one_chip] - _FIRST:
+                # by what is known of the cheapest pairs most sizes of a pool are late or too dear beside any other
+                kept = [self._may_be_cheaper(n, limit) for n in (0, 1)]
+                more, beyond = self._queue(_LOOKED_AT[1], kept, one_chip=one_chip)
+                queue = [one for one in queue if one[2].work.sizes in looked_at_first]
+                queue += [one for one in more if one[2].work.sizes not in looked_at_first]
+                heapq.heapify(queue)
             some: list[Part] = []
             while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
                 some.append(heapq.heappop(queue)[2])
@@ -169,29 +177,61 @@ class ByDeadline:
         asked = [(parts[n].work, ways) for _, n, ways in sorted(about)[:_TRIED]]
         return [one for one in self.ended.at(asked, below_usd) if one is not None]
 
+    def _may_be_cheaper(self, number: int, below_usd: float) -> Ints:
+        """Rows of a pool's points that are in time, and cost less than an amount, beside the fastest of the other pool.
+
+        Beside any other there is more work and less room for it.
+        """
+        own, other = self._points[number], self._points[1 - number]
+        refit = least_refit_s(self._points[0], self._points[1], self.terms)[number]
+        step = step_of(self.terms, own.step_s, other.step_s.min(initial=np.inf), refit)
+        hours = self.terms.hours_per_step_s * step
+        beside = hours * other.usd_per_hour.min(initial=np.inf)
+        open_ = np.flatnonzero((hours * own.usd_per_hour + beside < below_usd) & (hours < self.terms.deadline_hours))
+        works: dict[Size, Work] = {}
+        for row in open_.tolist():
+            size = self._sizes[number][row]
+            works.setdefault(
+                size, Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours)
+            )
+        region_of = self.sides[number].found.context.market.region_of_offer
+        kept = self.bounds.in_time(number, list(works.values()), below_usd)
+        regions = dict(zip(works, kept, strict=True))
+        return np.asarray(
+            [row for row in open_.tolist() if int(region_of[own.offer[row]]) in regions[self._sizes[number][row]]],
+            dtype=np.int64,
+        )
+
     def _queue(
-        self, most: int, seen: set[tuple[Size, Size]], *, one_chip: bool
+        self, most: int, kept: Sequence[Ints], *, one_chip: bool
     ) -> tuple[list[tuple[float, int, Part]], float]:
-        """All rooms of sizes not seen yet of the pairs of the least bound, in order, and the bound of others, USD."""
-        sizes, beyond = self._by_bound(most, one_chip=one_chip)
+        """All rooms of the sizes of the pairs of the least bound, in order, and the bound of others, USD.
+
+        `kept`: rows of both pools' points to look at; all where it is empty.
+        """
+        sizes, beyond = self._by_bound(most, kept, one_chip=one_chip)
         works = [(usd, self.work(rows)) for usd, rows in sizes]
         parts = [
             (usd, Part(work, work.hours))
             for usd, work in works
-            if work.half_hours > 0 and work.sizes not in seen
+            if work.half_hours > 0
         ]
         return [(usd, n, part) for n, (usd, part) in enumerate(parts)], beyond
 
-    def _by_bound(self, count: int, *, one_chip: bool) -> tuple[list[tuple[float, Rows]], float]:
+    def _by_bound(
+        self, count: int, kept: Sequence[Ints] = (), *, one_chip: bool
+    ) -> tuple[list[tuple[float, Rows]], float]:
         """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others.
 
-        `count`: pairs looked at, of many regions each.
+        `count`: pairs looked at, of many regions each; `kept`: as of `_queue`.
         """
+        own = kept or [np.arange(len(points.at)) for points in self._points]
+        points = [one.take(rows) for one, rows in zip(self._points, own, strict=True)]
         # a size may be bought in another way than the cheapest, which draws on another quota
         terms = replace(self.terms, one_chip=one_chip, quotas=np.full_like(self.terms.quotas, np.inf))
-        pairs = find_pairs(self._points[0], self._points[1], terms, count)
+        pairs = find_pairs(points[0], points[1], terms, count)
         first: dict[tuple[Size, Size], tuple[float, Rows]] = {}
-        rows = zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), strict=True)
+        rows = zip(own[0][pairs.trainer].tolist(), own[1][pairs.rollouts].tolist(), strict=True)
         for row, usd in zip(rows, pairs.usd.tolist(), strict=True):
             first.setdefault((self._sizes[0][row[0]], self._sizes[1][row[1]]), (usd, row))
         return list(first.values()), np.inf if len(pairs.usd) < count else float(pairs.usd[-1])
