@@ -184,7 +184,8 @@ class Engine:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self.leaders(context, wanted)
-        candidates = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
+        alone = wanted.one_offer or not wanted.in_parts
+        candidates = self._sized(leaders) if alone else self.with_parts(leaders)
         candidates = replace(
             candidates, context=context, bits=candidates.bits.copy(), p_meet=candidates.p_meet.copy()
         )

@@ -8,6 +8,7 @@ per offer. A candidate below its ceiling is never left out, so a question may re
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,8 @@ class Wanted:
         one_offer: only ways that buy one offer, as a worker of a fleet does. Workers share capacity and quotas, so spot
             at no discount stays: on-demand may not be enough for all of them.
         counted: the answer says how many candidates there are; else sets of zones are left out by their least cost.
+        in_parts: clusters bought in parts, too.
+        of_shapes: nothing dearer than this is needed of each row of the shapes, shape `(n_shapes,)`; None: no matter.
     """
 
     scope: Scope = Scope.LISTED
@@ -64,6 +67,15 @@ class Wanted:
     one_region: bool = False
     one_offer: bool = False
     counted: bool = True
+    in_parts: bool = True
+    of_shapes: FloatArray | None = field(default=None, compare=False)
+
+    def within(self, candidates: Candidates, at: IntArray, limit: FloatArray) -> FloatArray:
+        """Value above which each of `at` is of no use; `limit`: of each offer."""
+        of_offer: FloatArray = limit[candidates.offer[at]]
+        if self.of_shapes is None:
+            return of_offer
+        return np.asarray(np.minimum(of_offer, self.of_shapes[candidates.shape[at]]), dtype=np.float64)
 
 
 def value_of(candidates: Candidates) -> FloatArray:

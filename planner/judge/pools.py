@@ -181,9 +181,10 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
     level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
-    by_deadline = any(pool.by_deadline for pool in pools)
+    sure, by_deadline = deadline, any(pool.by_deadline for pool in pools)
     if by_deadline:
-        paced = _by_deadline(findings, bench, pools, step, level)
+        sure = _end(answer, deadline)
+        paced = _by_deadline(findings, bench, pools, step, (sure, level))
     else:
         paced = [
             pool.paced(step * other.stretch, level, stretch=pool.stretch)
@@ -195,7 +196,6 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         max(candidate.hours for candidate in candidates),
         max(frame.closeness(candidate) for candidate in candidates),
     )
-    sure = deadline
     if not by_deadline:
         sure = hours * nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, sure, deadline)
@@ -235,15 +235,26 @@ def _both(bench: Bench, nodes: list[Node]) -> list[_Pool]:
     return pools
 
 
+def _end(answer: Node, deadline: float) -> float:
+    """Hours from the start by which the pair is planned to end: the deadline, or before it."""
+    hours = answer["sure_hours"].number()
+    if not 0.0 < hours <= deadline * (1 + 1e-9):
+        raise ImpossibleError(f"sure_hours: {hours:g} h are not before the deadline of {deadline:g} h")
+    return hours
+
+
 def _by_deadline(
-    findings: Findings, bench: Bench, pools: list[_Pool], step: float, level: float | None
+    findings: Findings, bench: Bench, pools: list[_Pool], step: float, end: tuple[float, float | None]
 ) -> list[tuple[Candidate, dict[str, Any]]]:
-    """Pools of one region that share the room which the deadline leaves beside the work of the pair."""
+    """Pools of one region that share the room which the end of the pair leaves beside its work.
+
+    `end`: hours from the start by which the pair is planned to end, and the probability that each pool keeps.
+    """
     places = set.union(*(pool.places for pool in pools))
     findings.require(
         len(places) == 1, "pools", "not in one region, as pools with a deadline of their own are"
     )
-    whole = bench.deadline_hours
+    whole, level = end
     work = bench.work.steps * step / 3600.0 * bench.work.per_step
     if work >= whole or level is None:
         raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")

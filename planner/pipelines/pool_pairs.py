@@ -129,7 +129,7 @@ def find_pairs(trainers: Points, rollouts: Points, terms: Terms, count: int) -> 
     return Pairs(kept[0][a], kept[1][b], usd, whole)
 
 
-def _least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats, Floats]:
+def least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats, Floats]:
     """To hand over the weights of each trainer and to each of the rollouts at least: the other has the best network."""
     every = np.asarray(np.inf)
     first = handover_s(
@@ -144,7 +144,7 @@ def _least_refit_s(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Fl
 def _in_time(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Ints, Ints]:
     """Rows of both pools with a known network that are in time beside the best of the other kind in each respect."""
     out = []
-    refits = _least_refit_s(trainers, rollouts, terms)
+    refits = least_refit_s(trainers, rollouts, terms)
     for own, other, refit in zip((trainers, rollouts), (rollouts, trainers), refits, strict=True):
         best = {
             name: np.fmin.reduce(getattr(other, name))
@@ -162,7 +162,7 @@ def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats
 
     The other pool is taken to be never interrupted and to have the fastest network of its kind.
     """
-    first, second = _least_refit_s(trainers, rollouts, terms)
+    first, second = least_refit_s(trainers, rollouts, terms)
     least = np.minimum(first.min(keepdims=True), second.min(keepdims=True))
     out = []
     for own, other, refit in ((trainers, rollouts, first), (rollouts, trainers, second)):

@@ -154,15 +154,16 @@ class PoolsQuestion:
         pairs = find_pairs(
             self.trainer.points, self.rollouts.points, replace(self.terms, one_chip=one_chip), _PRICED
         )
-        priced = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
-        kept = [one for one in priced if self.deadline is None or one["sure_hours"] <= self.deadline]
-        bound = float(pairs.usd.min(initial=np.inf))
+        kept, known, bound = [], np.inf, float(pairs.usd.min(initial=np.inf))
         if self.by_deadline is not None:
-            known = min((float(one["cost_usd"]) for one in kept), default=np.inf)
             found = self.by_deadline.cheapest(known, one_chip=one_chip)
             bound = min(bound, found.bound_usd)
             if found.pair is not None:
-                kept.append(self._timed(found.pair))
+                kept, known = [self._timed(found.pair)], found.pair.cost_usd
+        for a, b, least in zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True):
+            one = self._pair(a, b) if least < known else None
+            if one is not None and (self.deadline is None or one["sure_hours"] <= self.deadline):
+                kept.append(one)
         return min(kept, key=lambda one: one["cost_usd"], default=None), bound, pairs.compared
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
@@ -187,7 +188,7 @@ class PoolsQuestion:
             for side, one, step in zip(self.sides, pair.pools, own, strict=True)
         ]  # fmt: skip
         return self._figures(pools, pair.pools[0].own_at, pair.step_s, pair.refit_s) | {
-            "sure_hours": self.deadline
+            "sure_hours": pair.ends_by
         }
 
     def _pair(self, a: int, b: int) -> dict[str, Any]:

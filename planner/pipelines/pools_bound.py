@@ -1,17 +1,19 @@
 """What two pools by one deadline cost at least, however they are bought and however the room is divided.
 
-Pool a does the pair's work W (hours at its uninterrupted pace), slowed by the other's outages to s W, and has at most
-the whole deadline D for it. With c(V, D) the engine's expected cost of a way to buy it for V hours of work,
+A pair may be planned to end before the deadline (`pools_by_deadline`): its room is some R up to all that the deadline
+leaves beside its work W (hours at its uninterrupted pace). With the engine's expected cost c(V, A) of a way to buy a
+pool for V hours of work within A, a pool a beside a pool b that stretches the work to s W costs at least
 
-    cost of a beside b >= f c(V, D) + max(s W - V - g, 0) h        V <= W
+    f c(W, A) + max(s W - W - g, 0) h
 
-h: the least price of an hour on any of its offers; g: what billing rounds up to or charges at least; f: least over
-greatest expected price of runs of V to D hours. With the same luck and speed, a pool with more work and less room left
-changes to on-demand no later; so it pays what the smaller one pays, and each further hour of work on one of its offers.
-Slow work has (x - 1) V / 2 hours longer here; a pool's own room shrinks as fast, by (x - 1) W / 2, or faster.
+for every room from R' to R, where A is at least the pool's own deadline with the room R, and s the least that b
+stretches the work with the room R'. h: the least price of an hour on any of its offers; g: what billing rounds up to or
+charges at least; f: least over greatest expected price of runs of the work to the deadline. With the same luck and
+speed, a pool with more work and less room left changes to on-demand no later; so it pays what the smaller one pays, and
+each further hour of work on one of its offers. Slow work has (x - 1) W / 2 hours longer here; a pool's own room shrinks
+as fast, by (x - 1) W / 2, or faster.
 
-Sizes are bounded by the cheapest ways of each region, at a pace known already where that suffices; pairs of ways one by
-one (docs/post-training.md).
+Rooms are looked at in parts, at first from none (s = 1) to all of it (docs/post-training.md).
 """
 
 from __future__ import annotations
@@ -21,35 +23,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.model import IN_TURN
-from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.starts import allotted_level
 from planner.market.price_path import RUN_HOURS
-from planner.pipelines.pools_ways import (
-    By,
-    asked_beside,
-    each_bought,
-    offers_of,
-    open_ways,
-    stretch_of,
-    ways_of,
-)
+from planner.pipelines.pools_asked import Ask, Asked
+from planner.pipelines.pools_ways import By, offers_of
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from planner.candidates.engine import CandidateSearch
+    from planner.pipelines.pools_asked import Ways
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
+    FloatArray = npt.NDArray[np.float64]
 
 _ROUNDING = 1.0 - 1e-6
-_TIMED = ("on_demand", "spot")  # bought by the hour
+_BOTH = (0, 1)
+_FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
+_SMALL = 0.99  # of the greatest room is the least of parts that are not split
+_MOST_ABOUT = 8  # pairs of ways of a part that are listed by what they cost about
 
 
 @record(frozen=True)
@@ -75,219 +71,266 @@ class Work:
         """The whole deadline, for a pool that is slowed by nothing; what slow work has longer is the same."""
         return By(self.deadline_hours, level, self.hours / 2.0)
 
+    def ending(self, hours: float) -> Work:
+        """The same work by another deadline."""
+        return replace(self, deadline_hours=hours)
 
-@record(frozen=True, eq=False)
-class Floors:
-    """What the ways to buy a pool cost at least, each shape `(n,)`; all that cost up to `up_to` USD are here.
 
-    Attributes:
-        offers: rows of what each buys, all in its `region`.
-        usd: for `hours` of work; hourly_usd, spare_hours: of each further hour, and hours of these that may be free.
+@record(frozen=True)
+class Part:
+    """Rooms of one pair of sizes: by deadlines after `from_hours` up to that of the work.
+
+    `kept`: ways of both pools beside which another may still be cheaper; None: all.
     """
 
-    hours: float
-    up_to: float
-    offers: tuple[Offers, ...]
-    region: IntArray
-    usd: FloatArray
-    hourly_usd: FloatArray
-    spare_hours: FloatArray
+    work: Work
+    from_hours: float
+    kept: tuple[frozenset[Offers], frozenset[Offers]] | None = None
 
-    def at(self, work_hours: float | FloatArray) -> FloatArray:
-        """USD at least for more work."""
-        return self.usd + self.hourly_usd * np.maximum(work_hours - self.hours - self.spare_hours, 0.0)
+    def split(self, pairs: Sequence[Pair]) -> list[Part]:
+        """Smaller parts, with the pairs of ways that are left; none where it is small already."""
+        kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
+        low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
+        if low > high * _SMALL:
+            return []
+        inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
+        ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
+        return [
+            Part(self.work.ending(last), first, kept) for first, last in zip(ends[:-1], ends[1:], strict=True)
+        ]
 
-    def take(self, numbers: IntArray) -> Floors:
-        """Those of `numbers`."""
-        columns = (
-            self.region[numbers],
-            self.usd[numbers],
-            self.hourly_usd[numbers],
-            self.spare_hours[numbers],
-        )
-        return Floors(self.hours, self.up_to, tuple(self.offers[n] for n in numbers.tolist()), *columns)
 
-    def of_regions(self, work_hours: float) -> dict[int, float]:
-        """The least of each region."""
-        out: dict[int, float] = {}
-        for region, usd in zip(self.region.tolist(), self.at(work_hours).tolist(), strict=True):
-            out[region] = min(out.get(region, np.inf), usd)
-        return out
+@record(frozen=True, eq=False)
+class Pair:
+    """Two ways beside each other: USD at least, or about, and what each pool buys."""
+
+    usd: float
+    ways: tuple[Offers, Offers]
+
+
+@record(frozen=True, eq=False)
+class Slowed:
+    """By how much ways slow the other pool: each at least; the least and the most of those that are left."""
+
+    of_ways: dict[Offers, float]
+    least: float
+    most: float
 
 
 class Bounds:
     """Lower bounds of pairs of pools."""
 
-    def __init__(self, sides: tuple[Side, Side], level: float) -> None:
-        """Take the pools, and the probability with which each keeps its own deadline."""
-        self.sides, self.level = sides, level
-        self._paces: list[dict[Size, float]] = [{}, {}]
-        self._floors: dict[tuple[int, Size], dict[float, Floors]] = {}  # by pace in s
+    def __init__(self, sides: tuple[Side, Side], level: float, deadline_hours: float) -> None:
+        """Take the pools, the probability with which each keeps its own deadline, and the deadline in hours."""
+        self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
+        self.asked = (Asked(sides[0]), Asked(sides[1]))
+        self._is_spot = sides[0].found.context.market.is_spot
+        self._shares: dict[tuple[int, int, int], float] = {}
+        self._sooner_by: dict[tuple[int, ...], tuple[float, ...]] = {}
 
-    def expect(self, works: Iterable[Work]) -> None:
-        """Note at which pace each size will be asked for at least."""
-        for work in works:
-            for own, size in zip(self._paces, work.sizes, strict=True):
-                own[size] = min(own.get(size, np.inf), work.step_s)
-
-    def of_sizes(self, work: Work, below_usd: float) -> float:
-        """What no pair of these sizes in one region costs less than, where that is below `below_usd`; USD.
-
-        Else what is known to be no less than `below_usd`; infinite where no pair is in time.
-        """
-        if work.half_hours <= 0:
-            return np.inf
-        least = -np.inf
-        # by what is known of each size first, then at the pair's own pace
-        for exact in ((False, False), (True, False), (True, True)):
-            trainer, rollouts = (
-                self._at(number, work, below_usd, exact=own).of_regions(work.hours)
-                for number, own in enumerate(exact)
-            )
-            both = [usd + rollouts[region] for region, usd in trainer.items() if region in rollouts]
-            least = max(least, min(both, default=np.inf))
-            if least >= below_usd:
-                break
-        return least
-
-    def of_ways(self, work: Work, below_usd: float) -> list[tuple[float, tuple[Offers, Offers]]]:
-        """Pairs of ways that may cost less than `below_usd`, the least first: USD at least, what each pool buys.
-
-        What is not listed costs at least `below_usd`.
-        """
-        if work.half_hours <= 0:
-            return []
-        floors = [self._at(number, work, below_usd, exact=True) for number in (0, 1)]
-        if not _near(floors, below_usd).any():
-            return []
-        slow = [self._stretch(number, work, None) for number in (0, 1)]
-        together = self._asked_by_others(work)
-        # where both ask for it, they change to on-demand earlier and lose less to outages; more where it never comes
-        joint = [self._stretch(number, work, more) for number, more in enumerate(together)]
-        least, greatest = (
-            [
-                {offers: one(own, beside.get(offers, own)) for offers, own in each.items()}
-                for each, beside in zip(slow, joint or slow, strict=True)
-            ]
-            for one in (min, max)
-        )
-        pairs = _beside(floors, least, work, below_usd)
-        if not pairs:
-            return []
-        # a pool has no more than its half of the room, beside the slowest of the others that are left
-        slowest = [max(greatest[1 - number][ways[1 - number]] for ways in pairs) for number in (0, 1)]
-        works = [
-            replace(work, deadline_hours=min(work.deadline_hours, work.hours * most + work.half_hours))
-            for most in slowest
-        ]
-        left = _beside([self._ask(n, own, below_usd) for n, own in enumerate(works)], least, work, below_usd)
-        left = {ways: max(usd, pairs[ways]) for ways, usd in left.items() if ways in pairs}
-        shared = {ways for ways in left if self._share_offers(ways)}
-        if shared:
-            asked = [self._ask(n, own, below_usd, together[n]) for n, own in enumerate(works)]
-            both = _beside(asked, joint, work, below_usd)  # others are late or dearer
-            left = {
-                ways: max(usd, both[ways]) if ways in shared else usd
-                for ways, usd in left.items()
-                if ways in both or ways not in shared
-            }
-        return sorted((usd, ways) for ways, usd in left.items())
-
-    def _asked_by_others(self, work: Work) -> list[FloatArray]:
-        """Machines of each offer but spot that the other pool may ask for, by pool; none where they differ in type."""
-        if work.sizes[0][0] != work.sizes[1][0]:
-            return []
+    def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
+        """Regions in which a pool is in time for each, and costs less than an amount."""
+        asks = [self._ask(number, work, work.by(self.level, 1.0), below_usd) for work in works]
         return [
-            asked_beside(side.found.context.market, tuple(offers_of(side, size).tolist()), other[1])
-            for side, size, other in zip(self.sides, work.sizes, work.sizes[::-1], strict=True)
+            set(ways.region[ways.usd * self._share(number, work) < below_usd].tolist())
+            for ways, work in zip(self.asked[number].all(asks), works, strict=True)
         ]
 
-    def _share_offers(self, ways: tuple[Offers, Offers]) -> bool:
-        """Whether both pools buy an offer that is not spot."""
-        is_spot = self.sides[0].found.context.market.is_spot
-        return any(not is_spot[row] for row in set(ways[0]) & set(ways[1]))
+    def of_parts(self, parts: Sequence[Part], below_usd: float) -> list[tuple[list[Pair], list[Pair]]]:
+        """Pairs of ways of each part that may cost less than `below_usd`, the least first.
 
-    def _at(self, number: int, work: Work, up_to: float, *, exact: bool) -> Floors:
-        """The floors of a pool at the pair's pace; else at the nearest pace below it that is known, or the least."""
-        size = work.sizes[number]
-        known = self._floors.setdefault((number, size), {})
-        paces = [pace for pace, floors in known.items() if pace <= work.step_s and floors.up_to >= up_to]
-        if paces and (max(paces) == work.step_s or not exact):
-            return known[max(paces)]
-        paced_s = work.step_s if exact else self._paces[number].get(size, work.step_s)
-        hours = work.hours * paced_s / work.step_s
-        known[paced_s] = self._ask(number, replace(work, step_s=paced_s, hours=hours), up_to)
-        return known[paced_s]
-
-    def _ask(self, number: int, work: Work, up_to: float, beside: FloatArray | None = None) -> Floors:
-        """Every way of a pool that costs up to `up_to` with the whole deadline, and the cheapest of each region."""
-        machines, share = work.sizes[number][1], self._price_share(number, work)
-        search = self._ways(number, work, work.by_whole(self.level), up_to / share, beside)
-        candidates, market = search.candidates, search.context.market
-        offer_set, at = market.offer_set, open_ways(search)
-        offers = tuple(each_bought(search, at))
-        timed = np.isin(offer_set.offers["purchase_option"], _TIMED)
-        hourly = np.where(timed, offer_set.least_usd_per_hour, 0.0) * (machines * _ROUNDING)
-        granules = np.asarray(
-            [max(rule.billing_granularity_s or 1, rule.minimum_charge_s) for rule in offer_set.rules]
+        Returns:
+            Of each part: what they cost at least (what is not listed costs at least `below_usd`), and what they cost
+            about by the deadline of its work, of those that are in time then.
+        """
+        late = self._answers(
+            [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
         )
-        return Floors(
-            hours=work.hours, up_to=up_to, offers=offers, region=market.region_of_offer[candidates.offer[at]],
-            usd=candidates.cost_usd[at] * share,
-            hourly_usd=np.asarray([hourly[list(rows)].min() for rows in offers]),
-            # hours in turn are means, and not rounded up
-            spare_hours=np.where(
-                candidates.kind[at] == IN_TURN, 0.0, granules[offer_set.rule_of_offer[candidates.offer[at]]] / 3600.0
-            ),
-        )  # fmt: skip
+        open_ = [n for n, ways in enumerate(late) if _meet(ways)]
+        early = self._answers(
+            [self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_]
+        )
+        slow = [self._slowed(parts[n], late[n], ways) for n, ways in zip(open_, early, strict=True)]
+        floors = self._answers(
+            [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
+        )
+        out: list[tuple[list[Pair], list[Pair]]] = [([], []) for _ in parts]
+        for n, own, of_part in zip(open_, slow, floors, strict=True):
+            out[n] = self._listed(parts[n].work, own, of_part, late[n], below_usd)
+        return out
 
-    def _stretch(self, number: int, work: Work, beside: FloatArray | None) -> dict[Offers, float]:
-        """Elapsed over work hours of all ways that are in time at their own pace, as they slow the other pool."""
-        search = self._ways(number, work, work.by(self.level, 1.0), np.inf, beside)
-        at = open_ways(search)
-        slow = stretch_of(search, at).tolist()
-        return dict(zip(each_bought(search, at), slow, strict=True))
+    def _answers(self, asked: list[list[list[Ask]]]) -> list[list[list[Ways]]]:
+        """Ways of both pools of each, from one question to each pool."""
+        out: list[list[list[Ways]]] = [[[], []] for _ in asked]
+        for number in _BOTH:
+            ways = iter(self.asked[number].all([ask for one in asked for ask in one[number]]))
+            for one, answers in zip(asked, out, strict=True):
+                answers[number] = [next(ways) for _ in one[number]]
+        return out
 
-    def _ways(
-        self, number: int, work: Work, by: By, up_to: float, beside: FloatArray | None
-    ) -> CandidateSearch:
-        side, size = self.sides[number], work.sizes[number]
-        return ways_of(
-            side, offers_of(side, size), size, paced_s=work.step_s, by=by,
-            wanted=Wanted(Scope.PLACES, one_region=True, up_to=up_to), beside=beside,
-        )  # fmt: skip
+    def _alone(self, work: Work, hours: float, below_usd: float, end: int) -> list[list[Ask]]:
+        """Both pools at their own pace by their half of the room to `hours`; and as both ask for on-demand together.
 
-    def _price_share(self, number: int, work: Work) -> float:
+        Whoever asks for on-demand beside another asks so much earlier: `end` says whether the least or the most of it
+        counts.
+        """
+        if hours <= work.hours:
+            return [[], []]
+        by = work.ending(hours).by(self.level, 1.0)
+        return [
+            [
+                self._ask(n, work, replace(by, hours=by.hours - sooner[end]), below_usd)
+                for sooner in self._sooner(n, work)
+            ]
+            for n in _BOTH
+        ]
+
+    def _sooner(self, number: int, work: Work) -> list[tuple[float, float, float]]:
+        """Hours that on-demand is asked for earlier: by nobody else, and beside the other pool where it has the type.
+
+        Each: the least and the most of any offer, and the most that it comes later in the mean.
+        """
+        if work.sizes[0][0] != work.sizes[1][0]:
+            return [(0.0, 0.0, 0.0)]
+        key = (number, *(size[1] for size in work.sizes), work.sizes[0][0])
+        if key not in self._sooner_by:
+            side, level = self.sides[number], allotted_level(self.level)
+            rows = offers_of(side, work.sizes[number])
+            rows = rows[~self._is_spot[rows] & (side.found.offer_bits[rows] == 0)]
+            own, both = (
+                np.full(len(rows), nodes) for nodes in (work.sizes[number][1], work.sizes[0][1] + work.sizes[1][1])
+            )
+            starts = side.found.context.starts
+            more = starts.at_level(rows, both, level) - starts.at_level(rows, own, level)
+            more = more[starts.has_spread(rows)]  # others are there when they are asked for, or at an hour of their own
+            mean = starts.hours(rows, both) - starts.hours(rows, own)
+            self._sooner_by[key] = tuple(float(v) for v in (more.min(initial=np.inf), more.max(initial=0.0), mean.max(initial=0.0)))
+        least, most, mean_most = self._sooner_by[key]
+        return [(0.0, 0.0, 0.0), (min(least, most), most, mean_most)]
+
+    def _slowed(self, part: Part, most: list[list[Ways]], least: list[list[Ways]]) -> list[list[Slowed]]:
+        """By how much each way of both pools slows the other in the rooms of a part."""
+        work, out = part.work, []
+        for number in _BOTH:
+            own = []
+            for joint, (sooner, most_sooner, later) in enumerate(self._sooner(number, work)):
+                ways, after = most[number][joint], later / work.hours
+                high = ways.stretch + ways.p_change * after
+                # an hour less to wait wastes an hour less at most
+                rooms = part.work.deadline_hours - part.from_hours
+                low = ways.wasted - (rooms / 2.0 + most_sooner - sooner) / work.hours
+                if least[number]:
+                    few = least[number][joint]
+                    known = dict(zip(few.offers, range(len(few.offers)), strict=True))
+                    at = np.asarray([known.get(offers, -1) for offers in ways.offers], dtype=np.int64)
+                    low = np.maximum(low, np.append(few.wasted, 1.0)[at])
+                    high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
+                low = np.maximum(low, 1.0)
+                kept = np.ones(len(ways.offers), dtype=np.bool_)
+                if part.kept is not None:
+                    kept[:] = [one in part.kept[number] for one in ways.offers]
+                own.append(Slowed(dict(zip(ways.offers, low.tolist(), strict=True)),
+                                  float(low[kept].min(initial=np.inf)), float(high[kept].max(initial=1.0))))
+            out.append(own)
+        return out
+
+    def _within(self, work: Work, slow: list[list[Slowed]], below_usd: float) -> list[list[Ask]]:
+        """Every way for the least of the work, with the deadline that it has beside the slowest of the other pool's."""
+        out = []
+        for number in _BOTH:
+            own = []
+            for (sooner, _, _), other in zip(self._sooner(number, work), slow[1 - number], strict=True):
+                low = min(other.least, other.most)
+                hours = min(work.deadline_hours, work.hours * other.most + work.half_hours) - sooner
+                by = By(hours, self.level, work.hours * (low - 0.5))
+                ask = self._ask(number, work, by, below_usd)
+                own.append(replace(ask, paced_s=work.step_s * low))
+            out.append(own)
+        return out
+
+    def _listed(
+        self, work: Work, slow: list[list[Slowed]], floors: list[list[Ways]], most: list[list[Ways]],
+        below_usd: float,
+    ) -> tuple[list[Pair], list[Pair]]:  # fmt: skip
+        """The two lists of `of_parts` of one part."""
+        bounds: list[Pair] = []
+        about: list[Pair] = []
+        for joint in range(len(floors[0])):
+            own, other = (ways[joint] for ways in floors)
+            # ways that are late at their own pace cannot be bought: nothing is known of them
+            slowed = [
+                np.asarray([slow[n][joint].of_ways.get(offers, np.inf) for offers in ways.offers])
+                for n, ways in enumerate((own, other))
+            ]
+            usd = [ways.usd * self._share(n, work) for n, ways in enumerate((own, other))]
+            low = [min(slow[n][joint].least, slow[n][joint].most) for n in _BOTH]
+            total = usd[0][:, None] + usd[1]
+            total = total + _more(own, (slowed[1] - low[1]) * work.hours)
+            total = total + _more(other, (slowed[0] - low[0]) * work.hours).T
+            bounds += self._pairs(own, other, total, joint, below_usd)
+            own, other = (ways[joint] for ways in most)
+            total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
+            about += self._pairs(own, other, total, joint, np.inf)
+        return sorted(bounds, key=_by_usd), sorted(about, key=_by_usd)
+
+    def _pairs(self, a: Ways, b: Ways, total: FloatArray, joint: int, below_usd: float) -> list[Pair]:
+        """Pairs in one region below an amount; `joint`: only those that ask for an offer together."""
+        shares = self._shared(a, b)
+        total = np.where((a.region[:, None] == b.region) & (shares == bool(joint)), total, np.inf)
+        rows, columns = np.nonzero(total < below_usd)
+        if not np.isfinite(below_usd) and len(rows) > _MOST_ABOUT:
+            kept = np.argpartition(total[rows, columns], _MOST_ABOUT)[:_MOST_ABOUT]
+            rows, columns = rows[kept], columns[kept]
+        return [
+            Pair(usd, (a.offers[i], b.offers[j]))
+            for i, j, usd in zip(rows.tolist(), columns.tolist(), total[rows, columns].tolist(), strict=True)
+        ]
+
+    def _shared(self, a: Ways, b: Ways) -> BoolArray:
+        """Whether ways of both pools ask for an offer that is then later, shape `(n, m)`; each asks for one at most."""
+        starts, firm = self.sides[0].found.context.starts, a.firm[:, None]
+        later = (firm >= 0) & starts.has_spread(np.maximum(firm, 0))
+        return np.asarray((firm == b.firm) & later, dtype=np.bool_)
+
+    def share_offers(self, ways: tuple[Offers, Offers]) -> bool:
+        """Whether both pools buy an offer that is not spot: they then wait for it as if asked for together."""
+        return any(not self._is_spot[row] for row in set(ways[0]) & set(ways[1]))
+
+    def _ask(self, number: int, work: Work, by: By, below_usd: float) -> Ask:
+        return Ask(work.sizes[number], work.step_s, by, below_usd / self._share(number, work))
+
+    def _share(self, number: int, work: Work) -> float:
         """Least over greatest expected price of any of a pool's spot offers, in runs of the work to the deadline."""
+        # of works within a fifth of each other the shortest, for fewer to work out
+        octave = int(np.floor(np.log2(work.hours) * 4.0))
+        key = (number, work.sizes[number][0], octave)
+        if key not in self._shares:
+            self._shares[key] = self._price_share(number, work.sizes[number], 2.0 ** (octave / 4.0))
+        return self._shares[key]
+
+    def _price_share(self, number: int, size: Size, hours: float) -> float:
         side = self.sides[number]
-        market, rows = side.found.context.market, offers_of(side, work.sizes[number])
+        market, rows = side.found.context.market, offers_of(side, size)
         rows = rows[market.is_spot[rows] & (side.found.offer_bits[rows] == 0)]
         if not len(rows):
             return _ROUNDING
-        ends = (work.hours, work.deadline_hours)
-        hours = np.unique(np.clip((*RUN_HOURS, *ends), *ends))
-        prices = np.stack([market.offer_set.usd_during(rows, np.full(len(rows), one)) for one in hours])
+        ends = (hours, max(hours, self.deadline_hours))
+        lengths = np.unique(np.clip((*RUN_HOURS, *ends), *ends))
+        prices = np.stack([market.offer_set.usd_during(rows, np.full(len(rows), one)) for one in lengths])
         return float((prices.min(axis=0) / prices.max(axis=0)).min()) * _ROUNDING
 
 
-def _near(floors: list[Floors], below_usd: float) -> BoolArray:
-    """Whether ways of both pools in one region may cost less than an amount together, shape `(n, m)`."""
-    own, other = floors
-    same = own.region[:, None] == other.region
-    return np.asarray(same & (own.usd[:, None] + other.usd < below_usd), dtype=np.bool_)
+def _meet(ways: list[list[Ways]]) -> bool:
+    """Whether some ways of both pools are in one region."""
+    return any(len(np.intersect1d(a.region, b.region)) for a, b in zip(*ways, strict=True))
 
 
-def _beside(
-    floors: list[Floors], slow: list[dict[Offers, float]], work: Work, below_usd: float
-) -> dict[tuple[Offers, Offers], float]:
-    """Pairs of ways that may cost less than an amount, slowed by each other's outages: USD at least."""
-    own, other = floors
-    # ways that are late at their own pace cannot be bought
-    slow_a, slow_b = (
-        np.asarray([each.get(offers, np.inf) for offers in one.offers])
-        for each, one in zip(slow, floors, strict=True)
-    )
-    a, b = np.nonzero(_near(floors, below_usd) & np.isfinite(slow_a)[:, None] & np.isfinite(slow_b))
-    usd = own.take(a).at(slow_b[b] * work.hours) + other.take(b).at(slow_a[a] * work.hours)
-    found = zip(a.tolist(), b.tolist(), usd.tolist(), strict=True)
-    return {(own.offers[i], other.offers[j]): least for i, j, least in found if least < below_usd}
+def _by_usd(pair: Pair) -> float:
+    return pair.usd
+
+
+def _more(ways: Ways, hours: FloatArray) -> FloatArray:
+    """USD at least of the hours that each way of a pool works longer beside each of the other, shape `(n, m)`."""
+    paid = np.maximum(hours[None, :] - ways.spare_hours[:, None], 0.0)
+    # an hour of a term or block costs nothing; beside what is late there is none
+    return np.where(np.isfinite(paid), ways.hourly_usd[:, None] * np.where(np.isfinite(paid), paid, 0.0), np.inf)

@@ -1,47 +1,62 @@
 """Pairs of pools by a deadline, bought in every way of the engine: spot with a fall-back, reservations, blocks.
 
-Both pools of such a pair are in one region. What the deadline D leaves beside the pair's work W is shared, so that
-the pair is in time with the confidence asked where each pool is with 1 - (1 - confidence) / 2, however much the two
-have to do with each other. A pool works at the pace of the pair, slowed by what the other loses on average:
+Both pools of such a pair are in one region. A pair is planned to end by some hour D' up to the deadline. What D' leaves
+beside the pair's work W is shared, so that the pair is in time with the confidence asked where each pool is with
+1 - (1 - confidence) / 2, however much the two have to do with each other. A pool works at the pace of the pair, slowed
+by what the other loses on average:
 
-    deadline of a pool = min(D, W s + (D - W) / 2)        s: elapsed over work hours of the other pool
+    deadline of a pool = min(D', W s + (D' - W) / 2)        s: elapsed over work hours of the other pool
 
 A pair that takes x times as long as predicted takes x W, and this slows both pools at once: each has half of the
-D - x W that is left, so its deadline is later by (x - 1) (s - 1/2) W.
+D' - x W that is left, so its deadline is later by (x - 1) (s - 1/2) W.
 The pair is in time where each keeps its own half, whatever x.
 
+With more room spot is waited for longer, while the other pool is paid: the cheapest D' may be before the deadline, and
+so a later deadline never costs more.
+
 Sizes of pairs are looked at in the order of a lower bound, the work at the least price of each type in the region.
-Those that may be cheaper by the bounds of `pools_bound` are priced in the ways that are cheapest at the pace of
-uninterrupted pools, and then in every pair of ways that may still be cheaper.
+Those that may be cheaper by the bounds of `pools_bound` are split by their room and by pairs of ways, the least bound
+first, until none is left that may be cheaper; what comes out about cheapest is priced.
 """
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.model import SINGLE
-from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.wanted import Wanted
+from planner.normal.arrays import normal_quantile
 from planner.performance.inference.pool import handover_s
-from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
-from planner.pipelines.pools_bound import Bounds, Work
-from planner.pipelines.pools_ways import asked_beside, each_bought, offers_of, open_ways, stretch_of, ways_of
+from planner.pipelines.pool_pairs import Points, Terms, find_pairs, least_refit_s, step_of
+from planner.pipelines.pools_bound import Bounds, Part, Work
+from planner.pipelines.pools_ended import Ended, Priced
+from planner.pipelines.pools_ways import asked_beside, each_bought, open_ways, stretch_of, ways_of
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
     from planner.candidates.engine import CandidateSearch
+    from planner.pipelines.pools_bound import Pair
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
+    Ints = npt.NDArray[np.int64]
     Rows = tuple[int, int]  # of both pools' points
 
-_LOOKED_AT = (400, 4_000)  # cheapest pairs by the first lower bound; more where the first do not suffice
-_MOST = (600, 48)  # sizes of pairs that the engine bounds at most, and of these prices
-_COMPARED = (96, 12)  # the same of pools of one type of accelerator, which are only compared with
-_TRIED = 4  # pairs of ways of one size that are tried first
-_WAYS = 16  # pairs of ways that are tried in the end, of all sizes
+_LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first, and of what may be cheaper
+_FIRST, _AT_ONCE = 8, 128  # sizes and parts of their room that are looked at together: at first, and at most
+_TRIED = 4  # pairs of ways of these that are priced
+_MOST = (1_500, 300)  # sizes and parts in all; the same of pools of one type of accelerator, only compared with
+_CLOSE = 1.0 - 5e-3  # of the best pair: what is known to cost as much is not looked at
+_CHANCE_SLACK = 0.01  # of the level, in what no pair keeps
 _LEAST_SHARE = 0.999  # of the least cost, for rounding
 
 
@@ -66,12 +81,16 @@ class Paced:
 
 @record(frozen=True)
 class Timed:
-    """A pair by a deadline: its pools, the parts of its step in seconds, and its cost without cents, USD."""
+    """A pair by a deadline: its pools, the parts of its step in seconds, and its cost without cents, USD.
+
+    `ends_by`: hours from the start by which it is planned to end.
+    """
 
     pools: tuple[Paced, Paced]
     step_s: float
     refit_s: float
     cost_usd: float
+    ends_by: float
 
 
 @record(frozen=True)
@@ -94,14 +113,14 @@ class ByDeadline:
             level: probability with which each pool keeps its own deadline.
         """
         self.sides, self.level = sides, level
-        self.bounds = Bounds(sides, level)
+        self.bounds = Bounds(sides, level, terms.deadline_hours)
+        self.ended = Ended(self.bounds, terms.quotas)
         places: dict[str, int] = {}
-        bounds = [_least(side, places) for side in sides]
+        bounds = [_least(side, places, level) for side in sides]
         self._points, self._sizes = [points for points, _ in bounds], [sizes for _, sizes in bounds]
         apart = np.full((len(places), len(places)), np.inf)
         np.fill_diagonal(apart, 0.0)
         self.terms = replace(terms, moved_usd=apart, gbps=np.full_like(apart, np.inf))
-        self._known: dict[tuple[Rows, tuple[Offers, Offers]], Timed | None] = {}
         self._works: dict[Rows, Work] = {}
 
     def cheapest(self, known_usd: float, *, one_chip: bool = False) -> Found:
@@ -111,60 +130,111 @@ class ByDeadline:
             known_usd: what the known pair costs.
             one_chip: both pools have the same type of accelerator.
         """
-        best: Timed | None = None
-        limit, beyond = known_usd, np.inf
-        most_bounded, most_priced = _COMPARED if one_chip else _MOST
-        looked: set[Rows] = set()
-        likely: list[Rows] = []
-        for count in _LOOKED_AT:
-            sizes, beyond = self._by_bound(count, one_chip=one_chip)
-            self.bounds.expect(self.work(rows) for _, rows in sizes)
-            for least, rows in sizes:
-                if rows in looked:
-                    continue
-                if least >= limit or len(looked) == most_bounded or len(likely) == most_priced:
-                    beyond = min(beyond, least)
-                    break
-                looked.add(rows)
-                if self._may_be_cheaper(rows, limit):
-                    likely.append(rows)
-                    pair = self._first(rows)
-                    if pair is not None and pair.cost_usd < limit:
-                        best, limit = pair, pair.cost_usd
-            if beyond >= limit or len(looked) == most_bounded or len(likely) == most_priced:
+        best: Priced | None = None
+        limit, size, left = known_usd, _FIRST, _MOST[one_chip]
+        queue, beyond = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
+        closed, number = np.inf, count(len(queue))
+        looked_at_first = {part.work.sizes for *_, part in queue[:_FIRST]}
+        while left > 0:
+            if left == _MOST[one_chip] - _FIRST:
+                # by what is known of the cheapest pairs most sizes of a pool are late or too dear beside any other
+                kept = [self._may_be_cheaper(n, limit) for n in (0, 1)]
+                more, beyond = self._queue(_LOOKED_AT[1], kept, one_chip=one_chip)
+                queue = [one for one in queue if one[2].work.sizes in looked_at_first]
+                queue += [one for one in more if one[2].work.sizes not in looked_at_first]
+                heapq.heapify(queue)
+            some: list[Part] = []
+            while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
+                some.append(heapq.heappop(queue)[2])
+            if not some:
                 break
-        pairs = [
-            (usd, rows, ways) for rows in likely for usd, ways in self.bounds.of_ways(self.work(rows), limit)
-        ]
-        for tried, (usd, rows, ways) in enumerate(sorted(pairs)):
-            if usd >= limit or tried == _WAYS:
-                beyond = min(beyond, usd)
-                break
-            pair = self.pair(rows, ways)
-            if pair is not None and pair.cost_usd < limit:
-                best, limit = pair, pair.cost_usd
-        return Found(best, min(beyond, limit))
+            left, size = left - len(some), min(2 * size, _AT_ONCE)
+            looked_at = self.bounds.of_parts(some, limit)
+            for priced in self._priced(some, looked_at, limit):
+                if priced.usd < limit:
+                    best, limit = priced, priced.usd
+            for part, (least, _) in zip(some, looked_at, strict=True):
+                smaller = part.split(least) if least else []
+                for one in smaller:
+                    heapq.heappush(queue, (least[0].usd, next(number), one))
+                if least and not smaller:
+                    closed = min(closed, least[0].usd)
+        beyond = min(beyond, closed, queue[0][0] if queue else np.inf)
+        if best is not None:
+            best = self.ended.earliest(best)
+            limit = min(limit, best.usd)
+        pair = None if best is None else self.pair(best.work, best.ways)
+        return Found(pair, min(beyond, limit))
 
-    def _by_bound(self, count: int, *, one_chip: bool) -> tuple[list[tuple[float, Rows]], float]:
+    def _priced(
+        self, parts: list[Part], looked_at: list[tuple[list[Pair], list[Pair]]], below_usd: float
+    ) -> list[Priced]:
+        """What some pairs of ways that come out about cheapest cost by the deadlines of their parts."""
+        about = [
+            (pair.usd, n, pair.ways)
+            for n, (least, each) in enumerate(looked_at) if least for pair in each[:_TRIED] if pair.usd < below_usd
+        ]  # fmt: skip
+        asked = [(parts[n].work, ways) for _, n, ways in sorted(about)[:_TRIED]]
+        return [one for one in self.ended.at(asked, below_usd) if one is not None]
+
+    def _may_be_cheaper(self, number: int, below_usd: float) -> Ints:
+        """Rows of a pool's points that are in time, and cost less than an amount, beside the fastest of the other pool.
+
+        Beside any other there is more work and less room for it.
+        """
+        own, other = self._points[number], self._points[1 - number]
+        refit = least_refit_s(self._points[0], self._points[1], self.terms)[number]
+        step = step_of(self.terms, own.step_s, other.step_s.min(initial=np.inf), refit)
+        hours = self.terms.hours_per_step_s * step
+        beside = hours * other.usd_per_hour.min(initial=np.inf)
+        open_ = np.flatnonzero((hours * own.usd_per_hour + beside < below_usd) & (hours < self.terms.deadline_hours))
+        works: dict[Size, Work] = {}
+        for row in open_.tolist():
+            size = self._sizes[number][row]
+            works.setdefault(
+                size, Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours)
+            )
+        region_of = self.sides[number].found.context.market.region_of_offer
+        kept = self.bounds.in_time(number, list(works.values()), below_usd)
+        regions = dict(zip(works, kept, strict=True))
+        return np.asarray(
+            [row for row in open_.tolist() if int(region_of[own.offer[row]]) in regions[self._sizes[number][row]]],
+            dtype=np.int64,
+        )
+
+    def _queue(
+        self, most: int, kept: Sequence[Ints], *, one_chip: bool
+    ) -> tuple[list[tuple[float, int, Part]], float]:
+        """All rooms of the sizes of the pairs of the least bound, in order, and the bound of others, USD.
+
+        `kept`: rows of both pools' points to look at; all where it is empty.
+        """
+        sizes, beyond = self._by_bound(most, kept, one_chip=one_chip)
+        works = [(usd, self.work(rows)) for usd, rows in sizes]
+        parts = [
+            (usd, Part(work, work.hours))
+            for usd, work in works
+            if work.half_hours > 0
+        ]
+        return [(usd, n, part) for n, (usd, part) in enumerate(parts)], beyond
+
+    def _by_bound(
+        self, count: int, kept: Sequence[Ints] = (), *, one_chip: bool
+    ) -> tuple[list[tuple[float, Rows]], float]:
         """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others.
 
-        `count`: pairs looked at, of many regions each.
+        `count`: pairs looked at, of many regions each; `kept`: as of `_queue`.
         """
+        own = kept or [np.arange(len(points.at)) for points in self._points]
+        points = [one.take(rows) for one, rows in zip(self._points, own, strict=True)]
         # a size may be bought in another way than the cheapest, which draws on another quota
         terms = replace(self.terms, one_chip=one_chip, quotas=np.full_like(self.terms.quotas, np.inf))
-        pairs = find_pairs(self._points[0], self._points[1], terms, count)
+        pairs = find_pairs(points[0], points[1], terms, count)
         first: dict[tuple[Size, Size], tuple[float, Rows]] = {}
-        rows = zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), strict=True)
+        rows = zip(own[0][pairs.trainer].tolist(), own[1][pairs.rollouts].tolist(), strict=True)
         for row, usd in zip(rows, pairs.usd.tolist(), strict=True):
             first.setdefault((self._sizes[0][row[0]], self._sizes[1][row[1]]), (usd, row))
         return list(first.values()), np.inf if len(pairs.usd) < count else float(pairs.usd[-1])
-
-    def _may_be_cheaper(self, rows: Rows, limit_usd: float) -> bool:
-        """Whether some pair of ways of two sizes may cost less, by what is known at once and then way by way."""
-        work = self.work(rows)
-        if not self.bounds.of_sizes(work, limit_usd) < limit_usd:
-            return False
-        return np.isinf(limit_usd) or bool(self.bounds.of_ways(work, limit_usd))
 
     def work(self, rows: Rows) -> Work:
         """What two sizes do together."""
@@ -182,73 +252,15 @@ class ByDeadline:
         copies = self._points[1].copies[[rows[1]]]
         return float(handover_s(self.terms.weights, copies, np.minimum(*rates), np.asarray(np.inf))[0])
 
-    def _first(self, rows: Rows) -> Timed | None:
-        """A pair of two sizes: the first of the cheapest ways that is in time, None without any."""
-        work = self.work(rows)
-        if work.half_hours <= 0:
-            return None
-        whole = Wanted(Scope.PLACES, one_region=True)
-        first = [
-            ways_of(
-                side, offers_of(side, size), size, paced_s=work.step_s,
-                by=work.by(self.level, 1.0), wanted=whole,
-            )
-            for side, size in zip(self.sides, work.sizes, strict=True)
-        ]  # fmt: skip
-        for ways in self._together(first):
-            pair = self.pair(rows, ways)
-            if pair is not None:
-                return pair
-        return None
+    def pair(self, work: Work, ways: tuple[Offers, Offers]) -> Timed | None:
+        """Two sizes bought in two ways by the deadline of their work, as the engine prices one pool after the other.
 
-    def pair(self, rows: Rows, ways: tuple[Offers, Offers]) -> Timed | None:
-        """Two sizes bought in two ways, at the pace that each has beside the other; None where one is late at it."""
-        key = (rows, ways)
-        if key not in self._known:
-            self._known[key] = self._at_pace(rows, ways)
-        return self._known[key]
-
-    def _together(self, first: list[CandidateSearch]) -> list[tuple[Offers, Offers]]:
-        """Ways of trainer and rollouts in one region: those of the least cost beside each other, cheapest first.
-
-        A pool is paid while it waits for the other, so the cost of each counts times the stretch of the other.
+        Each is at the pace that it has beside the other; None where one is late at it.
         """
-        found: list[tuple[float, int, int, tuple[Offers, Offers]]] = []
-        ways = []
-        for side, search in zip(self.sides, first, strict=True):
-            candidates, at = search.candidates, open_ways(search)
-            offers, region = (
-                each_bought(search, at),
-                search.context.market.region_of_offer[candidates.offer[at]],
-            )
-            # what runs in turn is not in use together
-            uses = [
-                (side.units[list(rows)] * nodes).max(axis=0)
-                for rows, nodes in zip(offers, candidates.nodes[at].tolist(), strict=True)
-            ]
-            ways.append(
-                (at, offers, region, candidates.cost_usd[at], stretch_of(search, at), np.asarray(uses))
-            )
-        (
-            (at_t, offers_t, region_t, usd_t, slow_t, uses_t),
-            (at_r, offers_r, region_r, usd_r, slow_r, uses_r),
-        ) = ways
-        for region in np.intersect1d(region_t, region_r).tolist():
-            t, r = np.flatnonzero(region_t == region), np.flatnonzero(region_r == region)
-            usd = np.outer(usd_t[t], slow_r[r]) + np.outer(slow_t[t], usd_r[r])
-            usd = np.where(within(self.terms.quotas, uses_t[t][:, None] + uses_r[r]), usd, np.inf)
-            for place in np.argsort(usd, axis=None, kind="stable")[:_TRIED].tolist():
-                a, b = divmod(place, len(r))
-                if np.isfinite(usd[a, b]):
-                    pair = offers_t[t[a]], offers_r[r[b]]
-                    found.append((float(usd[a, b]), int(at_t[t[a]]), int(at_r[r[b]]), pair))
-        return [pair for *_, pair in sorted(found)[:_TRIED]]
-
-    def _at_pace(self, rows: Rows, ways: tuple[Offers, Offers]) -> Timed | None:
-        work = self.work(rows)
-        if not self._are_to_be_had(ways, work):
+        if not self.ended.are_to_be_had(ways, work):
             return None
         alone = [self._bought(number, work, ways, 1.0) for number in (0, 1)]
+        rows = self._rows_of(work)
         pools: list[Paced] = []
         for number in (0, 1):
             own, other = alone[number], alone[1 - number]
@@ -261,20 +273,12 @@ class ByDeadline:
             at = int(self._points[number].at[rows[number]])
             pools.append(Paced(*found, at, work.step_s * slowed, stretch, work.by(self.level, slowed).hours))
         usd = sum(float(pool.search.candidates.cost_usd[pool.at]) for pool in pools)
-        return Timed((pools[0], pools[1]), work.step_s, self._refit_s(rows), usd)
+        return Timed((pools[0], pools[1]), work.step_s, self._refit_s(rows), usd, work.deadline_hours)
 
-    def _are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
-        """Whether both pools keep each quota together, and find machines of the offers that both buy.
-
-        What runs in turn is not in use together.
-        """
-        uses = [
-            (side.units[list(offers)] * size[1]).max(axis=0)
-            for side, offers, size in zip(self.sides, ways, work.sizes, strict=True)
-        ]
-        both, nodes = list(set(ways[0]) & set(ways[1])), sum(size[1] for size in work.sizes)
-        held = self.sides[0].most_nodes[both]
-        return bool(within(self.terms.quotas, uses[0] + uses[1]) and (nodes <= held).all())
+    def _rows_of(self, work: Work) -> Rows:
+        """The first row of each size: what is asked of it does not depend on the region."""
+        a, b = (sizes.index(size) for sizes, size in zip(self._sizes, work.sizes, strict=True))
+        return a, b
 
     def _bought(
         self, number: int, work: Work, ways: tuple[Offers, Offers], slowed: float
@@ -295,8 +299,12 @@ class ByDeadline:
         return (search, same[0]) if same else None
 
 
-def _least(side: Side, places: dict[str, int]) -> tuple[Points, list[Size]]:
-    """Bounds of every size of a pool in every region, and the sizes: never interrupted, at the region's least price."""
+def _least(side: Side, places: dict[str, int], level: float) -> tuple[Points, list[Size]]:
+    """Bounds of every size of a pool in every region, and the sizes: never interrupted, at the region's least price.
+
+    Each pool has half of D - x W whatever the speed x, so none is in time with the level asked where D is less than the
+    work at the speed of that level; half of it is each pool's, in case their speeds are known less and more closely.
+    """
     found = side.found
     candidates, market = found.candidates, found.context.market
     offers = market.offer_set.offers
@@ -315,8 +323,13 @@ def _least(side: Side, places: dict[str, int]) -> tuple[Points, list[Size]]:
     step = np.asarray(candidates.shapes["step_time_s"])[shape[kept]]
     points = Points(
         at=at[kept], step_s=step, stretch=one, held=one, before_hours=none, fixed_usd=none,
-        usd_per_hour=hourly[kept], sure=one, nodes=nodes[kept], place=place[kept], offer=rows[kept],
+        usd_per_hour=hourly[kept], sure=np.exp(candidates.sigma[at[kept]] * _slowest(level) / 2.0), nodes=nodes[kept], place=place[kept], offer=rows[kept],
         most_nodes=np.full(len(kept), np.inf),  # a size may be bought in several ways
         **side.of_machines(at[kept]),
     )  # fmt: skip
     return points, list(zip(hardware[kept].tolist(), nodes[kept].tolist(), strict=True))
+
+
+def _slowest(level: float) -> float:
+    """Standard deviations of the speed that are in time at least; a little less, as chances of spot are calibrated."""
+    return max(float(normal_quantile(np.asarray([level - _CHANCE_SLACK]))[0]), 0.0)

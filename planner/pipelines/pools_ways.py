@@ -15,6 +15,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.context import Context
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.wanted import Wanted
     from planner.market.model import Market
@@ -42,7 +43,7 @@ class By:
     later_hours: float
 
 
-_ELSEWHERE = -1  # bits of offers that are left out
+ELSEWHERE = -1  # bits of offers that are left out
 _ENGINES = 8  # kept of each pool, the last ones
 
 
@@ -79,18 +80,22 @@ def ways_of(
 def _engine(
     side: Side, offers: IntArray, size: Size, paced_s: float, by: By, beside: FloatArray | None
 ) -> Engine:
-    context = side.at_pace(paced_s)
-    workload = context.asked.workload
-    limits = workload.constraints.model_copy(update={"deadline_confidence": by.level})
-    wishes = workload.preferences.model_copy(update={"objective": "cost"})
-    workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
-    context = context.with_asked(replace(context.asked, workload=workload))
+    context = at_level(side.at_pace(paced_s), by.level)
     context = replace(context, beside=beside, later_hours=by.later_hours)
-    bits = np.full_like(side.found.offer_bits, _ELSEWHERE)
+    bits = np.full_like(side.found.offer_bits, ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
     return Engine(
         context, sizes=[size[1]], shapes=side.shapes_at(size, paced_s), offer_bits=bits, admitted_only=True,
     )  # fmt: skip
+
+
+def at_level(context: Context, level: float) -> Context:
+    """The run of a pool whose deadline is kept with a probability, compared by cost whatever the workload prefers."""
+    workload = context.asked.workload
+    limits = workload.constraints.model_copy(update={"deadline_confidence": level})
+    wishes = workload.preferences.model_copy(update={"objective": "cost"})
+    workload = workload.model_copy(update={"constraints": limits, "preferences": wishes})
+    return context.with_asked(replace(context.asked, workload=workload))
 
 
 def open_ways(search: CandidateSearch) -> IntArray:

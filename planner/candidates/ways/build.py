@@ -96,9 +96,9 @@ def add_turns(
             limit = ceilings(
                 candidates, wanted, of_sets=True, more=[part[0] for part in judged if part is not None]
             )
-        sets = set_cells(
-            candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
-        )
+        if useful is None:
+            useful = work_floor(candidates, at) <= wanted.within(candidates, at, limit)
+        sets = set_cells(candidates, at, (partner, elsewhere), useful, one_region=wanted.one_region)
         if wanted.counted or context.asked.workload.preferences.objective != "cost":
             judged.append(judged_turns(candidates, sets))
         else:
@@ -163,7 +163,7 @@ def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
     if wanted.scope is Scope.CARBON_FRONT:
         return beside_front(candidates, at)
     return np.asarray(
-        work_floor(candidates, at) <= ceilings(candidates, wanted)[candidates.offer[at]], dtype=np.bool_
+        work_floor(candidates, at) <= wanted.within(candidates, at, ceilings(candidates, wanted)), dtype=np.bool_
     )
 
 
@@ -202,10 +202,9 @@ def set_cells(
     candidates: Candidates,
     at: IntArray,
     partners: tuple[IntArray, IntArray],
-    limit: FloatArray,
+    useful: BoolArray,
     *,
     one_region: bool,
-    useful: BoolArray | None = None,
 ) -> Cells | None:
     """Sets of zones of one type and size that could be of use.
 
@@ -217,9 +216,8 @@ def set_cells(
         at: spot candidates that keep all limits but those of time.
         partners: on-demand offers to fall back on per spot offer, -1 without one: of its region where there is one, and
             cheaper ones of other regions.
-        limit: value above which a set that begins with an offer is of no use, shape `(n_offers,)`.
+        useful: which of `at` a set may begin with.
         one_region: only sets within one region.
-        useful: which of `at` a set may begin with, in place of `limit`.
     """
     context = candidates.context
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
@@ -229,7 +227,7 @@ def set_cells(
     order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
     at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    cheap = work_floor(candidates, at) <= limit[candidates.offer[at]] if useful is None else useful[order]
+    cheap = useful[order]
     if not cheap.any():
         return None
     group = np.append(0, np.cumsum(group_of[1:] != group_of[:-1]))

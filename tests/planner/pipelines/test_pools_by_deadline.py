@@ -16,8 +16,18 @@ from planner.asked.options import Options
 from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.load import load_workload
 from planner.pipelines.pools import PoolsQuestion
+from planner.pipelines.pools_asked import Ask
+from planner.pipelines.pools_bound import Part
 from planner.pipelines.pools_by_deadline import ByDeadline, Timed
-from planner.pipelines.pools_ways import asked_beside, bought, offers_of, open_ways, ways_of
+from planner.pipelines.pools_ways import (
+    asked_beside,
+    bought,
+    each_bought,
+    offers_of,
+    open_ways,
+    stretch_of,
+    ways_of,
+)
 from tests.cli.test_pools import WORKLOAD
 
 EVERY = Wanted(Scope.PLACES, one_region=True, up_to=np.inf)
@@ -49,7 +59,7 @@ def some_pairs(pairs: ByDeadline, rows: tuple[int, int], most: int) -> dict[Any,
             [(bought(found, at), region[found.candidates.offer[at]]) for at in open_ways(found).tolist()]
         )
     same = [(a, b) for a, place in ways[0] for b, other in ways[1] if place == other]
-    priced = {both: pairs.pair(rows, both) for both in random.Random(1).sample(same, min(len(same), most))}
+    priced = {both: pairs.pair(work, both) for both in random.Random(1).sample(same, min(len(same), most))}
     return {both: pair for both, pair in priced.items() if pair is not None}
 
 
@@ -58,16 +68,17 @@ def test_bounds_hold_for_pairs_of_sizes_and_ways(tmp_path: Path, ahead: int, dea
     pairs = search(tmp_path, ahead, deadline)
     sizes, beyond = pairs._by_bound(400, one_chip=False)
     assert np.isinf(beyond)
-    pairs.bounds.expect(pairs.work(rows) for _, rows in sizes)
     least, compared = np.inf, 0
     for first, rows in sizes[:: max(len(sizes) // 4, 1)]:
         every, work = some_pairs(pairs, rows, 10), pairs.work(rows)
         cheapest = min((pair.cost_usd for pair in every.values()), default=np.inf)
         least = min(least, cheapest)
         assert first <= cheapest
-        assert pairs.bounds.of_sizes(work, np.inf) <= cheapest
-        some = 1.2 * cheapest if every else 1e6
-        bounds = {ways: usd for usd, ways in pairs.bounds.of_ways(work, some)}
+        if not every:
+            continue
+        some, whole = 1.2 * cheapest, Part(work, work.hours)
+        ((listed, _),) = pairs.bounds.of_parts([whole], some)
+        bounds = {pair.ways: pair.usd for pair in listed}
         for ways, pair in every.items():
             compared += 1
             assert bounds.get(ways, some) <= pair.cost_usd * (1 + 1e-9), (rows, ways)
@@ -78,15 +89,87 @@ def test_bounds_hold_for_pairs_of_sizes_and_ways(tmp_path: Path, ahead: int, dea
     assert found.pair.cost_usd <= 1.1 * found.bound_usd
 
 
+@pytest.mark.parametrize(("ahead", "deadline"), [(0, "3d"), (1, "2d")])
+def test_bounds_hold_for_every_part_of_the_room(tmp_path: Path, ahead: int, deadline: str) -> None:
+    pairs = search(tmp_path, ahead, deadline)
+    found = pairs.cheapest(np.inf).pair
+    assert found is not None
+    compared = 0
+    for _, rows in pairs._by_bound(400, one_chip=False)[0][::9]:
+        work = pairs.work(rows)
+        if work.half_hours <= 0:
+            continue
+        some = 1.5 * found.cost_usd
+        whole = Part(work, work.hours)
+        (listed, about), = pairs.bounds.of_parts([whole], some)
+        parts = whole.split(listed)
+        parts += [smaller for part in parts[2:] for smaller in part.split(listed)]
+        for part, (least, _) in zip(parts, pairs.bounds.of_parts(parts, some), strict=True):
+            bounds = {pair.ways: pair.usd for pair in least}
+            for share in (0.02, 0.6, 1.0):  # of the part's rooms
+                end = part.from_hours + share * (part.work.deadline_hours - part.from_hours)
+                asked = [(work.ending(end), pair.ways) for pair in about[:6]]
+                for priced in pairs.ended.at(asked, some):
+                    if priced is not None and priced.usd < some:
+                        compared += 1
+                        assert bounds.get(priced.ways, some) <= priced.usd * (1 + 1e-9), (rows, priced, part)
+    assert compared > 20
+
+
+def test_sizes_asked_together_cost_what_each_costs_alone(tmp_path: Path) -> None:
+    pairs = search(tmp_path, 0, "3d")
+    works = [pairs.work(rows) for _, rows in pairs._by_bound(400, one_chip=False)[0][::12]]
+    works = [work for work in works if work.half_hours > 0]
+    compared = 0
+    for number, side in enumerate(pairs.sides):
+        for beside in (0, 2):
+            asks = [
+                Ask(work.sizes[number], work.step_s, by, 1e4, beside)
+                for work in works for by in (work.by(pairs.level, 1.0), work.ending(0.9 * 72.0).by(pairs.level, 1.1))
+            ]  # fmt: skip
+            market = side.found.context.market
+            more = np.where(market.is_spot, 0.0, float(beside))
+            for ask, ways in zip(asks, pairs.bounds.asked[number].all(asks), strict=True):
+                alone = ways_of(
+                    side, offers_of(side, ask.size), ask.size, paced_s=ask.paced_s, by=ask.by,
+                    wanted=replace(EVERY, up_to=1e4), beside=more,
+                )  # fmt: skip
+                at = open_ways(alone)
+                stretch, usd = stretch_of(alone, at), alone.candidates.cost_usd[at]
+                known = dict(zip(each_bought(alone, at), zip(usd, stretch, strict=True), strict=True))
+                assert {*ways.offers} == {*known}
+                compared += len(known)
+                for offers, *figures in zip(ways.offers, ways.usd, ways.stretch, strict=True):
+                    assert figures == pytest.approx(known[offers], rel=1e-9)
+    assert compared > 100
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_pairs_priced_together_cost_what_the_engine_says_of_each(tmp_path: Path, ahead: int) -> None:
+    pairs = search(tmp_path, ahead, "3d")
+    compared = 0
+    for _, rows in pairs._by_bound(400, one_chip=False)[0][:40:8]:
+        work = pairs.work(rows)
+        ((_, about),) = pairs.bounds.of_parts([Part(work, work.hours)], 1e6)
+        asked = [(work.ending(hours), pair.ways) for pair in about[:3] for hours in (72.0, 60.0)]
+        for (own, ways), priced in zip(asked, pairs.ended.at(asked, 1e6), strict=True):
+            alone = pairs.pair(own, ways)
+            assert (priced is None) == (alone is None)
+            if priced is not None and alone is not None:
+                compared += 1
+                assert priced.usd == pytest.approx(alone.cost_usd, rel=1e-9)
+    assert compared > 4
+
+
 def assert_both_are_in_time(pairs: ByDeadline, pair: Timed) -> None:
     """Each pool's own room for outages and errors of its speed adds up to what the deadline leaves."""
     work = pairs.terms.hours_per_step_s * pair.step_s
-    room = pairs.terms.deadline_hours - work
+    room = pair.ends_by - work
     for pool, other in zip(pair.pools, pair.pools[::-1], strict=True):
         assert pool.paced_s == pytest.approx(pair.step_s * other.stretch)
         own = pool.deadline_hours - work * other.stretch
         assert own <= room / 2.0 * (1 + 1e-9)
-        assert pool.deadline_hours <= pairs.terms.deadline_hours
+        assert pool.deadline_hours <= pair.ends_by <= pairs.terms.deadline_hours
 
 
 def test_what_is_not_spot_is_waited_for_as_if_both_pools_asked_for_it_together(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def on_demand(pairs: ByDeadline, rows: tuple[int, int]) -> Timed | None:
         own = own[offers.equals("purchase_option", "on_demand")[own]]
         ways.append({int(market.region_of_offer[row]): (int(row),) for row in own})
     both = sorted(ways[0].keys() & ways[1].keys())
-    return pairs.pair(rows, (ways[0][both[0]], ways[1][both[0]])) if both else None
+    return pairs.pair(pairs.work(rows), (ways[0][both[0]], ways[1][both[0]])) if both else None
 
 
 def test_the_error_of_the_speed_is_taken_off_the_deadline_once(tmp_path: Path) -> None:

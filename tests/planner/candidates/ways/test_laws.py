@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.candidates.ways.build import set_cells, spot_candidates
+from planner.candidates.ways.build import set_cells, spot_candidates, work_floor
 from planner.candidates.ways.fallback import fallback, mean_fallback, unit_quadrature
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.candidates.ways.partners import on_demand_partners
@@ -295,8 +295,8 @@ def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:
     alone = context.market.offer_set.usd_per_hour[candidates.offer[at]] * candidates.work_hours[at]
     partner = on_demand_partners(context.market, np.zeros(len(context.market.is_spot), dtype=np.int64))
     for best, found in ((alone.min() * 0.9, False), (alone.mean(), True), (alone.max() * 1.2, True)):
-        limit = np.full(len(partner), float(best))
-        cells = set_cells(candidates, at, (partner, np.full_like(partner, -1)), limit, one_region=False)
+        useful = work_floor(candidates, at) <= best
+        cells = set_cells(candidates, at, (partner, np.full_like(partner, -1)), useful, one_region=False)
         assert (cells is not None) == found
 
 

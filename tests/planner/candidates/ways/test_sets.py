@@ -88,12 +88,12 @@ def test_what_is_left_out_early_is_dearer_or_not_sure(
     candidates, market = made.candidates, made.context.market
     at, nothing = spot_candidates(candidates), np.zeros(len(market.is_spot), dtype=np.int64)
     partners = on_demand_partners(market, nothing), on_demand_partners(market, nothing, anywhere=True)
-    limit = np.full(len(nothing), np.inf)
     if not len(at):
         return
-    cells = set_cells(candidates, at, partners, limit, one_region=False)
+    useful = np.ones(len(at), dtype=np.bool_)
+    cells = set_cells(candidates, at, partners, useful, one_region=False)
     with mock.patch.object(build, "_may_be_sure", return_value=np.True_):
-        every = set_cells(candidates, at, partners, limit, one_region=False)
+        every = set_cells(candidates, at, partners, useful, one_region=False)
     judged, all_judged = judged_turns(candidates, cells), judged_turns(candidates, every)
     assert (judged is None) == (all_judged is None)
     if judged is None or all_judged is None:
