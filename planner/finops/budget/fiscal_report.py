@@ -27,8 +27,8 @@ def fiscal_section(year: FiscalYear, currency: str) -> Section:
     if year.twice:
         names = ", ".join(f"{month:%B %Y}" for month in year.twice)
         said.append(
-            f"Charges of {names} are counted twice: budget and cost to date are those of the other months, and the year "
-            "has no landing; give each charge once."
+            f"Charges of {names} are counted twice: budget and cost to date are those of the other months, and the "
+            "year has no landing; give each charge once."
         )
     elif not year.unknown and any(one.reforecast is None for one in year.budgets):
         said.append(
