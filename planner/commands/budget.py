@@ -78,10 +78,13 @@ def budget(
     )  # fmt: skip
     answer = budget_check.answer
     year = (
-        fiscal_year(budget_check.loaded, budget_check.costs.scopes, fiscal_year_start, answer.last_day)
+        fiscal_year(
+            budget_check.loaded, budget_check.costs.scopes, fiscal_year_start, answer.last_day,
+            twice=budget_check.costs.twice,
+        )
         if fiscal_year_start
         else None
-    )
+    )  # fmt: skip
     show_answer(budget_report(answer, details=details, year=year), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)

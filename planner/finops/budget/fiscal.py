@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.finops.budget.answer import cost_of
+from planner.finops.counted_twice import months_counted_twice
 from planner.finops.forecast.calendars import FiscalCalendar, Period
 from planner.finops.forecast.clean import history_start, unreported_days
 from planner.finops.forecast.daily import DailyCost, carried_on, total_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from planner.inputs.budget_schema import Budget
 
 LEVEL = 0.8
+TWICE = "counted twice"
 
 
 @record(frozen=True)
@@ -30,7 +32,8 @@ class FiscalMonth:
     """One month of a budget.
 
     Attributes:
-        state: `actual` (over), `running`, `ahead`, or `no data` (before the first known day, or no day of it is known).
+        state: `actual` (over), `running`, `ahead`, `no data` (before the first known day, or no day of it is known) or
+            `counted twice` (the bill has charges of it twice).
         budget: the month's part; None where the budget does not hold in it.
         actual: cost reported; None where no day is known.
         expected: actual, and for days to come the forecast; None where nothing is known.
@@ -77,6 +80,7 @@ class FiscalYear:
         explained: of the budget of everything, the variance to date by the budgets of one dimension, and the rest;
             empty where there is no such pair.
         unknown: first days of months without any charge, between others.
+        twice: first days of months that the bill states too high.
     """
 
     label: str
@@ -85,9 +89,17 @@ class FiscalYear:
     budgets: tuple[FiscalBudget, ...]
     explained: tuple[tuple[str, float], ...]
     unknown: tuple[date, ...] = ()
+    twice: tuple[date, ...] = ()
 
 
-def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: date) -> FiscalYear:
+def fiscal_year(
+    loaded: LoadedBudgets,
+    scopes: Scopes,
+    first_month: int,
+    last: date,
+    *,
+    twice: Mapping[date, float] | None = None,
+) -> FiscalYear:
     """Every budget by month of the fiscal year.
 
     Args:
@@ -95,18 +107,23 @@ def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: d
         scopes: dimension -> scope -> daily cost, as for `check_budgets`.
         first_month: month in which the year begins, 1 to 12.
         last: last day whose cost is known.
+        twice: billed cost that is counted twice, by first day of the month.
     """
     calendar = FiscalCalendar(first_month=first_month)
     year = calendar.periods("year", last, 1)[0]
     total = total_of(next(iter(scopes.values())))
     first = _day(total.days[history_start(total.days, total.cost)])
     unknown = tuple(day for day in _unreported(total, first, last) if year.start <= day < year.end)
+    periods = calendar.periods("month", year.start, 12)
+    costs = {one.start: _sum(total.days, total.cost, one.start, one.end) for one in periods}
+    too_high = months_counted_twice(twice or {}, costs)
+    unsound = {**dict.fromkeys(unknown, "no data"), **dict.fromkeys(too_high, TWICE)}
     budgets = [
-        _budget(budget, cost_of(budget, scopes), calendar, year, last, first, unknown)
+        _budget(budget, cost_of(budget, scopes), calendar, year, last, first, unsound)
         for budget in loaded.file.budgets
     ]
     explained = _explained(loaded.file.budgets, budgets)
-    return FiscalYear(year.label, year.start, year.end, tuple(budgets), explained, unknown)
+    return FiscalYear(year.label, year.start, year.end, tuple(budgets), explained, unknown, too_high)
 
 
 def _unreported(total: DailyCost, first: date, last: date) -> list[date]:
@@ -125,7 +142,7 @@ def _budget(
     year: Period,
     last: date,
     first_known: date,
-    unknown: Collection[date],
+    unsound: Mapping[date, str],
 ) -> FiscalBudget:
     periods = calendar.periods("month", year.start, 12)
     known = carried_on(daily_cost, np.datetime64(last))
@@ -143,7 +160,7 @@ def _budget(
     landings = {one.start: end.landing for one, end in zip(ahead, ends, strict=False)}
     months = tuple(
         _month(budget, calendar, one, _sum(days, cost, one.start, min(one.end, date.fromordinal(last.toordinal() + 1))),
-               landings.get(one.start), last, first_known, is_known=one.start not in unknown)
+               landings.get(one.start), last, first_known, unsound.get(one.start, ""))
         for one in periods
     )  # fmt: skip
     mine = [one for one in months if one.budget is not None]
@@ -153,7 +170,7 @@ def _budget(
         math.fsum(one.actual or 0.0 for one in over),
         math.fsum(one.budget or 0.0 for one in mine),
     )
-    complete = not any(one.state == "no data" for one in mine)
+    complete = not any(one.state in ("no data", TWICE) for one in mine)
     tail = ends[-1] if ends and held and complete else None
     left = len([one for one in mine if one.state == "ahead"])
     return FiscalBudget(
@@ -177,12 +194,11 @@ def _month(
     landing: float | None,
     last: date,
     first_known: date,
-    *,
-    is_known: bool,
+    unsound: str,
 ) -> FiscalMonth:
     amount = _amount(budget, calendar, period)
-    if not is_known or period.end <= first_known or (period.start < first_known):
-        return FiscalMonth(period, "no data", amount, None, None)
+    if unsound or period.end <= first_known or (period.start < first_known):
+        return FiscalMonth(period, unsound or "no data", amount, None, None)
     if period.start > last:
         return FiscalMonth(period, "ahead", amount, None, landing)
     state = "actual" if period.end.toordinal() - 1 <= last.toordinal() else "running"

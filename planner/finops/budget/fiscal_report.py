@@ -24,7 +24,13 @@ def fiscal_section(year: FiscalYear, currency: str) -> Section:
             f"No charge of {names} is known (is a file missing?): budget and cost to date are those of the other "
             "months, and the year has no landing."
         )
-    elif any(one.reforecast is None for one in year.budgets):
+    if year.twice:
+        names = ", ".join(f"{month:%B %Y}" for month in year.twice)
+        said.append(
+            f"Charges of {names} are counted twice: budget and cost to date are those of the other months, and the "
+            "year has no landing; give each charge once."
+        )
+    elif not year.unknown and any(one.reforecast is None for one in year.budgets):
         said.append(
             "The year has no landing: its months before the first known day are missing, or it ends too far ahead."
         )

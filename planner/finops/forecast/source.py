@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import date
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.finops.counted_twice import twice_by_month
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost, as_known
 from planner.records import record
@@ -21,12 +24,14 @@ class Costs:
         currency: ISO 4217; `XXX` where unknown.
         findings: what a reader must know about the bill.
         endings: what commitments that end add; empty unless asked for.
+        twice: billed cost that is counted twice, by first day of the month.
     """
 
     scopes: Mapping[str, Mapping[str, DailyCost]]
     currency: str
     findings: tuple[str, ...] = ()
     endings: tuple[PlannedCost, ...] = ()
+    twice: Mapping[date, float] = field(default_factory=dict)
 
 
 def read_costs(
@@ -79,7 +84,7 @@ def read_costs(
         ending = ending_commitments(bill, dimensions[0], exact_tags=exact_tags) if endings else ()
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
-        return Costs(found, bill.currency, warnings, ending)
+        return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
 
 
 def check_currency(currency: str, plan_currency: str) -> str:

@@ -22,6 +22,7 @@ class Field:
         entries: a list of key and value pairs.
         records: fields of the records of a list (`amount`, `name`).
         spelling: of a CSV, or of a JSON file with a clock of its own.
+        is_rewritten: the value is made by functions that only DuckDB has.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Field:
     entries: bool = False
     records: tuple[str, ...] = ()
     spelling: Spelling = USUAL
+    is_rewritten: bool = False
 
     def read(self, kind: Kind, *, is_csv: bool) -> str:
         """Return the expression that reads it."""
@@ -41,7 +43,7 @@ class Field:
 
     def is_plain(self, kind: Kind) -> bool:
         """Whether reading it needs no work worth doing once."""
-        return is_plain(self.type_name, kind)
+        return not self.is_rewritten and is_plain(self.type_name, kind)
 
     def in_place(self, kind: Kind, *, blank: bool) -> str:
         """Return the expression that reads a plain value, in words that every engine has.

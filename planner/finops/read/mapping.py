@@ -1,9 +1,14 @@
-"""Columns of a bill of your own, named in FOCUS terms: `--map cost=BilledCost`, kept in a mapping file."""
+"""Columns of a bill of your own, named in FOCUS terms: `--map cost=BilledCost`, kept in a mapping file.
+
+`plain(COLUMN)` is a column's text without what only a machine tells apart: letters are composed (Unicode NFC), and
+signs without a width (category Cf, such as a soft hyphen or a mark of direction) are left out.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +24,15 @@ from planner.inputs.load import decode, read_limited
 
 _HEADER = ("column", "focus")
 _MAX_BYTES = 1 << 20
+_PLAIN = re.compile(r"plain\((.+)\)")
 
 
 def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
     """Return FOCUS column -> your column, or a constant in single quotes, and keep new pairs in the file.
 
     Args:
-        pairs: `column=Focus` each; `'Usage'=ChargeCategory` gives every row the constant.
+        pairs: `column=Focus` each; `'Usage'=ChargeCategory` gives every row the constant, `plain(Tags)=Tags` reads
+            texts that look alike as the same.
         path: mapping file (CSV with the columns column and focus); read where it exists, written where pairs are new.
 
     Raises:
@@ -76,6 +83,10 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
     A column that is mapped takes the place of one that has the FOCUS name already.
     """
     by_name = {field.name: field for field in fields}
+    for column in mapping.values():
+        found = _PLAIN.fullmatch(column)
+        if found and found[1] in by_name:
+            by_name.setdefault(column, _plain(by_name[found[1]]))
     renamed = {focus: by_name[column] for focus, column in mapping.items() if column in by_name}
     if not renamed:
         return list(fields)
@@ -84,6 +95,16 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
         for focus, column in mapping.items()
         if len(column) > 1 and column[0] == column[-1] == "'" and focus not in by_name
     }
-    taken = {*renamed, *constants, *(field.name for field in renamed.values())}
+    own = {field.name for field in fields}
+    taken = {*renamed, *constants, *(field.name for field in renamed.values() if field.name in own)}
     kept = [field for field in fields if field.name not in taken]
     return [*(replace(field, name=focus) for focus, field in renamed.items()), *constants.values(), *kept]
+
+
+def _plain(field: Field) -> Field:
+    """A column's text with composed letters and no signs without a width; escapes of JSON are resolved first."""
+    cell = field.value if field.type_name == "varchar" else field.read("json", is_csv=False)
+    is_json = f"({cell} LIKE '{{%' OR {cell} LIKE '[%') AND JSON_VALID({cell})"
+    read = f"CASE WHEN {is_json} THEN CAST(JSON_EXTRACT({cell}, '$') AS VARCHAR) ELSE {cell} END"
+    value = f"NFC_NORMALIZE(REGEXP_REPLACE({read}, '\\p{{Cf}}', '', 'g'))"
+    return Field(f"plain({field.name})", value, "varchar", spelling=field.spelling, is_rewritten=True)

@@ -19,6 +19,7 @@ from planner.finops.read.fields import Field, fields_of
 from planner.finops.read.files import BillFile, line_of, open_bytes
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, spelled, spelled_columns, text
+from planner.finops.read.typed_clocks import with_own_clock
 from planner.finops.read.usual import is_usual, unread_sql, usual_cell
 
 if TYPE_CHECKING:
@@ -92,7 +93,22 @@ class Stager:
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += fields_of(name, quote(name), kind)
-        return [replace(field, spelling=file.spelling) for field in out] if file.spelling.own_clock else out
+        if file.kind == "json":
+            return [replace(field, spelling=file.spelling) for field in out]
+        out, clock = with_own_clock(out, self.table(file), partial(self._asked, file))
+        self._tell_read(file, [f"days and months of {clock}"] if clock else [])
+        return out
+
+    def _asked(self, file: BillFile, sql: str) -> list[tuple[object, ...]]:
+        """Answer a query over a file.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        try:
+            return self._connection.execute(sql).fetchall()
+        except _duckdb_error() as error:
+            raise InputError(damaged(file.path, file.kind, error)) from None
 
     def _tell_spelling(self, file: BillFile) -> None:
         """Say how dates and numbers are read where that is not the usual way."""
@@ -105,6 +121,9 @@ class Stager:
             )
             if holds
         ]
+        self._tell_read(file, ways)
+
+    def _tell_read(self, file: BillFile, ways: Sequence[str]) -> None:
         if ways:
             message = f"{file.path}: is read with {' and '.join(ways)}"
             self.findings.append(Finding("info", "spelling", message, str(file.path)))
@@ -128,13 +147,13 @@ class Stager:
         return not names or self._connection.execute(query).fetchone() is None
 
     def oddly_spelled(self, file: BillFile, columns: Mapping[str, str]) -> set[str]:
-        """Return the columns of a Parquet file with allowed values that are spelled another way.
+        """Return the columns of a Parquet file with allowed values, or currencies, that are spelled another way.
 
         Args:
             file: the file.
             columns: column of FOCUS -> its expression.
         """
-        wanted = {name: columns[name] for name in focus_values().keys() & columns.keys()}
+        wanted = {name: columns[name] for name in sorted(spelled_columns(columns))}
         if not wanted:
             return set()
         tests = ", ".join(f"BOOL_OR({spelled(name, cell)} <> {cell})" for name, cell in wanted.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from unicodedata import category, normalize
 
@@ -17,6 +17,7 @@ _NOTHING = "the month has no cost that can carry tags"
 _REFUNDED = "refunds leave too little taggable cost for shares"
 _BELOW = "Refunds of the month exceed its charges that can carry tags, so no shares are shown."
 _MERGED = 3  # values with several spellings named
+_RULE = ", or count them as one with --map 'plain(Tags)=Tags'"
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
 
@@ -110,16 +111,25 @@ def _look_alikes(frame: Any, tags: tuple[str, ...]) -> list[str]:
     for number, tag in enumerate(tags[:2], 1):
         alike: dict[str, set[str]] = {}
         for name in map(text, frame[f"value_{number}"]):
-            seen = "".join(sign for sign in normalize("NFKC", name) if category(sign) != "Cf")
-            alike.setdefault(seen, set()).add(name)
-        names = [min(own) for _, own in sorted(alike.items()) if len(own) > 1]
+            alike.setdefault(_plain(normalize("NFKC", name)), set()).add(name)
+        several = [own for _, own in sorted(alike.items()) if len(own) > 1]
+        names = [min(own) for own in several]
         if names:
             more = f" and {len(names) - _MERGED} more" if len(names) > _MERGED else ""
             out.append(
                 f"Values of {tag} that look like {', '.join(names[:_MERGED])}{more} differ in invisible or composed "
-                "characters and are counted apart: write them alike."
+                f"characters and are counted apart: write them alike{_RULE if any(map(_are_one, several)) else ''}."
             )
     return out
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name if category(sign) != "Cf")
+
+
+def _are_one(names: Collection[str]) -> bool:
+    """Whether the rule of `read.mapping` makes some of them one."""
+    return len({normalize("NFC", _plain(name)) for name in names}) < len(names)
 
 
 def _largest(rows: Sequence[tuple[Any, ...]]) -> str:

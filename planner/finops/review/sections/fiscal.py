@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.finops.counted_twice import twice_by_month
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Section, Table, Unit
 from planner.finops.review.parts import table, withheld
@@ -31,7 +32,8 @@ def build(inputs: Inputs) -> Section | None:
     from planner.finops.budget.fiscal_report import fiscal_section
 
     last = checked_budgets(inputs).last_day
-    year = fiscal_year(inputs.budgets, scopes_of(inputs), first_month, last)
+    twice = twice_by_month(inputs.bill.findings)
+    year = fiscal_year(inputs.budgets, scopes_of(inputs), first_month, last, twice=twice)
     section = fiscal_section(year, inputs.bill.currency)
     said = (f"{section.title}.", *section.sentences)
     tables = tuple(

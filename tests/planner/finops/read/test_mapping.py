@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from planner.errors import InputError
@@ -13,6 +15,7 @@ from planner.finops.forecast.source import read_costs
 from planner.finops.read import open_bill
 from planner.finops.read.mapping import read_mapping
 from tests.conftest import CliResult
+from tests.planner.finops.small_bill import charge, write_bill
 
 PAIRS = ("started=ChargePeriodStart", "usd=BilledCost", "gpu=ServiceName", "'Usage'=ChargeCategory",
          "'USD'=BillingCurrency")  # fmt: skip
@@ -65,3 +68,55 @@ def test_faults_name_place_and_remedy(own: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("a,b\n")
     with pytest.raises(InputError, match=r"bad\.csv:1: a mapping file has the columns column, focus"):
         read_mapping((), tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "map"])
+def test_values_that_look_alike_are_one_by_a_rule(
+    form: str, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """Two teams of one name could only be told, not counted as one."""
+    teams = {"équipe": 50, "e\u0301quipe": 40, "\u200fml": 30, "ml": 20, "m\u00adl": 10}
+    rows = [
+        charge(
+            date(2026, 10, 1 + day),
+            cost,
+            Tags=json.dumps({"team": team, "n": day}, ensure_ascii=day % 2 == 0),
+        )
+        for day, (team, cost) in enumerate(teams.items())
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    if form != "csv":
+        tags = "Tags" if form == "parquet" else "MAP {'team': Tags ->> 'team'} AS Tags"
+        with duckdb.connect() as connection:
+            table = connection.sql(
+                f"SELECT * REPLACE ({tags.removesuffix(' AS Tags')} AS Tags) FROM '{path}'"
+            )
+            path = tmp_path / "bill.parquet"
+            table.write_parquet(str(path))
+    kept = tmp_path / "columns.csv"
+
+    def paid(**mapping: str) -> dict[str, float]:
+        with open_bill([path], mapping=mapping) as bill:
+            found = bill.engine.query(
+                "SELECT JSON_EXTRACT_STRING(Tags, :tag) AS team, SUM(BilledCost) AS cost FROM focus "
+                "GROUP BY JSON_EXTRACT_STRING(Tags, :tag)",
+                {"tag": '$."team"'},
+            )
+        return dict(zip(found["team"], found["cost"], strict=True))
+
+    assert paid() == teams
+    rule = "plain(Tags)=Tags"
+    assert paid(**read_mapping((rule,), kept)) == {"équipe": 90, "ml": 60}
+    assert read_mapping((), kept) == {"Tags": "plain(Tags)"}
+    shown = run_cli("review", "--focus", str(path), "--map-file", str(kept), "--no-forecast", "-o", "md")
+    assert shown.code == 0 and "look like" not in shown.stdout and "équipe" in shown.stdout
+
+
+def test_a_rule_leaves_other_texts_as_they_are(tmp_path: Path) -> None:
+    """Numbers among texts are no JSON to be written again, and a tag that is no JSON is reported as before."""
+    rows = [charge(date(2026, 10, 1), 1, SubAccountName="1e5", Tags="{team}")]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    mapping = read_mapping(("plain(SubAccountName)=SubAccountName", "plain(Tags)=Tags"), None)
+    with open_bill([path], mapping=mapping) as bill:
+        assert bill.engine.rows("SELECT SubAccountName, Tags FROM focus") == [("1e5", None)]
+        assert [one.code for one in bill.findings] == ["bad_cells"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from planner.finops.budget.fiscal_report import fiscal_section
 from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.forecast.clean import regular_series
+from planner.finops.forecast.source import read_costs
 from planner.finops.read import open_bill
 from planner.inputs.budget_load import load_budgets
+from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, section, write_bill
 
@@ -105,6 +108,34 @@ def test_a_month_without_a_file_is_no_saving(year: Path, tmp_path: Path) -> None
     assert made.budgets[0].to_date_actual == pytest.approx(100 * (304 - 31))
     assert made.budgets[0].reforecast is None
     assert any("No charge of March 2026 is known" in said for said in fiscal_section(made, "USD").sentences)
+
+
+def test_a_month_counted_twice_is_no_overspend(
+    year: Path, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """June was 6,000 of a budget of 3,100, and 2,900 "over budget" to date."""
+    budgets = tmp_path / "budgets.yaml"
+    budgets.write_text(
+        "version: 1\nkind: budget\nname: b\ncurrency: USD\nbudgets: [{name: all, amount: 3100}]\n",
+        encoding="utf-8",
+    )
+    paths = [str(path) for path in sorted(year.iterdir())]
+    costs = read_costs(paths, None, ["total"])
+    assert costs.twice == {date(2026, 6, 1): pytest.approx(3000)}
+    made = fiscal_year(load_budgets(budgets), costs.scopes, 1, date(2026, 10, 31), twice=costs.twice)
+    months = {one.period.start.month: one for one in made.budgets[0].months}
+    assert (months[6].state, months[6].actual, months[5].state) == ("counted twice", None, "actual")
+    assert made.budgets[0].to_date_actual == pytest.approx(100 * (304 - 31 - 30))
+    assert made.budgets[0].to_date_budget == pytest.approx(8 * 3100) and made.budgets[0].reforecast is None
+    said = fiscal_section(made, "USD").sentences
+    assert any("Charges of June 2026 are counted twice" in one for one in said)
+    assert any("No charge of March 2026 is known" in one for one in said)
+    # a few charges that are there twice change no verdict: the check's own threshold
+    little = {date(2026, 6, 1): 0.02 * 6000.0, date(2027, 6, 1): 5.0}
+    made = fiscal_year(load_budgets(budgets), costs.scopes, 1, date(2026, 10, 31), twice=little)
+    assert made.twice == () and made.budgets[0].months[5].state == "actual"
+    page = run_cli("budget", str(budgets), "--focus", str(year), "--fiscal-year-start", "1")
+    assert "2026-06  counted twice" in page.stdout
 
 
 def test_parts_that_overlap_by_days_are_not_two_snapshots(tmp_path: Path) -> None:
