@@ -11,6 +11,7 @@ from planner.asked.job import resolve_job
 from planner.asked.model import Asked, Dates
 from planner.calibration.find import calibration_notes, find_correction
 from planner.candidates.context import Context
+from planner.candidates.default_precision import as_admitted
 from planner.errors import CatalogError, InputError
 from planner.inputs.faults import Fault, FaultError
 from planner.inputs.resolve import resolve_times
@@ -86,6 +87,9 @@ def build_context(
         catalog, workload, tariffs, str(loaded.path.parent), now.date(), times.start.date()
     )
     asked = resolve_asked(loaded, workload, offer_set, now, calibrate=calibrate)
+    admitted = as_admitted(workload, asked.job, offer_set)
+    if admitted is not workload:
+        asked = resolve_asked(loaded, admitted, offer_set, now, calibrate=calibrate)
     asked = asked if keep_shapes else replace(asked, keeps_shapes=False)
     return Context(
         asked=asked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +11,7 @@ from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.asked.options import Options, utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
+from planner.candidates.default_precision import on_hardware
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
 from planner.estimation.answered import answered_of, engine_words, served_precision
@@ -110,30 +112,46 @@ def estimate_workload(
         )
 
     asked, offer_set = _open(loaded, now, calibrated, gather)
+    on_each = _on_each_hardware(loaded, asked, offer_set, now)
     selected = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in selected for count in dict.fromkeys(nodes)]
     estimates, refused = [], []
     for machine, count in clusters:
+        own = on_each(machine.hardware)
         try:
-            item = estimate_cluster(asked, offer_set, machine, count, pin)
-            estimates.append(replace(item, prices=prices_of(asked, offer_set, machine, count)))
+            item = estimate_cluster(own, offer_set, machine, count, pin)
+            estimates.append(replace(item, prices=prices_of(own, offer_set, machine, count)))
         except InputError as error:
             if len(clusters) == 1:
                 raise
             refused.append(f"{count} x {machine.instance_type} left out: {error}")
     if not estimates:
         raise InputError("\n".join(refused))
-    warnings = asked.calibration.warnings if asked.calibration else ()
-    sizes = assumed_sizes(asked.job.assumptions)
+    notes = _notes(asked, pin, [on_each(machine.hardware) for machine in selected])
+    return Estimates(asked.workload.name, tuple(estimates), (*refused, *notes))
+
+
+def _notes(asked: Asked, pin: LayoutPin | None, on_each: Sequence[Asked]) -> list[str]:
+    """What figures rest on: one of many runs, parts of the layout that are fixed, assumed sizes, measurements."""
     fixed = pinned_note(replace(asked.job.training, layout=merge_pins(asked.job.training.layout, pin)))
-    notes = (
-        *refused,
-        *_one_of_many(asked.workload),
-        *filter(None, [fixed]),
-        *sizes,
-        *warnings,
-    )
-    return Estimates(asked.workload.name, tuple(estimates), notes)
+    sizes = dict.fromkeys(text for own in on_each for text in assumed_sizes(own.job.assumptions))
+    warnings = asked.calibration.warnings if asked.calibration else ()
+    return [*_one_of_many(asked.workload), *filter(None, [fixed]), *sizes, *warnings]
+
+
+def _on_each_hardware(
+    loaded: LoadedWorkload, asked: Asked, machine_set: MachineSet, now: datetime
+) -> Callable[[int], Asked]:
+    """What is asked on a row of the hardware table: without bf16, a training that states no precision runs in fp16."""
+
+    @cache
+    def on(row: int) -> Asked:
+        workload = on_hardware(asked.workload, machine_set.hardware, [row])
+        if workload is asked.workload:
+            return asked
+        return resolve_asked(loaded, workload, machine_set, now, calibrate=asked.calibration is not None)
+
+    return on
 
 
 def _one_of_many(workload: Workload) -> list[str]:

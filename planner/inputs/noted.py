@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.training_schema import Model, Training
 
+_NO_BF16 = "the machines have no bf16"
 # Objectives whose samples are seldom packed.
 _SAMPLE_BY_SAMPLE = frozenset({"sft", "dpo", "orpo", "kto", "reward"})
 
@@ -52,8 +53,12 @@ def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Infer
 
 def noted_choice(training: Training, key: str) -> Assumed:
     """A choice of the training section, given or defaulted."""
-    origin: Origin = "workload" if key in training.model_fields_set else "default"
-    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
+    value = str(getattr(training, key))
+    if key in training.model_fields_set:
+        return Assumed(f"training.{key}", value, "", "workload")
+    # bf16 is the default of the schema: another one was chosen for the machines (`candidates.default_precision`)
+    note = _NO_BF16 if key == "precision" and value != "bf16" else ""
+    return Assumed(f"training.{key}", value, "", "default", note)
 
 
 def noted_of_method(training: Training) -> list[Assumed]:

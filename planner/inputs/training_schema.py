@@ -285,7 +285,7 @@ class Training(Section):
         False, description="Sequences of similar length share a batch, which reduces padding."
     )
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] = Field(
-        "bf16", description="Arithmetic of the matmuls; fp4 is NVFP4 or MXFP4."
+        "bf16", description="Arithmetic of the matmuls (fp16 where no machine has bf16); fp4: NVFP4 or MXFP4."
     )
     optimizer: Literal[
         "adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit", "paged_adamw", "paged_adamw_8bit"

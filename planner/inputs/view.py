@@ -125,6 +125,12 @@ def as_view(section: BaseModel | SectionView) -> Any:
     return decode_section(encode_section(section))
 
 
+def with_defaults(section: Any, values: Mapping[str, Any]) -> Any:
+    """The view of a section with other defaults: values that do not count as given."""
+    view = section if isinstance(section, SectionView) else as_view(section)
+    return SectionView(view._kind, {**dict(view), **values}, frozenset(view.model_fields_set))
+
+
 def encode_value(value: Any) -> Any:
     """Return a value as plain JSON.
 

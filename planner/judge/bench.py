@@ -10,14 +10,7 @@ from functools import cached_property
 from math import hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.chance import (
-    Capacity,
-    Course,
-    between_gangs,
-    chance_within,
-    means,
-    nearest_pool,
-)
+from planner.judge.chance import Capacity, Course, between_gangs, chance_within, means, nearest_pool
 from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
 from planner.judge.prices import Z80
@@ -25,7 +18,7 @@ from planner.judge.purchases import fault_of
 from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
 from planner.judge.turns import CHANCE_SLACK, InTurn, Situation, run, unite
-from planner.judge.work import GB, GIB, Work
+from planner.judge.work import GB, GIB, Work, work_on
 from planner.performance.search import estimate_shapes
 from planner.records import record
 
@@ -150,6 +143,7 @@ class Bench:
             raise NotRecomputedError(CORRECTED)
         key = (offer.text("provider"), offer.text("instance_type"), nodes)
         if key not in self._shapes:
+            self.work = work_on(self.work, self.workload, offer.hardware)
             table = estimate_shapes(self.work.model, self.work.training, offer.hardware, (nodes,))
             self._shapes[key] = table.row(0)
         if not self._shapes[key]["fits"]:

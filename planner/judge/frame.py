@@ -11,7 +11,7 @@ from planner.judge import carbon
 from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
-from planner.judge.work import assumption_rows
+from planner.judge.work import assumption_rows, work_on
 from planner.plan.ids import WAITED
 from planner.plan.upgrade import SCHEMA_VERSION
 
@@ -45,6 +45,14 @@ def catalog_sources(catalog: Catalog) -> list[dict[str, Any]]:
         }
         for source in catalog.manifests
     ]  # fmt: skip
+
+
+def settle(bench: Bench, plan: Node) -> None:
+    """Take the default precision of the machines that a plan buys, before what it assumes is compared."""
+    for line in plan["lines"]:
+        offer = bench.goods.find(line["offer_id"].text())
+        if offer is not None:
+            bench.work = work_on(bench.work, bench.workload, offer.hardware)
 
 
 def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict[str, Any]]:

@@ -94,6 +94,7 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
         {"key": a.key, "value": a.value, "unit": a.unit, "origin": a.origin, "note": a.note}
         for a in chosen.assumptions
     )  # fmt: skip
+    frame.settle(bench, plan)
     if workload.kind == "fleet":
         (fleet_fallback if fleet_fallback.falls_back(plan) else fleet).check(findings, bench, sha256)
         return

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.inputs.view import with_defaults
 from planner.performance.inference.chips import may_use_fp16
 from planner.performance.kernels import default_attention, default_experts
 from planner.performance.learning import learned_params
@@ -20,6 +22,7 @@ from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec, answer_
 from planner.records import record
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Table
     from planner.inputs.resolved import Assumed, ResolvedModel, ResolvedTraining
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Checkpoint
@@ -118,6 +121,17 @@ def work_of(workload: Workload) -> Work:
         figures=figures,
         stop_log_sd=training.stop_log_sd,
     )
+
+
+def work_on(work: Work, workload: Workload, hardware: Table) -> Work:
+    """The work as a machine does it: in fp16 where the file leaves the precision open and the machine has no bf16."""
+    stated = workload.training
+    if stated is None or "precision" in stated.model_fields_set or stated.rollouts is not None:
+        return work
+    if work.training.precision == "fp16" or hardware.number("bf16_tflops")[0] > 0:
+        return work
+    half = work_of(workload.model_copy(update={"training": with_defaults(stated, {"precision": "fp16"})}))
+    return replace(work, training=half.training, assumed=half.assumed)
 
 
 def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Checkpoint) -> float:

@@ -87,6 +87,8 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             words.append(f"images of {item.value} px assumed (model.image_size)")
         elif item.key == "inference.denoising_steps":
             words.append(f"{item.value} denoising steps an item assumed (inference.denoising_steps)")
+        elif item.key == "training.precision" and item.value != "bf16":
+            words.append(f"{item.value} assumed on machines without bf16 (training.precision)")
         elif item.key == "inference.precision":
             words.append(f"weights in {item.value} assumed, as released (inference.precision)")
         elif item.key == "inference.passes":

@@ -348,3 +348,15 @@ def test_an_expert_degree_above_the_data_parallel_one_is_estimated(run_cli: Run,
     (one,) = ask(run_cli, asked, "--instance-type", "p5.48xlarge", "--nodes", "4")["estimates"]
     assert (one["layout"]["data_parallel"], one["layout"]["expert_parallel"]) == (8, 16)
     assert sum(one["memory"]["parts_gib"].values()) == pytest.approx(one["memory"]["needed_gib"])
+
+
+def test_a_machine_without_bf16_is_estimated_in_fp16_where_no_precision_is_stated(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    training = {"tokens": "1e9", "global_batch": 256, "sequence_length": 512}
+    types = "p3.16xlarge,p4d.24xlarge"
+    old, new = ask(run_cli, write(tmp_path, training=training), "--instance-type", types)["estimates"]
+    assert (old["precision"], new["precision"]) == ("fp16", "bf16") and old["throughput_per_s"] > 0
+    stated = write(tmp_path, training=training | {"precision": "bf16"})
+    refused, same = ask(run_cli, stated, "--instance-type", types)["estimates"]
+    assert not refused["fits"] and same["throughput_per_s"] == new["throughput_per_s"]

@@ -171,3 +171,16 @@ def test_an_infeasible_answer_verifies(run_cli: Run, tmp_path: Path) -> None:
         planned(run_cli, write(tmp_path, constraints={"budget_usd": 0.01}), target)["status"] == "infeasible"
     )
     assert run_cli("verify", str(target)).code == 0
+
+
+def test_a_default_precision_holds_where_the_machines_have_no_other(run_cli: Run, tmp_path: Path) -> None:
+    training = {"tokens": "1e9", "global_batch": 256, "sequence_length": 512}
+    path = write(tmp_path, training=training, constraints={"accelerators": {"allow": ["T4", "V100"]}})
+    target = tmp_path / "plan.json"
+    made = planned(run_cli, path, target)
+    precision = next(item for item in made["assumptions"] if item["key"] == "training.precision")
+    assert (made["status"], precision["value"], precision["origin"]) == ("planned", "fp16", "default")
+    assert run_cli("verify", str(target), "--workload", path).code == 0
+    precision["value"] = "bf16"
+    target.write_text(json.dumps(made), encoding="utf-8")
+    assert run_cli("verify", str(target), "--workload", path).code == 5

@@ -1,4 +1,4 @@
-"""A job on cards that cannot compute in the precision asked names the one in which it would run."""
+"""Cards without bf16 run a job that states no precision in fp16; of a stated one they name what would run."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ from typing import Any
 import pytest
 
 from planner.plan.model import Plan
+from planner.render.words import assumed_sizes
 from tests.planner.spine_catalogs import A100, V100, Machine, Offer, make_catalog, plan_on, work
 
 
-def planned(machine: Machine, precision: str | None, **limits: Any) -> Plan:
+def planned(machine: Machine, precision: str | None, *more: Machine, **limits: Any) -> Plan:
     training = {"samples": 2_000_000, "global_batch": 256, "sequence_length": 128}
     stated = {} if precision is None else {"precision": precision}
-    catalog = make_catalog([Offer(machine, "us-east-1", "3.00")])
+    catalog = make_catalog([Offer(one, "us-east-1", "3.00") for one in (machine, *more)])
     return plan_on(catalog, work(training=training | stated, constraints=limits)).plan
+
+
+def assumed(plan: Plan) -> tuple[str, str]:
+    return next((item.value, item.origin) for item in plan.assumptions if item.key == "training.precision")
 
 
 def changed(plan: Plan) -> list[tuple[str, str]]:
     return [(one.current, one.needed) for one in plan.relaxations if one.constraint == "precision"]
 
 
-@pytest.mark.parametrize(
-    ("machine", "asked", "enough"), [(V100, None, "fp16"), (V100, "bf16", "fp16"), (A100, "fp8", "bf16")]
-)
+@pytest.mark.parametrize(("machine", "asked", "enough"), [(V100, "bf16", "fp16"), (A100, "fp8", "bf16")])
 def test_the_precision_that_is_enough_is_named_with_its_plan(
-    machine: Machine, asked: str | None, enough: str
+    machine: Machine, asked: str, enough: str
 ) -> None:
     plan = planned(machine, asked)
     assert plan.status == "infeasible"
-    assert changed(plan) == [(f"training.precision {asked or 'bf16'}", enough)]
+    assert changed(plan) == [(f"training.precision {asked}", enough)]
     real, best = planned(machine, enough), plan.relaxations[0].best
     assert real.status == "planned" and best is not None and float(best.cost_usd) == float(real.total_usd)
 
@@ -37,3 +40,21 @@ def test_the_precision_that_is_enough_is_named_with_its_plan(
 def test_none_is_named_where_it_is_not_enough_or_not_the_reason() -> None:
     assert not changed(planned(V100, "bf16", deadline="5m"))
     assert not changed(planned(A100, "bf16", deadline="5m"))
+
+
+def test_cards_without_bf16_run_in_fp16_where_no_precision_is_stated() -> None:
+    plan, stated = planned(V100, None), planned(V100, "fp16")
+    assert plan.status == "planned" and assumed(plan) == ("fp16", "default")
+    assert assumed(stated) == ("fp16", "workload")
+    assert plan.total_usd == stated.total_usd and plan.hours == stated.hours
+    assert "fp16 assumed on machines without bf16 (training.precision)" in assumed_sizes(plan.assumptions)
+
+
+def test_the_default_stays_beside_a_machine_with_bf16() -> None:
+    plan = planned(V100, None, A100)
+    assert assumed(plan) == ("bf16", "default")
+    assert [line.accelerator for line in plan.lines] == [A100.accelerator]
+    # where the limits leave out that machine, it is fp16 again
+    alone = planned(V100, None, A100, accelerators={"deny": [A100.accelerator]})
+    assert assumed(alone) == ("fp16", "default")
+    assert alone.total_usd == planned(V100, "fp16").total_usd
