@@ -30,6 +30,8 @@ FOLDS = 4
 # Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
 ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)
 CHIP_PULL = 1.5
+# Other starts of an engine's three values, over the typical ones.
+OTHER_STARTS = ((1.0, 1.0, 1.0), (0.2, 1.0, 1.0), (1.0, 1.0, 5.0), (0.2, 1.0, 5.0), (2.0, 1.2, 0.3))
 COMMON = ("decode.layer_s", "decode.expert_layer_s", "decode.tensor_loss", "decode.layers_power", "decode.link_ratio",
           "decode.server_ratio", "decode.interactive_ratio")  # fmt: skip
 PLAIN = ("decode.tensor_loss", "decode.layers_power")  # fitted as they are, others by their logarithm
@@ -102,14 +104,38 @@ class Question:
         return result
 
     def fit(self, at: npt.NDArray[np.int64], start: Floats | None = None) -> Floats:
-        """Constants that fit rows `at`."""
+        """Constants that fit rows `at`, from `start` or from typical values and a search from engine to engine."""
+        everything = np.arange(len(self.start))
+        if start is not None:
+            return self._least(at, everything, start)[0]
+        values = self._least(at, everything, self.start)[0]
+        for engine in range(len(self.engines)):
+            values = self._better(at, engine, values)
+        return self._least(at, everything, values)[0]
 
-        def gaps(values: Floats) -> Floats:
+    def _better(self, at: npt.NDArray[np.int64], engine: int, values: Floats) -> Floats:
+        """`values` with the best figures of one engine from several starts: a slow step and a slow chip look alike."""
+        mine, size = at[self.engine[at] == engine], len(self.engines)
+        own = engine + size * np.arange(3)
+        starts = [values] + [values.copy() for _ in OTHER_STARTS]
+        for first, shifts in zip(starts[1:], OTHER_STARTS, strict=True):
+            first[own] = self.start[own] + np.log(shifts)
+        return min((self._least(mine, own, first) for first in starts), key=lambda found: found[1])[0]
+
+    def _least(
+        self, at: npt.NDArray[np.int64], free: npt.NDArray[np.int64], start: Floats
+    ) -> tuple[Floats, float]:
+        """All constants with the `free` ones fitted to rows `at`, and the loss."""
+
+        def gaps(some: Floats) -> Floats:
+            values = start.copy()
+            values[free] = some
             near = (self.predict(values, at) - self.rate[at]) / SCATTER
-            return np.concatenate([near, self.pull * (values - self.start)])
+            return np.concatenate([near, self.pull[free] * (some - self.start[free])])
 
-        first = self.start if start is None else start
-        return np.asarray(least_squares(gaps, first, loss="soft_l1", max_nfev=30).x)
+        found, out = least_squares(gaps, start[free], loss="soft_l1", max_nfev=30), start.copy()
+        out[free] = found.x
+        return out, float(found.cost)
 
 
 def left_out(question: Question, start: Floats) -> Floats:

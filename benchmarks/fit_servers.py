@@ -5,10 +5,8 @@ workload: dense models in vLLM's default mode, on AMD's chips with the factors t
 Publishers weigh alike, a soft-L1 loss holds single rows back, and a ridge pulls towards TensorRT-LLM's figures of
 2025. Mixtures of experts and SGLang are not fitted: they show whether the figures hold elsewhere, and count in the
 width of the intervals, as do the publishers that were left out.
-With the shared rows (`--data`), the widths of engines that `benchmarks.fit_inference` fits are widened by what other
-publishers measured of them; run it first.
 
-    python -m benchmarks.fit_servers [--data measured.csv] [--write]
+    python -m benchmarks.fit_servers [--write]
 """
 
 from __future__ import annotations
@@ -25,11 +23,9 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
-from benchmarks.inference import predict_rates
-from benchmarks.inference_rows import load_cases
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import write_csv
-from planner.performance.constants import DIRECTORY, load_constants
+from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
 from planner.performance.inference.shapes import SETTLED
 
@@ -38,12 +34,12 @@ Indices = npt.NDArray[np.int64]
 FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
 # Engines that take the figures of a fitted one, as their own rows are few.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}
-# Engines that were fitted on other rows, and measured by more than one publisher that was not.
-WIDENED = (("tensorrt_llm", 2024), ("tensorrt_llm", 2025))
 COLUMNS = ("compute", "bandwidth", "step_s", "sequence_s")
 # Shares of peak and bandwidth, seconds of a step and of a sequence in it, and how hard they pull (in log).
 START, PULL = (0.567, 0.783, 2e-3, 1e-5), (1.5, 2.0, 1.0, 0.5)
 SCATTER = 0.25
+# The least half-width in log.
+LEAST = 0.1
 SOURCE = "python -m benchmarks.fit_servers"
 
 
@@ -116,31 +112,21 @@ def _with_figures(key: tuple[str, int], values: Floats) -> tuple[EngineRow, ...]
     )
 
 
-def shared_gaps(data: Path, key: tuple[str, int]) -> tuple[Floats, list[str]]:
-    """Log errors of the shared rows of an engine and year, and their sources."""
-    cases, rows, _ = load_cases(data)
-    made, _ = predict_rates(cases, rows, load_constants())
-    own = [at for at, row in enumerate(rows) if (row.engine, find_engine(row.engine, row.year).year) == key]
-    return np.log([made[at] / rows[at].rate for at in own]), [rows[at].source for at in own]
-
-
 def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
     """Size that holds 80 % of the gaps, by rows or with publishers weighed alike, whichever is more; at least 0.1."""
     size, order = np.abs(gaps), np.argsort(np.abs(gaps))
     weight = np.asarray([1.0 / (publishers == name).sum() for name in publishers])
     alike = float(size[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.8)])
-    return max(alike, float(np.quantile(size, 0.8)), 0.1)
+    return max(alike, float(np.quantile(size, 0.8)), LEAST)
 
 
 def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path) -> None:
-    """Rewrite the fitted rows of engines.csv and those that take their figures; of others the widths alone."""
+    """Rewrite the fitted rows of engines.csv and those that take their figures."""
     lines = path.read_text(encoding="utf-8").splitlines()
     out = []
     for cells in (line.split(",") for line in lines[1:]):
         key = (cells[0], int(cells[1]))
-        if key in WIDENED and key in figures:
-            cells[6] = f"{figures[key][1]:.3g}"
-        elif LIKE.get(key, key) in figures:
+        if LIKE.get(key, key) in figures:
             values, spread, rows = figures[LIKE.get(key, key)]
             own = key in figures
             source = SOURCE if own else f"as {' '.join(map(str, LIKE[key]))}: few rows of its own"
@@ -168,9 +154,6 @@ def _each(rows: Published, at: Indices, made: Floats, name: Callable[[Asked], st
 def main() -> int:
     """Fit, print the errors, write on request."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, help="CSV of the shared rows, to widen the intervals of other engines"
-    )
     parser.add_argument("--write", action="store_true", help="rewrite planner/data/engines.csv")
     chosen = parser.parse_args()
     asked = [row for path in (FILE, LATER) for row in read(path)]
@@ -197,18 +180,6 @@ def main() -> int:
         spread = width(gaps[counted], rows.publisher[counted])
         print(f"  80 % within {spread:.2f}")
         figures[key] = (np.exp(values), spread, len(mine))
-    for key in WIDENED if chosen.data else ():
-        rows = Published(key, asked)
-        counted = rows.counts(np.arange(len(rows.rows)))
-        own, sources = shared_gaps(chosen.data, key)
-        made = np.log([rows.rows[at].predict() for at in counted.tolist()]) - rows.rate[counted]
-        spread = width(np.concatenate([own, made]), np.asarray([*sources, *rows.publisher[counted].tolist()]))
-        before = find_engine(*key).spread
-        print(
-            f"{key[0]} {key[1]}: 80 % of {len(own)} shared and {len(made)} published rows",
-            f"within {spread:.2f} ({before:.2f})",
-        )
-        figures[key] = (np.zeros(4), max(spread, before), 0)
     if chosen.write:
         write(figures, DIRECTORY.parent / "engines.csv")
     return 0
