@@ -55,7 +55,7 @@ def size(
         data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
         budget_usd=budget, location=location,
     )  # fmt: skip
-    report = size_report(size, details=details)
+    report = size_report(size, details=details, written="" if write is None else str(write))
     show_answer(report, output, out)
     if write is not None:
         show_text(size.workload, write)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +119,7 @@ def size_workload(
     Raises:
         InputError: a value is wrong; the goal names the nearest one.
     """
+    goal = "_".join(re.split(r"[\s_-]+", goal.strip().lower()))
     if goal not in load_tasks():
         hint = near(goal, load_tasks())
         known = f"did you mean {hint!r}?" if hint else f"known: {', '.join(load_tasks())}"

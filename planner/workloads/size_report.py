@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -36,12 +38,13 @@ _FLAT = (
 )  # fmt: skip
 
 
-def size_report(size: Size, *, details: Collection[str] = ()) -> Answer:
+def size_report(size: Size, *, details: Collection[str] = (), written: str = "") -> Answer:
     """Build the answer.
 
     Args:
         size: the size.
         details: keys of sections to show in place of the screen, or `all`.
+        written: the file that the workload is written to, if any; what to do next is about it.
     """
     outcome = size.outcome
     rows = [
@@ -78,9 +81,12 @@ def size_report(size: Size, *, details: Collection[str] = ()) -> Answer:
         f"Size for {size.goal}, {number(size.data_gb)} GB", title, summary, tuple(sections), versioned(values), _FLAT,
         rows, success=outcome.total_usd is not None,
     )  # fmt: skip
-    if size.needs is None:
-        return on_screen(whole, _nothing(size, title), details)
-    return on_screen(whole, _screen(size), details)
+    screen = _nothing(size, title) if size.needs is None else _screen(size)
+    if written:
+        screen = replace(
+            screen, following=(f"optimize {shlex.quote(written)}", f"explain {shlex.quote(written)}")
+        )
+    return on_screen(whole, screen, details)
 
 
 def _nothing(size: Size, title: str) -> Screen:

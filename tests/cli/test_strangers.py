@@ -44,6 +44,14 @@ def test_a_budget_of_an_option_is_written_as_in_a_file(run_cli: Run) -> None:
     assert "is not an amount in US dollars: '5k'; write like 5000 or 5000.50" in refused.stderr
 
 
+def test_a_size_that_is_written_says_how_its_file_is_planned(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    found = run_cli("size", "--data", "100GB", "--goal", "Image Classification", "--write", path, *DAY)
+    assert found.code == 0, found.stderr
+    assert f"planner optimize {path}" in found.unwrapped.replace("\n", "")
+    assert "type: image_classification" in path.read_text()
+
+
 @pytest.mark.parametrize("level", ["120%", "most"])
 def test_a_wrong_level_of_a_quote_is_answered_with_one_that_is_asked_for(run_cli: Run, level: str) -> None:
     found = run_cli("optimize", RESNET, "--quote", level)
