@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from planner.fleet.alike import first_of_alike
 from planner.fleet.greedy import Mix
 from planner.fleet.model.build import raised, solution_to_busy, solution_to_counts
+from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.question import FleetInput, violations
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
@@ -83,6 +84,14 @@ class FleetSearch:
     columns: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     core: tuple[Hashable, ...] = ()
+    _under: tuple[float, Prepared] | None = None
+
+    def offers(self) -> Prepared:
+        """What may be part of a fleet that costs no more than the best one known."""
+        cost = self.record.cost
+        if self._under is None or self._under[0] != cost:
+            self._under = cost, prepare(self.fleet, cost_cap_usd=cost)
+        return self._under[1]
 
     @property
     def best(self) -> Mix:

@@ -84,7 +84,7 @@ def _run(search: FleetSearch, prove: bool) -> None:
     if not record.best and len(offers.keep) and _budget_is_too_small(search):
         return
     if record.best:
-        offers = prepare(search.fleet, cost_cap_usd=record.cost)
+        offers = search.offers()
         record.raise_bound(knapsack_bound(offers))
     record.note("greedy")
     search.dropped, search.columns = offers.dropped, len(offers.keep)
@@ -160,11 +160,16 @@ def _round(search: FleetSearch, offers: Prepared, relaxation: Relaxation) -> Non
     ranked = np.argsort(-opening, kind="stable")
     used = int(np.count_nonzero(opening > 1e-9))
     most = used if search.fleet.max_regions is None else min(used, search.fleet.max_regions)
+    seen: set[bytes] = set()
     for size in sorted({most, max(most - 1, 1)}):
         allowed = np.isin(offers.of("region"), ranked[:size])
         for share in (1.0, 0.8, 0.5):
             part = share * x if search.fleet.part_time else np.floor(share * x + 1e-6)
-            search.offer(complete_fleet(offers, allowed, np.where(allowed, part, 0.0)))
+            part = np.where(allowed, part, 0.0)
+            begun = allowed.tobytes() + part.tobytes()
+            if begun not in seen:
+                seen.add(begun)
+                search.offer(complete_fleet(offers, allowed, part))
 
 
 def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation: Relaxation) -> None:
@@ -237,8 +242,7 @@ def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floa
     """
     search = FleetSearch(fleet, Search(SolveOptions()))
     search.offer((dict(result.counts), dict(result.busy)))
-    offers = prepare(fleet, cost_cap_usd=search.record.cost)
-    _, problem, relaxation = tighten(search, offers, np.zeros(0, dtype=np.int64))
+    _, problem, relaxation = tighten(search, search.offers(), np.zeros(0, dtype=np.int64))
     duals = np.zeros(problem.n_rows) if relaxation.duals is None else relaxation.duals
     point = _point(search, problem) if search.record.best else {}
     return problem, duals, problem.vector(point) if point else None

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.fleet.model.build import build_fleet
-from planner.fleet.model.prepared import Prepared, Switch, Total, prepare
+from planner.fleet.model.prepared import Prepared, Switch, Total
 from planner.fleet.model.regions import most_busy
 from planner.fleet.question import Floats, Ints
 from planner.fleet.search import FleetSearch
@@ -34,12 +34,13 @@ BROKEN = 1e-3  # of the bound; by less a row is not worth adding
 def tighten(search: FleetSearch, offers: Prepared, links: Ints) -> tuple[Prepared, Milp, Relaxation]:
     """Tighten the relaxation under the cost of the best fleet known; takes its bound."""
     backend = get_backend(search.record.options.backend)
-    offers = offers.capped(prepare(search.fleet, cost_cap_usd=search.record.cost))
+    if offers is not search.offers():
+        offers = offers.capped(search.offers())
     links = links[np.isin(links, np.arange(len(offers.keep)))]
     problem = build_fleet(search.fleet, prepared=offers, links=links)
     relaxation, pace_s = relax(search, problem)
     if not search.fleet.part_time and any(isinstance(key, Switch) for key in problem.column_keys):
-        total = problem.column_keys.index(Total())
+        total, untouched = problem.column_keys.index(Total()), True
         for _ in range(2):
             if search.record.left_s() < PATIENCE * pace_s:
                 return offers, problem, relaxation
@@ -50,9 +51,12 @@ def tighten(search: FleetSearch, offers: Prepared, links: Ints) -> tuple[Prepare
                 backend=backend,
                 time_limit_s=search.record.left_s(),
             )
-            offers = offers.with_most_work(max(most, 1.0))
+            if max(most, 1.0) >= offers.most_work:  # nothing new, and nothing more to find
+                break
+            offers, untouched = offers.with_most_work(max(most, 1.0)), False
             problem = build_fleet(search.fleet, prepared=offers, links=links)
-        relaxation, _ = relax(search, problem)
+        if not untouched:
+            relaxation, _ = relax(search, problem)
     for _ in range(LINK_ROUNDS):
         broken = np.setdiff1d(_broken_links(problem, offers, relaxation), links)
         if not len(broken) or search.record.left_s() < PATIENCE * pace_s:

@@ -165,8 +165,7 @@ def _from_core(
 def _lifted(problem: Milp, core: Milp, part: Floats) -> Floats:
     """Extend a point of the restriction `core` to a point of `problem`."""
     x = np.array(problem.lb)
-    position = {key: number for number, key in enumerate(problem.column_keys)}
-    x[[position[key] for key in core.column_keys]] = part
+    x[[problem.position[key] for key in core.column_keys]] = part
     return x
 
 

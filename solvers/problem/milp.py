@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -142,11 +143,15 @@ class Milp:
         Raises:
             KeyError: a key that no column carries.
         """
-        position = {key: number for number, key in enumerate(self.column_keys)}
         x = np.zeros(self.n_columns)
         for key, value in values.items():
-            x[position[key]] = value
+            x[self.position[key]] = value
         return x
+
+    @cached_property
+    def position(self) -> dict[Hashable, int]:
+        """Number of each column by its key."""
+        return {key: number for number, key in enumerate(self.column_keys)}
 
 
 @dataclass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +21,8 @@ MAX_SPREAD = 1e9  # largest |a| over smallest |a| of one row, or of the objectiv
 COST_LOW, COST_HIGH = 1e2, 1e6
 ROW_LOW, ROW_HIGH = 1e-3, 1e6
 ROW_TARGET = 1024.0  # largest coefficient of a scaled row: 1e-6 absolute is then about 1e-9 relative
+# of models in use: one solve asks for it up to five times, to check a start as well
+_SCALED: WeakKeyDictionary[Milp, Scaled] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +41,15 @@ class Scaled:
 
 
 def scale(problem: Milp) -> Scaled:
-    """Scale `problem`.
+    """Scale `problem`; what it comes to is kept as long as the model.
 
     Raises:
         SpreadError: a row or the objective spreads over more than 1e9, so no unit makes it safe.
     """
-    return _scaled(problem, _cost_factor(problem), _row_factors(problem))
+    known = _SCALED.get(problem)
+    if known is None:
+        known = _SCALED[problem] = _scaled(problem, _cost_factor(problem), _row_factors(problem))
+    return known
 
 
 def scale_grown(problem: Milp, before: Scaled) -> Scaled:
