@@ -279,12 +279,14 @@ def _table(table: Table, answer: Answer, cut: Callable[[object], str], limit: in
 
 
 def _cell_class(unit: str, text: str = "", many: bool = False) -> str:
-    """`n`: a number, right aligned; `d`: a date or a short name, never broken; `l`: long text, given room."""
+    """`n`: a number, right aligned; `d`: a date or a short name, never broken; `s`: not on paper; `l`: long text."""
     if is_numeric(unit):
         return "n" if len(text) <= _LONG else "l"
     if len(text) > _LONG:
         return "l"
-    return "d" if unit == "date" or (many and 0 < len(text) <= _SHORT) else ""
+    if unit != "date" and not 0 < len(text) <= _SHORT:
+        return ""
+    return "d" if unit == "date" or many else "s"
 
 
 def _minus(text: str) -> str:

@@ -162,6 +162,47 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: dict[str, Path], name:
     assert browser.print_pdf().startswith(b"%PDF")
 
 
+_BROKEN = """[...document.querySelectorAll('tbody td.n, tbody td.d, tbody td.s')].filter(cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size > 1;
+}).map(cell => cell.textContent)"""
+
+
+@pytest.mark.parametrize("count", [4, 6, 9, 11])
+def test_dates_and_ids_are_not_broken_on_paper(browser: Browser, tmp_path: Path, count: int) -> None:
+    """`Nov 29 14:00`, `2026-10-03` and `europe-west4` stood in two lines of tables that had room elsewhere."""
+    short = ["2026-10-03", "Nov 29 14:00", "europe-west4", "run-7c1e00"]
+    columns = tuple(Column(f"c{n}", f"Column {n}", "date" if n % 4 == 1 else "text") for n in range(count))
+    row = ("more volume, higher price (+4.8 %) " * 2, *(short[(n - 1) % 4] for n in range(1, count)))
+    table = Table("t", "Wide", columns, (row, row))
+    path = tmp_path / "wide.html"
+    answer = Answer("Wide", "Wide", (), (Section("a", "Wide", tables=(table,)),), {}, currency="USD")
+    path.write_text(str(render_answer(answer, "html")), encoding="utf-8")
+    browser.open(path, 695)
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    broken, width = browser.value(_BROKEN), browser.value("document.documentElement.scrollWidth")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    assert (broken, width <= 695) == ([], True)
+
+
+def test_a_short_last_section_stays_whole_on_paper(browser: Browser, tmp_path: Path) -> None:
+    """The last page of a plan held one line of its proof and the footer."""
+    path, first = tmp_path / "pages.html", Section("a", "First", ("Line.",))
+    table = Table("t", "Table", (Column("c", "Column", "text"),), (("cell",),))
+    kept = []
+    for last in (Section("z", "Proof", ("One.", "Two.")), Section("z", "Files", tables=(table,))):
+        answer = Answer("Pages", "Pages", (), (first, last), {}, currency="USD")
+        path.write_text(str(render_answer(answer, "html")), encoding="utf-8")
+        browser.open(path, 695)
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        style = "getComputedStyle(document.querySelector('main > section:last-child'))"
+        footer = browser.value("getComputedStyle(document.querySelector('footer')).breakBefore")
+        kept.append((browser.value(f"{style}.breakInside"), browser.value(f"{style}.breakAfter"), footer))
+        browser.call("Emulation.setEmulatedMedia", media="")
+    assert kept == [("avoid", "avoid", "avoid"), ("auto", "auto", "avoid")]
+
+
 def test_the_plan_itself_is_held_in_its_page(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["plan"], 1366)
     address = "document.querySelector('a[download=\"plan.json\"]').href"
