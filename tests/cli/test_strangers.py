@@ -144,6 +144,11 @@ def test_a_serving_file_without_its_requests_is_sent_to_its_command(run_cli: Run
             ("'amount_usd': write amount;", "'tags': write what it is a budget of as by: tag:team"),
         ),
         (
+            "portfolio",
+            "version: 1\nkind: portfolio\nname: p\njobs: [{name: a, workload: w.yaml, after: b}]\n",
+            ("'after': jobs do not wait for each other; tasks of a pipeline do",),
+        ),
+        (
             "pipeline",
             "version: 1\nkind: pipeline\nname: p\ntasks: [{name: a, workload: w.yaml, after: [b], output: 20GB}]\n",
             ("'after': write reads: [{task: NAME, size: 20GB}]", "'output': write reads:"),
