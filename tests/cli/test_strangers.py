@@ -168,6 +168,12 @@ def test_keys_of_other_tools_are_answered_with_ours(
         assert words in found.stderr
 
 
+@pytest.mark.parametrize(("name", "meant"), [("amazon", "aws"), ("google", "gcp"), ("azur", "azure")])
+def test_a_provider_is_found_by_the_name_of_its_company(run_cli: Run, name: str, meant: str) -> None:
+    found = run_cli("catalog", "list", "--provider", name)
+    assert (found.code, f"did you mean '{meant}'?" in found.stderr) == (2, True)
+
+
 def test_an_accelerator_is_found_by_a_part_of_its_name(run_cli: Run) -> None:
     found = run_cli("catalog", "list", "--accelerator", "0gb-sxm")
     assert (found.code, "did you mean" in found.stderr) == (2, True)
