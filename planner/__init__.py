@@ -18,7 +18,7 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.api.bills import forecast, review
-    from planner.api.files import budget, schedule, serve
+    from planner.api.files import budget, commit, schedule, serve
     from planner.api.plans import calibrate, estimate, frontier, load, optimize, pipeline, pools, portfolio
     from planner.api.questions import compare, diff, diff_days, explain, size, tco, validate, whatif
     from planner.api.tracking import diagnose, track
@@ -37,7 +37,7 @@ _HOMES = {
         "planner.api.questions",
     ),
     **dict.fromkeys(("forecast", "review"), "planner.api.bills"),
-    **dict.fromkeys(("budget", "schedule", "serve"), "planner.api.files"),
+    **dict.fromkeys(("budget", "commit", "schedule", "serve"), "planner.api.files"),
     **dict.fromkeys(("diagnose", "track"), "planner.api.tracking"),
     "Options": "planner.asked.options",
     "Plan": "planner.plan.model",
@@ -50,6 +50,7 @@ __all__ = [
     "__version__",
     "budget",
     "calibrate",
+    "commit",
     "compare",
     "diagnose",
     "diff",

@@ -1,4 +1,4 @@
-"""Questions whose files are of their own kind: schedules, serving fleets, budgets."""
+"""Questions whose files are of their own kind: schedules, serving fleets, commitments, budgets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from planner.asked.given import Day, day_of, options_on, path_of, texts_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.commitments.answer import CommitAnswer
     from planner.finops.budget.answer import BudgetAnswer
     from planner.schedules.answer import ScheduleAnswer
     from planner.serving.answer import ServingAnswer
@@ -80,6 +81,61 @@ def serve(
     return plan_serving(
         loaded, options, on=moment.now.date(), as_of=moment.as_of, catalog_dir=path_of(catalog_dir)
     )
+
+
+@question
+def commit(
+    file: str | Path | None = None,
+    *,
+    bill: str | Path | Sequence[str | Path] = (),
+    currency: str | None = None,
+    seed: int | None = None,
+    avoid_loss: bool = False,
+    as_of: Day | None = None,
+    gap: float = 1e-3,
+    time_limit_s: float = 60.0,
+    regret: bool = True,
+    catalog_dir: str | Path | None = None,
+) -> CommitAnswer:
+    """Find which reservations and savings plans to buy for a demand that is known only in scenarios.
+
+    Args:
+        file: a YAML file (`planner schema commit`).
+        bill: instead of a file, files, folders or globs of a bill, whose demand is drawn on.
+        currency: of a bill: rows to take, ISO 4217.
+        seed: of a bill: seed of its scenarios, by default 1.
+        avoid_loss: of a bill: buy less, so that few scenarios cost more than buying nothing.
+        as_of: as of `optimize`.
+        gap: relative gap at which to stop, 0..1.
+        time_limit_s: longest answer, seconds.
+        regret: also solve each scenario alone, which shows what perfect foresight would save.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: a file is wrong, neither or both of file and bill are given, or an option belongs to the other.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.commitments.advise import advise
+    from planner.commitments.asked import ask_bill, ask_file
+    from planner.errors import InputError
+
+    bills, day = texts_of(bill), day_of(as_of)
+    if (file is None) == (not bills):
+        raise InputError("give either the file of a question or a bill")
+    if file is None:
+        asked = ask_bill(
+            bills, day, path_of(catalog_dir), currency=currency, seed=seed, avoid_loss=avoid_loss
+        )
+    elif currency is not None or seed is not None or avoid_loss:
+        raise InputError(
+            "currency, seed and avoid_loss belong to a bill: a file states its seed and risk itself"
+        )
+    else:
+        asked = ask_file(Path(file), day, path_of(catalog_dir))
+    return advise(
+        asked.loaded, asked.catalog, gap=gap, time_limit_s=time_limit_s, with_regret=regret,
+        from_bill=asked.from_bill,
+    ).answer  # fmt: skip
 
 
 @question

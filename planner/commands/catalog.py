@@ -113,7 +113,9 @@ def list_offers(
         min_accelerators=_positive("--min-accelerators", options["min_accelerators"]),
         min_memory_gib=_positive("--min-memory", options["min_memory"]),
     )
-    query_result = query_offers(load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date()), query)
+    loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
+    _check_providers(query.providers, [manifest.provider for manifest in loaded.manifests])
+    query_result = query_offers(loaded, query)
     if query_result.unmatched:
         raise InputError("\n".join(_no_match(*miss) for miss in query_result.unmatched))
     limit = options["max_results"] or query_result.offers.n_rows
@@ -219,6 +221,15 @@ def _positive(option: str, value: float | None) -> float | None:
     if value is not None and not 0 < value < float("inf"):
         raise InputError(f"{option} {value:g}: a number above 0 is needed")
     return value
+
+
+def _check_providers(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a provider by another name, such as its company's."""
+    from planner.inputs.faults import near
+
+    for name in names:
+        if name not in known and (meant := near(name, known)):
+            raise InputError(f"unknown provider {name!r} (did you mean {meant!r}?)")
 
 
 def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:

@@ -95,10 +95,10 @@ def commit(
     last thirteen months of a bill (or as many as it has), and one-year terms start on the day after its last day.
     Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 2: invalid input; 130: interrupted.
     """
-    from planner.commitments.advise import advise, needs_catalog
+    from planner.commitments.advise import advise
+    from planner.commitments.asked import ask_bill, ask_file
     from planner.commitments.report import commit_report
     from planner.errors import InputError
-    from planner.inputs.commit_load import load_commit
     from planner.render.progress import text_progress
 
     if (question is None) == (not bills):
@@ -107,33 +107,23 @@ def commit(
         raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
     if question is not None and avoid_loss:
         raise InputError("--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself")
-    from catalogs.store.load import load_catalog
-
     day = as_of and as_of.date()
-    bill_question = None
-    if question is not None:
-        loaded = load_commit(question)
-        catalog = load_catalog(as_of=day) if needs_catalog(loaded) else None
-    else:
-        from planner.commitments.from_bill import RISK, SELDOM_LOSES, question_from_bill
-
-        catalog = load_catalog(as_of=day)
-        risk = SELDOM_LOSES if avoid_loss else RISK
-        bill_question = question_from_bill(
-            bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk
-        )
-        loaded = bill_question.loaded
+    asked = (
+        ask_bill(bills, day, currency=currency, seed=seed, avoid_loss=avoid_loss)
+        if question is None
+        else ask_file(question, day)
+    )
     quiet = verbose or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
     with text_progress("commit", quiet=quiet) as tell:
         work = advise(
-            loaded,
-            catalog,
+            asked.loaded,
+            asked.catalog,
             gap=gap,
             time_limit_s=time_limit,
             with_regret=regret,
             progress=_show if verbose else _rounds(tell),
             stage=tell,
-            from_bill=bill_question,
+            from_bill=asked.from_bill,
         )
     if certificate is not None:
         from planner.commitments.certificate import write_certificate

@@ -136,6 +136,9 @@ class FileBeside(click.Path):
         return super().convert(value, param, ctx)
 
 
+_OTHER_DOCUMENTS = frozenset(
+    {".pdf", ".doc", ".docx", ".odt", ".xls", ".ods", ".ppt", ".pptx", ".png", ".svg"}
+)
 FILE_MODE = "planner.file_mode"  # in the context's `meta`
 
 
@@ -222,12 +225,21 @@ mode_option = click.option(
 
 
 def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
-    """The format: what `-o` names, else what the file's ending does, else the default."""
+    """The format: what `-o` names, else what the file's ending does, else the default.
+
+    Raises:
+        InputError: the ending is that of a document which no format is, so that the file could not be opened.
+    """
     source = click.get_current_context().get_parameter_source("output")
     if out is None or source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
         return output
-    from planner.render.formats import format_of
+    from planner.render.formats import FORMATS, format_of
 
+    if out.suffix.lower() in _OTHER_DOCUMENTS:
+        raise InputError(
+            f"--out {out}: no format is written as {out.suffix}; name a file that ends like one of "
+            f"{', '.join(FORMATS[name].extension for name in formats)}, or the format with -o"
+        )
     return format_of(out.name, formats) or output
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.records import record
+from planner.render.presentable import Presentable
 from planner.version import __version__
 
 SCHEMA_VERSION = 1
@@ -169,13 +170,16 @@ class File:
 
 
 @record(frozen=True)
-class CommitAnswer:
-    """Everything a reader needs; see `to_dict` for JSON.
+class CommitAnswer(Presentable):
+    """Everything a reader needs.
 
     Attributes:
         sha256: of the question's file; `files` are those of use that it names.
         not_evaluated: levels, falls and regret that the time limit left no room for.
     """
+
+    REPORT = "planner.commitments.report:commit_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     sha256: str
@@ -208,7 +212,7 @@ class CommitAnswer:
     catalog: tuple[Source, ...]
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Return the answer as values of JSON."""
         head = {"schema_version": SCHEMA_VERSION, "planner_version": __version__, "currency": "USD"}
         values: dict[str, Any] = _plain(self)

@@ -54,7 +54,7 @@ def commit_report(
     )
     whole = Answer(
         f"Commitments for {answer.name}", _headline(answer), _summary(answer), sections,
-        versioned(answer.to_dict(), SCHEMA_VERSION), _COLUMNS, [_row(line) for line in answer.lines],
+        versioned(answer.values(), SCHEMA_VERSION), _COLUMNS, [_row(line) for line in answer.lines],
         success=answer.status == "optimal",
     )  # fmt: skip
     why = "" if answer.status == "optimal" else _ENDS.get(answer.reason, answer.reason)

@@ -133,6 +133,10 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         ("after", "depends_on", "needs", "inputs", "output", "outputs"),
         "write reads: [{task: NAME, size: 20GB}] at the task that reads",
     ),
+    "jobs": dict.fromkeys(
+        ("after", "depends_on", "needs"),
+        "jobs do not wait for each other; tasks of a pipeline do (planner pipeline)",
+    ),
     "recurrence": dict.fromkeys(("runs", "count", "repeats", "number"), "write times: how many runs in all"),
     "data": {
         **dict.fromkeys(("bucket", "uri", "url", "path"), _STANDS),

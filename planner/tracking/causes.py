@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.calibration.steps import warm_up
 from planner.render.numbers import percent
 from planner.render.units import seconds as seconds_words
 from planner.tracking.model import Cause
@@ -127,7 +128,9 @@ def _checkpoints(seen: _Seen) -> Iterator[Cause]:
         stalls, sure = float(np.nansum(written[1:][intervals.working])), True
     else:
         excess, sure = slow_steps(intervals)
-        stalls = float(excess.sum())
+        at = np.flatnonzero(intervals.working)
+        warm = at[: warm_up((intervals.seconds[at] / intervals.steps[at]).tolist())]  # compiling is no stall
+        stalls = float(excess.sum() - excess[warm].sum())
     share = stalls / whole if whole > 0 else 0.0
     if share <= CHECKPOINT_RATIO:
         return

@@ -11,6 +11,8 @@ import yaml
 
 from planner.commands import optimize as optimize_command
 from planner.inputs.load import load_workload
+from planner.workloads.size import Judged
+from planner.workloads.size_rules import load_rules
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -50,6 +52,22 @@ def test_a_size_that_is_written_says_how_its_file_is_planned(run_cli: Run, tmp_p
     assert found.code == 0, found.stderr
     assert f"planner optimize {path}" in found.unwrapped.replace("\n", "")
     assert "type: image_classification" in path.read_text()
+
+
+def test_a_need_just_beside_a_rule_does_not_refute_it() -> None:
+    rule = load_rules()[0]
+    assert not Judged(rule, 200.0, 300.0, 199.0).differs
+    assert not Judged(rule, 200.0, 300.0, 310.0).differs
+    assert Judged(rule, 200.0, 300.0, 180.0).differs
+    assert Judged(rule, 200.0, 300.0, 330.0).differs
+    assert not Judged(rule, 200.0, None, 1e9).differs
+
+
+def test_an_ending_of_another_programs_document_is_answered_with_ours(run_cli: Run, tmp_path: Path) -> None:
+    found = run_cli("optimize", RESNET, *DAY, "--out", tmp_path / "plan.pdf")
+    assert found.code == 2
+    assert "no format is written as .pdf" in found.stderr and "html" in found.stderr
+    assert not (tmp_path / "plan.pdf").exists()
 
 
 @pytest.mark.parametrize("level", ["120%", "most"])
@@ -144,6 +162,11 @@ def test_a_serving_file_without_its_requests_is_sent_to_its_command(run_cli: Run
             ("'amount_usd': write amount;", "'tags': write what it is a budget of as by: tag:team"),
         ),
         (
+            "portfolio",
+            "version: 1\nkind: portfolio\nname: p\njobs: [{name: a, workload: w.yaml, after: b}]\n",
+            ("'after': jobs do not wait for each other; tasks of a pipeline do",),
+        ),
+        (
             "pipeline",
             "version: 1\nkind: pipeline\nname: p\ntasks: [{name: a, workload: w.yaml, after: [b], output: 20GB}]\n",
             ("'after': write reads: [{task: NAME, size: 20GB}]", "'output': write reads:"),
@@ -161,6 +184,12 @@ def test_keys_of_other_tools_are_answered_with_ours(
     assert found.code == 2
     for words in says:
         assert words in found.stderr
+
+
+@pytest.mark.parametrize(("name", "meant"), [("amazon", "aws"), ("google", "gcp"), ("azur", "azure")])
+def test_a_provider_is_found_by_the_name_of_its_company(run_cli: Run, name: str, meant: str) -> None:
+    found = run_cli("catalog", "list", "--provider", name)
+    assert (found.code, f"did you mean '{meant}'?" in found.stderr) == (2, True)
 
 
 def test_an_accelerator_is_found_by_a_part_of_its_name(run_cli: Run) -> None:

@@ -147,6 +147,14 @@ QUESTIONS: dict[str, Question] = {
         ("serving", example("serving-llama-8b"), *AS_OF),
     ),
     "tco": (lambda: planner.tco(example("tco-2x4090"), as_of=DAY), ("tco", example("tco-2x4090"), *AS_OF)),
+    "commitments": (
+        lambda: planner.commit(example("commit"), as_of=DAY, regret=False),
+        ("commit", example("commit"), *AS_OF, "--no-regret"),
+    ),
+    "commitments of a bill": (
+        lambda: planner.commit(bill=EXAMPLES / "focus", seed=3, as_of=DAY, regret=False),
+        ("commit", "--from-focus", str(EXAMPLES / "focus"), "--seed", "3", *AS_OF, "--no-regret"),
+    ),
     "budget": (
         lambda: planner.budget(example("budgets"), daily=EXAMPLES / "daily-costs.csv"),
         ("budget", example("budgets"), "--daily", str(EXAMPLES / "daily-costs.csv")),

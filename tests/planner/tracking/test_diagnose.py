@@ -52,6 +52,14 @@ def test_steps_that_wait_for_the_network() -> None:
     assert found.bottleneck == "network" and found.sure
 
 
+def test_a_first_step_that_compiles_is_no_stall() -> None:
+    seconds = np.full(12, 13.0)
+    seconds[0] = 40.0
+    assert not [cause for cause in found_in(drawn(seconds)).causes if cause.key == "checkpoint"]
+    seconds[6] = 60.0  # one in the middle is
+    assert found_in(drawn(seconds)).bottleneck == "checkpoint"
+
+
 def test_pauses_for_checkpoints() -> None:
     seconds = np.where(np.arange(N) % 25 == 24, 8.0, 1.0)
     assert found_in(drawn(seconds)).bottleneck == "checkpoint"
