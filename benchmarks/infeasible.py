@@ -104,6 +104,7 @@ def main() -> int:
             Path(name) / "cache"
         )  # of the planner, and of compiled modules, which an installation has
         environment = {**os.environ, "XDG_CACHE_HOME": cache, "PYTHONPYCACHEPREFIX": cache}
+        environment["PLANNER_REUSE_ANSWERS"] = "0"  # each run works its answer out
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for kind in (one for one in KINDS if any(text in one.name for text in arguments.only)):
             first, *later = [asked(kind, folder, environment) for _ in range(arguments.runs + 1)]

@@ -167,6 +167,7 @@ def processes(
                 child = subprocess.Popen(
                     [sys.executable, "-m", "planner", *words],
                     cwd=ROOT,
+                    env={**os.environ, "PLANNER_REUSE_ANSWERS": "0"},  # each works its answer out
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )

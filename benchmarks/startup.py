@@ -3,8 +3,9 @@
 Every figure is CPU time (user and system) of a process of its own, so that waiting counts for nothing; the commands
 take turns, so that a busy minute hits all of them. Byte code is cached in a folder of the benchmark's own and warmed
 before the first measurement, as it is for every installed program. A "bare" run finds no cache of ours, a "first" one
-has a compiled catalog but never saw the workload file, a "later" one finds what the run before left. The yardstick is
-`import pandas`: a start must cost less than that (docs/adr/0004).
+has a compiled catalog but never saw the workload file, a "later" one finds what the run before left, its answer
+included (docs/adr/0018). "Planned anew" is a later one that takes no answer. The yardstick is `import pandas`: a start
+must cost less than that (docs/adr/0004).
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def measure(examples: Sequence[Path], runs: int, folder: Path) -> dict[str, list
         return run(command, _without_cache(usual, folder))[0]
 
     def unseen(command: Sequence[str]) -> Cost:
-        for copy in (folder / "cache").glob("workload-*.json"):
-            copy.unlink()
+        for kind in ("workload", "answer"):
+            for copy in (folder / "cache").glob(f"{kind}-*.json"):
+                copy.unlink()
         return run(command, usual)[0]
 
     def again(command: Sequence[str]) -> Cost:
@@ -130,6 +132,7 @@ def measure(examples: Sequence[Path], runs: int, folder: Path) -> dict[str, list
         jobs[f"{path.stem}, bare"] = partial(fresh, command)
         jobs[f"{path.stem}, first"] = partial(unseen, command)
         jobs[f"{path.stem}, later"] = partial(again, command)
+        jobs[f"{path.stem}, planned anew"] = partial(again, [*command, "--reuse-answers", "0"])
         jobs[f"{path.stem}, search again"] = partial(_inner, _SEARCH, usual, str(path))
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     for turn in range(runs + 1):

@@ -28,6 +28,18 @@ _OUTSIDE = (
     "socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "sqlite3.", "urllib.",
     "planner.warned",
 )  # fmt: skip
+_MANY = frozenset(
+    {
+        "builtins.id",
+        "object.__getattr__",
+        "object.__setattr__",
+        "exec",
+        "import",
+        "marshal.loads",
+        "compile",
+        "sys._getframe",
+    }
+)  # of the thousands of events of a run, nearly all
 _CLOCK_TICK_NS = 20_000_000  # by which the time stamps of files may lag behind the clock
 _MOST_BYTES = 64 << 20
 _MOST_PLACES = 2_000
@@ -63,7 +75,7 @@ class Reading:
         return told if len(told) == len(states) else None
 
     def _note(self, event: str, arguments: tuple[object, ...]) -> None:
-        if not self._listening:
+        if event in _MANY or not self._listening:
             return
         try:
             self._heard(event, arguments)

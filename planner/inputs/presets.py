@@ -137,8 +137,8 @@ def _index() -> dict[str, str]:
 
 def find_preset(name: str) -> Preset | None:
     """Return the preset called `name`, or None: it alone is taken from its row."""
-    row_number = _index().get(_normal(name))
-    return None if row_number is None else _preset(_rows()[row_number])
+    preset = name if name in _rows() else _index().get(_normal(name))
+    return None if preset is None else _preset(_rows()[preset])
 
 
 @cache

@@ -121,7 +121,7 @@ def _key(arguments: Mapping[str, object], moment: datetime | None) -> str:
     return digest.hexdigest()
 
 
-def _program() -> list[object]:
+def _program() -> list[tuple[str | int, ...]]:
     """The program's files as git's index knows files, and the folders in which libraries come and go.
 
     More than Python asks before it takes compiled code: not size and time of writing alone, but the time of the last
@@ -130,7 +130,7 @@ def _program() -> list[object]:
     Raises:
         OSError: a folder cannot be listed.
     """
-    files: list[object] = []
+    files: list[tuple[str | int, ...]] = []
     folders = [str(package) for package in PACKAGES]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -139,8 +139,9 @@ def _program() -> list[object]:
                     files.append((entry.path, *_identity(entry.path)))
                 elif entry.name != "__pycache__":
                     folders.append(entry.path)
-    files.sort(key=repr)
-    return [*files, *((path, *_identity(path)) for path in sys.path if path.endswith("-packages"))]
+    files.sort()
+    files += [(path, *_identity(path)) for path in sys.path if path.endswith("-packages")]
+    return files
 
 
 def _identity(path: str) -> tuple[int, ...]:
