@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from catalogs.tables.table import distinct_values
+from planner.portfolios.core import core_of, rank_of, sifting_of
 from planner.portfolios.elastic import ElasticWeights, build_elastic, reduce_elastic
 from planner.portfolios.greedy import Ledger
 from planner.portfolios.reduce import Reduced
 from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 from planner.portfolios.table import Floats
-from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
@@ -29,10 +29,11 @@ from solvers.search.search import Search
 from solvers.search.tighten import safe_bound
 
 ELASTIC_GAP = 1e-3
-ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
+ELASTIC_TIME_SHARE = 0.6  # of the time limit, at most, for the question what must give way
 CORE_NODES = 1  # of branch and bound: a good set soon is worth more than the proof that it is the least
 REPLAN_COLUMNS = 2_500  # of the restricted model for the plan within the moved limits, which is a proposal
 REPLAN_EACH = 2  # of them per job, at least
+REPLAN_GAP = 5e-3  # of that model: the plan's bound is 10 to 35 % away
 CORE_EACH = 2  # candidates per job in the restricted model: four take three times as long, for 1 % less
 IMPROVING_ROUNDS = 5
 
@@ -176,7 +177,7 @@ def _with_plan(
     again = replace(options, time_limit_s=left)
     if options.mode != "full":  # the moved limits are a proposal, not the last word
         each = min(max(REPLAN_COLUMNS // question.n_jobs, REPLAN_EACH), options.core_each)
-        again = replace(again, mode="fast", core_each=each)
+        again = replace(again, mode="fast", core_each=each, core_gap=REPLAN_GAP)
     plan = solve_portfolio(moved, again, start=position[picks])
     return Relaxed(
         raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted,
@@ -202,15 +203,23 @@ def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions)
     if search.done:
         return search
     model = build_elastic(reduced, weights)
-    # from a basis of slacks: presolve takes longer than it saves, since hardly a candidate is dominated
-    relaxation = search.relax_again(get_backend(options.backend).linear(model), model)
+    assert search.best is not None  # just offered
+    sifting = sifting_of(reduced, model, worst.share_of_limits(), search.best)
+    if (
+        sifting is None
+    ):  # from a basis of slacks: presolve takes longer than it saves, as hardly one is dominated
+        relaxation = search.relax_again(get_backend(options.backend).linear(model), model)
+    else:
+        relaxation = search.relax(model, sifting=sifting)
     if relaxation is None or relaxation.x is None or relaxation.reduced_costs is None:
         return search
     search.raise_bound(safe_bound(relaxation))
     offer(_most_taken(reduced, relaxation.x))
     if search.done or search.best is None:
         return search
-    columns = np.r_[_core(reduced, relaxation, search.best), np.arange(len(reduced.keep), model.n_columns)]
+    count = len(reduced.keep)
+    rank = rank_of(relaxation.x[:count], relaxation.reduced_costs[:count])
+    columns = np.r_[core_of(reduced, rank, search.best, CORE_EACH), np.arange(count, model.n_columns)]
     found = search.solve(restrict(model, columns), isolate=False, most_nodes=CORE_NODES)
     if found is not None and found.has_point:
         chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
@@ -224,17 +233,6 @@ def _most_taken(reduced: Reduced, x: Floats) -> Ints:
     """Per job the candidate that the relaxation takes most of (positions among the kept)."""
     order = np.lexsort((-x[: len(reduced.keep)], reduced.job))
     return order[np.searchsorted(reduced.job[order], np.arange(reduced.source.n_jobs))]
-
-
-def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints) -> Ints:
-    """Per job the candidates of least reduced cost, the relaxation's and the known choice's among them."""
-    assert relaxation.x is not None and relaxation.reduced_costs is not None
-    count = len(reduced.keep)
-    rank = np.where(relaxation.x[:count] > 1e-9, -1.0, np.maximum(relaxation.reduced_costs[:count], 0.0))
-    rank[picks] = -2.0
-    order = np.lexsort((rank, reduced.job))
-    place = np.arange(count) - np.searchsorted(reduced.job, reduced.job[order])
-    return np.sort(order[place < CORE_EACH])
 
 
 class _Breaks:
@@ -261,6 +259,10 @@ class _Breaks:
         over = np.maximum(self._used(picks) - self._limit, 0.0) @ self._weight
         paid = max(float(self._paid[picks].sum()) - self._budget, 0.0) * self._over
         return float(over + self._late[picks].sum() + paid)
+
+    def share_of_limits(self) -> Floats:
+        """The share that each candidate draws of its limits, in sum, shape `(n_kept,)`."""
+        return (self._ledger.units / np.maximum(self._limit, 1.0)[self._ledger.rows]).sum(axis=1)
 
     def oversize_usd(self) -> float:
         """What every choice breaks at least: per job the least lateness and excess of one candidate alone."""

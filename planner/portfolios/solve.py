@@ -26,6 +26,7 @@ from planner.portfolios.bound import (
     prices_from_duals,
     reduced_costs,
 )
+from planner.portfolios.core import SMALL, core_of, rank_of, sifting_of
 from planner.portfolios.cuts import Cover, Covers, with_covers
 from planner.portfolios.greedy import ROUNDS, greedy_plan, polished
 from planner.portfolios.model.families import build_portfolio
@@ -46,7 +47,6 @@ NEAR = (
     3.0  # times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
 )
 LARGER, LARGER_TIME_SHARE = 2, 0.6  # of the time limit, at most, until it must have helped
-SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class PortfolioOptions:
         mode: `fast`, `full`, or `auto` (fast, then full where the gap is still larger than asked).
         drop_dominated: use the dominance reduction (off only to test it).
         core_each: candidates per job in the restricted model.
+        core_gap: gap of the restricted model, if not less than `gap`.
     """
 
     gap: float = 1e-3
@@ -68,6 +69,7 @@ class PortfolioOptions:
     mode: str = "auto"
     drop_dominated: bool = True
     core_each: int = CORE_EACH
+    core_gap: float = FAST_GAP
 
 
 @dataclass(eq=False)
@@ -264,8 +266,9 @@ class _Run:
             self.result.offer(self.reduced.keep[picks])
 
     def _relax(self, model: Milp) -> Relaxation | None:
-        relaxation = self.search.relax(model)
-        if relaxation is None:
+        known, worth = self._known(), self.reduced.source.objective[self.reduced.keep]
+        sifting = None if known is None else sifting_of(self.reduced, model, worth, known)
+        if (relaxation := self.search.relax(model, sifting=sifting)) is None:
             return None
         self.search.message = relaxation.message
         if relaxation.termination is Termination.INFEASIBLE:
@@ -280,8 +283,8 @@ class _Run:
     def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
         """Solve cores: the columns of least reduced cost. In `auto`, a larger one where that may save the whole."""
         assert relaxation.x is not None and relaxation.reduced_costs is not None
-        rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
-        gap = max(self.options.gap, FAST_GAP)
+        rank = rank_of(relaxation.x, relaxation.reduced_costs)
+        gap = max(self.options.gap, self.options.core_gap)
         rank = self._solve_core(model, rank, self.options.core_each, gap, "restricted")
         near = self.result.exact_gap <= NEAR * self.options.gap
         if self.options.mode == "auto" and near and not self.search.done:
@@ -289,11 +292,11 @@ class _Run:
 
     def _solve_core(self, model: Milp, rank: Floats, each: int, gap: float, stage: str) -> Floats:
         """Tighten the bound on the core by `rank`, then solve the core that follows from it; return its ranks."""
-        rank = self._tighten(model, _core(self.reduced, rank, self.result.picks, each))
+        rank = self._tighten(model, core_of(self.reduced, rank, self._known(), each))
         self._try_greedy(np.maximum(rank, 0.0))
         if self.search.done:
             return rank
-        core = _core(self.reduced, rank, self.result.picks, each)
+        core = core_of(self.reduced, rank, self._known(), each)
         # the larger one is a gamble: mostly quick, at times as long as the whole model
         limit = self.search.left_s(LARGER_TIME_SHARE) if stage == "larger" else math.inf
         small = with_covers(restrict(model, core), core, self.covers)
@@ -303,6 +306,11 @@ class _Run:
         self.report(stage)
         return rank
 
+    def _known(self) -> Ints | None:
+        """The best plan as positions among the kept, None without one."""
+        picks = self.result.picks
+        return None if picks is None else np.searchsorted(self.reduced.keep, picks)
+
     def _tighten(self, model: Milp, core: Ints) -> Floats:
         """Lift the exact bound by prices that know cover cuts; found on the core, proven on everything.
 
@@ -311,18 +319,18 @@ class _Run:
         """
         rank = np.zeros(model.n_columns)
         small, separator = restrict(model, core), Covers(self.reduced)
-        covers = list(self.covers)
+        covers, proving = list(self.covers), True
         for _ in range(CUT_ROUNDS):
             if self.search.done:
                 break
             found = self.search.relax(with_covers(small, core, covers))
             if found is None or found.x is None or found.duals is None:
                 break
-            if covers:
-                self._take_prices(model, found.duals)
+            if covers and proving:  # prices that prove less than others are followed by such
+                proving = self._take_prices(model, found.duals)
             x = np.zeros(model.n_columns)
             x[core] = found.x
-            rank = np.where(x > 1e-9, -1.0, np.maximum(reduced_costs(model, found.duals), 0.0))
+            rank = rank_of(x, reduced_costs(model, found.duals))
             new = list(separator.violated_by(x))
             if not new:
                 break
@@ -331,15 +339,17 @@ class _Run:
         self.report("cuts")
         return rank
 
-    def _take_prices(self, model: Milp, duals: Floats) -> None:
-        """Keep the prices if they prove more."""
-        self._keep(*prices_from_duals(self.reduced, model, duals))
+    def _take_prices(self, model: Milp, duals: Floats) -> bool:
+        """Keep the prices if they prove more; say whether they do."""
+        return self._keep(*prices_from_duals(self.reduced, model, duals))
 
-    def _keep(self, prices: Prices, homes: Homes) -> None:
+    def _keep(self, prices: Prices, homes: Homes) -> bool:
         bound = exact_bound(self.reduced, prices, homes)
-        if bound > self.search.exact_bound:
+        more = bound > self.search.exact_bound
+        if more:
             self.result.prices, self.result.homes = prices, homes
             self.search.raise_bound(bound, exact=True)
+        return more
 
     def _full(self, model: Milp) -> None:
         whole = with_covers(model, np.arange(model.n_columns), self.covers) if self.covers else model
@@ -358,7 +368,6 @@ class _Run:
         if found is None:
             return -math.inf
         if found.has_point and not self._offer(found.x):
-            # The budget holds within the solver's tolerance only: ask again for a little less.
             self._retry_under_budget(model, gap)
         if found.status is Status.INFEASIBLE and model.n_columns == len(self.reduced.keep):
             self.search.end(Termination.INFEASIBLE, found.report.message)
@@ -369,6 +378,7 @@ class _Run:
         return self.result.offer(np.sort(chosen))
 
     def _retry_under_budget(self, model: Milp, gap: float) -> None:
+        """Ask again for a little less than the budget, which holds within the solver's tolerance only."""
         block = model.row_block("budget")
         if block is None:
             return
@@ -388,13 +398,3 @@ class _Run:
             self.search.message = "the solver denies a plan that is there"
         self.result.seconds = self.search.elapsed_s
         return self.result
-
-
-def _core(reduced: Reduced, rank: Floats, picks: Ints | None, each: int) -> Ints:
-    """Columns of the restricted model: per job those of least `rank`, and the known plan's."""
-    rank = rank.copy()
-    if picks is not None:
-        rank[np.searchsorted(reduced.keep, picks)] = -2.0
-    order = np.lexsort((rank, reduced.job))
-    place = np.arange(len(order)) - np.searchsorted(reduced.job, reduced.job[order])
-    return np.sort(order[place < each])

@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Bools, Floats, Ints, Milp
-from solvers.problem.options import SolveOptions
+from solvers.problem.options import Sifting, SolveOptions
 from solvers.problem.presolve import part_of
 from solvers.problem.scaling import Scaled, scale
 from solvers.problem.solution import Report, Solution, Status, Termination, relative_gap, status_of
@@ -128,6 +128,9 @@ class Backend(Protocol):
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         """Solve the linear relaxation."""
 
+    def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:
+        """Solve the linear relaxation over a few columns to which those that pay are added."""
+
     def linear(self, problem: Milp) -> Linear:
         """The linear relaxation, to be solved again and again while limits change."""
 
@@ -212,6 +215,10 @@ class ScalingBackend(ABC):
         """Solve the linear relaxation; objective, reduced costs and duals in the problem's own units."""
         scaled = scale(problem)
         return unscaled(scaled, self._relax(scaled.problem, time_limit_s))
+
+    def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:  # noqa: ARG002
+        """The linear relaxation, solved over a few columns to which those that pay are added; here all at once."""
+        return self.relax(problem, time_limit_s)
 
     def linear(self, problem: Milp) -> Linear:
         """The linear relaxation, to be solved again and again while limits change."""

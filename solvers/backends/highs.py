@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,10 @@ from solvers.backends.base import (
     unscaled,
 )
 from solvers.backends.quiet import quiet_moment
-from solvers.problem.milp import Floats, Milp
+from solvers.backends.sifting import Widened, sift
+from solvers.problem.milp import Bools, Floats, Ints, Milp
+from solvers.problem.options import Sifting
+from solvers.problem.presolve import part_of
 from solvers.problem.scaling import Scaled, scale, scale_grown
 from solvers.problem.solution import Termination
 
@@ -47,6 +52,7 @@ _TERMINATIONS = {
     "kPostsolveError": Termination.SOLVER_ERROR,
 }
 
+PRIMAL = 4  # HiGHS' number of its primal simplex method
 _OBJECTIVE_ERROR = 1e-6  # relative; what rounding makes of an objective is far below
 
 
@@ -108,6 +114,14 @@ class HighsBackend(ScalingBackend):
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         return _relaxed(_load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s))
 
+    def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:
+        """The linear relaxation, solved over a few columns to which those that pay are added."""
+        began, scaled = time.perf_counter(), scale(problem)
+        found = sift(scaled.problem, sifting, partial(_widened, scaled.problem), time_limit_s)
+        if found is not None:
+            return unscaled(scaled, found)
+        return self.relax(problem, max(time_limit_s - (time.perf_counter() - began), 1e-3))
+
     def _again(self, problem: Milp) -> Again:
         """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""
         solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf)
@@ -163,6 +177,32 @@ def _grow(solver: Any, problem: Milp, known: int) -> None:
     rows = np.arange(known, dtype=np.int32)
     solver.changeRowsBounds(known, rows, lower[:known], upper[:known])
     solver.addRows(count, lower[known:], upper[known:], len(new), starts, columns, problem.data[new][order])
+
+
+def _widened(problem: Milp, first: Bools) -> Widened:
+    """The relaxation of the `first` columns and those that join; each starts from the last one's basis."""
+    small = part_of(problem, first, np.ones(problem.n_rows, dtype=np.bool_))
+    solver = _load(small, np.zeros(small.n_columns, dtype=np.bool_), math.inf)
+    solver.setOptionValue("presolve", "off")
+
+    def relax(new: Ints, time_limit_s: float) -> Relaxation:
+        if len(new):
+            _add_columns(solver, problem, new)
+            solver.setOptionValue("simplex_strategy", PRIMAL)  # the basis is feasible, its prices are not
+        solver.setOptionValue("time_limit", solver.getRunTime() + time_limit_s)
+        return _relaxed(solver)
+
+    return relax
+
+
+def _add_columns(solver: Any, problem: Milp, new: Ints) -> None:
+    counts = np.diff(problem.indptr)[new]
+    starts = np.append(0, np.cumsum(counts))[:-1]
+    entries = np.arange(counts.sum()) + np.repeat(problem.indptr[new] - starts, counts)
+    solver.addCols(
+        len(new), problem.c[new], problem.lb[new], problem.ub[new], len(entries), starts.astype(np.int32),
+        problem.indices[entries].astype(np.int32), problem.data[entries],
+    )  # fmt: skip
 
 
 def _strays(problem: Milp, x: Floats, objective: float) -> bool:

@@ -29,7 +29,7 @@ from solvers.execution.staged import Progress, run_stages
 from solvers.execution.worker import Child, Inbox
 from solvers.problem.errors import BackendError, ModelError
 from solvers.problem.milp import Milp
-from solvers.problem.options import ISOLATE_ABOVE, SolveOptions
+from solvers.problem.options import ISOLATE_ABOVE, Sifting, SolveOptions
 from solvers.problem.scaling import scale
 from solvers.problem.solution import Report, Solution, Termination
 
@@ -92,8 +92,16 @@ def box_bound(problem: Milp) -> float:
     return bound - BOX_MARGIN * abs(bound) if math.isfinite(bound) else -math.inf
 
 
-def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxation:
+def relax(
+    problem: Milp, time_limit_s: float, backend: str = "scipy", sifting: Sifting | None = None
+) -> Relaxation:
     """Solve the linear relaxation in a thread that is left behind a little after the limit.
+
+    Args:
+        problem: the model.
+        time_limit_s: seconds, at most.
+        backend: name in the registry.
+        sifting: the columns to begin with, where few of many matter.
 
     Returns:
         The relaxation; TIME_LIMIT without a point where the solver did not keep its limit.
@@ -103,7 +111,13 @@ def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxat
         BackendError: the backend asked for is unknown or absent.
     """
     solver = get_backend(backend)
-    return _within(lambda: solver.relax(problem, time_limit_s), time_limit_s, solver.start_up_s())
+
+    def work() -> Relaxation:
+        if sifting is None:
+            return solver.relax(problem, time_limit_s)
+        return solver.sifted(problem, sifting, time_limit_s)
+
+    return _within(work, time_limit_s, solver.start_up_s())
 
 
 def relax_again(linear: Linear, limited: Milp, time_limit_s: float, cutoff: float = math.inf) -> Relaxation:

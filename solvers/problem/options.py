@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from solvers.problem.errors import ModelError
+from solvers.problem.milp import Bools, Ints
 
 ISOLATE_ABOVE = 3_000  # integer columns; below it HiGHS keeps its own time limit well enough
 
@@ -44,3 +45,16 @@ class SolveOptions:
             raise ModelError(f"time limit must be above 0 s, not {self.time_limit_s}")
         if self.most_nodes is not None and self.most_nodes < 1:
             raise ModelError(f"branch and bound needs 1 node or more, not {self.most_nodes}")
+
+
+@dataclass(frozen=True, eq=False)
+class Sifting:
+    """What a relaxation begins with.
+
+    Attributes:
+        first: columns of the first model, which must have a point; others wait at 0, shape `(n_columns,)`.
+        group: few columns of a group join at once, shape `(n_columns,)`.
+    """
+
+    first: Bools
+    group: Ints

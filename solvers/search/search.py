@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 from solvers.backends.base import Linear, Relaxation
 from solvers.execution.solve import relax, relax_again, solve
 from solvers.problem.milp import Milp
-from solvers.problem.options import SolveOptions
+from solvers.problem.options import Sifting, SolveOptions
 from solvers.problem.solution import Solution, Status, Termination, relative_gap
 
 Point = TypeVar("Point")
@@ -173,16 +173,23 @@ class Search(Generic[Point]):
             self.end(Termination.INTERRUPTED, self.message)
         return solution
 
-    def relax(self, problem: Milp, limit_s: float = math.inf) -> Relaxation | None:
+    def relax(
+        self, problem: Milp, limit_s: float = math.inf, sifting: Sifting | None = None
+    ) -> Relaxation | None:
         """Solve a linear relaxation on the search's clock; None where no time is left.
 
         What it proves (`solvers.search.tighten.safe_bound`) is the caller's to take: the model may be a restricted one.
+
+        Args:
+            problem: the model.
+            limit_s: seconds that this may take, at most.
+            sifting: the columns to begin with, where few of many matter.
         """
         options = self.within(limit_s)
         if options is None:
             self._timed_out()
             return None
-        return relax(problem, options.time_limit_s, options.backend)
+        return relax(problem, options.time_limit_s, options.backend, sifting)
 
     def relax_again(self, linear: Linear, limited: Milp, cutoff: float = math.inf) -> Relaxation | None:
         """Solve a relaxation under other limits on the search's clock; None where no time is left."""
