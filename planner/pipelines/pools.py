@@ -160,7 +160,9 @@ class PoolsQuestion:
             bound = min(bound, found.bound_usd)
             if found.pair is not None:
                 kept, known = [self._timed(found.pair)], found.pair.cost_usd
-        for a, b, least in zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True):
+        for a, b, least in zip(
+            pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True
+        ):
             one = self._pair(a, b) if least < known else None
             if one is not None and (self.deadline is None or one["sure_hours"] <= self.deadline):
                 kept.append(one)

@@ -7,7 +7,7 @@ together: each is a row of the shapes, with the step time of its pace, a deadlin
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class Asked:
         if turn.any() and candidates.turns is not None:
             padded = candidates.turns.offer[candidates.detail[at[turn]]]
             hourly[turn] = np.append(self._hourly, np.inf)[padded].min(axis=1)
-        columns = (
+        columns: tuple[Any, ...] = (
             market.region_of_offer[lead], _firm(search, at), candidates.cost_usd[at], stretch,
             *_changing(search, at), hourly * candidates.nodes[at],
             np.where(turn, 0.0, self._spare[lead]),  # hours in turn are means, and not rounded up

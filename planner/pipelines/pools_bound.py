@@ -19,6 +19,7 @@ Rooms are looked at in parts, at first from none (s = 1) to all of it (docs/post
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,18 +45,22 @@ if TYPE_CHECKING:
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
 _FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
-_SMALL = 0.99  # of the greatest room is the least of parts that are not split
+_SMALL = 0.997  # of the greatest room is the least of parts that are not split
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed by what they cost about
 
 
 @record(frozen=True)
 class Work:
-    """Two pools' sizes, the step that they share in s, its work in hours, and the deadline in hours."""
+    """Two pools' sizes, the step that they share in s, its work in hours, and the deadline in hours.
+
+    `least_usd`: what each pool costs at least.
+    """
 
     sizes: tuple[Size, Size]
     step_s: float
     hours: float
     deadline_hours: float
+    least_usd: tuple[float, float] = (0.0, 0.0)
 
     @property
     def half_hours(self) -> float:
@@ -87,17 +92,23 @@ class Part:
     from_hours: float
     kept: tuple[frozenset[Offers], frozenset[Offers]] | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no room is left out below."""
+        return self.from_hours <= self.work.hours
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is not split."""
+        return self.from_hours - self.work.hours > (self.work.deadline_hours - self.work.hours) * _SMALL
+
     def split(self, pairs: Sequence[Pair]) -> list[Part]:
-        """Smaller parts, with the pairs of ways that are left; none where it is small already."""
+        """Smaller parts, with the pairs of ways that are left."""
         kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
-        if low > high * _SMALL:
-            return []
         inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
         ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
-        return [
-            Part(self.work.ending(last), first, kept) for first, last in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        return [Part(self.work.ending(last), first, kept) for first, last in pairwise(ends)]
 
 
 @record(frozen=True, eq=False)
@@ -126,7 +137,7 @@ class Bounds:
         self.asked = (Asked(sides[0]), Asked(sides[1]))
         self._is_spot = sides[0].found.context.market.is_spot
         self._shares: dict[tuple[int, int, int], float] = {}
-        self._sooner_by: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
     def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
         """Regions in which a pool is in time for each, and costs less than an amount."""
@@ -147,9 +158,7 @@ class Bounds:
             [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
         )
         open_ = [n for n, ways in enumerate(late) if _meet(ways)]
-        early = self._answers(
-            [self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_]
-        )
+        early = self._answers([self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_])
         slow = [self._slowed(parts[n], late[n], ways) for n, ways in zip(open_, early, strict=True)]
         floors = self._answers(
             [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
@@ -198,15 +207,19 @@ class Bounds:
             rows = offers_of(side, work.sizes[number])
             rows = rows[~self._is_spot[rows] & (side.found.offer_bits[rows] == 0)]
             own, both = (
-                np.full(len(rows), nodes) for nodes in (work.sizes[number][1], work.sizes[0][1] + work.sizes[1][1])
+                np.full(len(rows), nodes)
+                for nodes in (work.sizes[number][1], work.sizes[0][1] + work.sizes[1][1])
             )
             starts = side.found.context.starts
             more = starts.at_level(rows, both, level) - starts.at_level(rows, own, level)
-            more = more[starts.has_spread(rows)]  # others are there when they are asked for, or at an hour of their own
+            more = more[
+                starts.has_spread(rows)
+            ]  # others are there when they are asked for, or at an hour of their own
             mean = starts.hours(rows, both) - starts.hours(rows, own)
-            self._sooner_by[key] = tuple(float(v) for v in (more.min(initial=np.inf), more.max(initial=0.0), mean.max(initial=0.0)))
-        least, most, mean_most = self._sooner_by[key]
-        return [(0.0, 0.0, 0.0), (min(least, most), most, mean_most)]
+            most = float(more.max(initial=0.0))
+            least = min(float(more.min(initial=np.inf)), most)
+            self._sooner_by[key] = (least, most, float(mean.max(initial=0.0)))
+        return [(0.0, 0.0, 0.0), self._sooner_by[key]]
 
     def _slowed(self, part: Part, most: list[list[Ways]], least: list[list[Ways]]) -> list[list[Slowed]]:
         """By how much each way of both pools slows the other in the rooms of a part."""
@@ -223,14 +236,20 @@ class Bounds:
                     few = least[number][joint]
                     known = dict(zip(few.offers, range(len(few.offers)), strict=True))
                     at = np.asarray([known.get(offers, -1) for offers in ways.offers], dtype=np.int64)
-                    low = np.maximum(low, np.append(few.wasted, 1.0)[at])
+                    low = np.maximum(low, np.append(few.wasted, -np.inf)[at])
                     high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
-                low = np.maximum(low, 1.0)
+                # and changes to on-demand no less often
+                low = np.maximum(low + (ways.stretch - ways.wasted), 1.0)
                 kept = np.ones(len(ways.offers), dtype=np.bool_)
                 if part.kept is not None:
                     kept[:] = [one in part.kept[number] for one in ways.offers]
-                own.append(Slowed(dict(zip(ways.offers, low.tolist(), strict=True)),
-                                  float(low[kept].min(initial=np.inf)), float(high[kept].max(initial=1.0))))
+                own.append(
+                    Slowed(
+                        dict(zip(ways.offers, low.tolist(), strict=True)),
+                        float(low[kept].min(initial=np.inf)),
+                        float(high[kept].max(initial=1.0)),
+                    )
+                )
             out.append(own)
         return out
 
@@ -297,7 +316,8 @@ class Bounds:
         return any(not self._is_spot[row] for row in set(ways[0]) & set(ways[1]))
 
     def _ask(self, number: int, work: Work, by: By, below_usd: float) -> Ask:
-        return Ask(work.sizes[number], work.step_s, by, below_usd / self._share(number, work))
+        most = (below_usd - work.least_usd[1 - number]) / self._share(number, work)
+        return Ask(work.sizes[number], work.step_s, by, most)
 
     def _share(self, number: int, work: Work) -> float:
         """Least over greatest expected price of any of a pool's spot offers, in runs of the work to the deadline."""
@@ -333,4 +353,6 @@ def _more(ways: Ways, hours: FloatArray) -> FloatArray:
     """USD at least of the hours that each way of a pool works longer beside each of the other, shape `(n, m)`."""
     paid = np.maximum(hours[None, :] - ways.spare_hours[:, None], 0.0)
     # an hour of a term or block costs nothing; beside what is late there is none
-    return np.where(np.isfinite(paid), ways.hourly_usd[:, None] * np.where(np.isfinite(paid), paid, 0.0), np.inf)
+    return np.where(
+        np.isfinite(paid), ways.hourly_usd[:, None] * np.where(np.isfinite(paid), paid, 0.0), np.inf
+    )

@@ -48,13 +48,17 @@ if TYPE_CHECKING:
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
+    FloatArray = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
     Rows = tuple[int, int]  # of both pools' points
 
 _LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first, and of what may be cheaper
 _FIRST, _AT_ONCE = 8, 128  # sizes and parts of their room that are looked at together: at first, and at most
 _TRIED = 4  # pairs of ways of these that are priced
-_MOST = (1_500, 300)  # sizes and parts in all; the same of pools of one type of accelerator, only compared with
+_MOST = (
+    1_500,
+    300,
+)  # sizes and parts in all; the same of pools of one type of accelerator, only compared with
 _CLOSE = 1.0 - 5e-3  # of the best pair: what is known to cost as much is not looked at
 _CHANCE_SLACK = 0.01  # of the level, in what no pair keeps
 _LEAST_SHARE = 0.999  # of the least cost, for rounding
@@ -122,6 +126,10 @@ class ByDeadline:
         np.fill_diagonal(apart, 0.0)
         self.terms = replace(terms, moved_usd=apart, gbps=np.full_like(apart, np.inf))
         self._works: dict[Rows, Work] = {}
+        self._hourly = [
+            _least_by_size(sizes, points.usd_per_hour)
+            for sizes, points in zip(self._sizes, self._points, strict=True)
+        ]
 
     def cheapest(self, known_usd: float, *, one_chip: bool = False) -> Found:
         """The cheapest pair that costs less than one that is known.
@@ -133,32 +141,30 @@ class ByDeadline:
         best: Priced | None = None
         limit, size, left = known_usd, _FIRST, _MOST[one_chip]
         queue, beyond = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
-        closed, number = np.inf, count(len(queue))
-        looked_at_first = {part.work.sizes for *_, part in queue[:_FIRST]}
+        first, closed = True, np.inf
         while left > 0:
-            if left == _MOST[one_chip] - _FIRST:
-                # by what is known of the cheapest pairs most sizes of a pool are late or too dear beside any other
-                kept = [self._may_be_cheaper(n, limit) for n in (0, 1)]
-                more, beyond = self._queue(_LOOKED_AT[1], kept, one_chip=one_chip)
-                queue = [one for one in queue if one[2].work.sizes in looked_at_first]
-                queue += [one for one in more if one[2].work.sizes not in looked_at_first]
-                heapq.heapify(queue)
             some: list[Part] = []
             while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
                 some.append(heapq.heappop(queue)[2])
-            if not some:
-                break
             left, size = left - len(some), min(2 * size, _AT_ONCE)
             looked_at = self.bounds.of_parts(some, limit)
             for priced in self._priced(some, looked_at, limit):
                 if priced.usd < limit:
                     best, limit = priced, priced.usd
+            if first:
+                first = False
+                done = {part.work.sizes for part in some}
+                queue, beyond = self._queue(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
+                queue = [one for one in queue if one[2].work.sizes not in done]
+                number = count(len(queue))
+            elif not some:
+                break
             for part, (least, _) in zip(some, looked_at, strict=True):
-                smaller = part.split(least) if least else []
-                for one in smaller:
-                    heapq.heappush(queue, (least[0].usd, next(number), one))
-                if least and not smaller:
+                if least and part.is_small:
                     closed = min(closed, least[0].usd)
+                elif least:
+                    for one in part.split(least):
+                        heapq.heappush(queue, (least[0].usd, next(number), one))
         beyond = min(beyond, closed, queue[0][0] if queue else np.inf)
         if best is not None:
             best = self.ended.earliest(best)
@@ -170,12 +176,19 @@ class ByDeadline:
         self, parts: list[Part], looked_at: list[tuple[list[Pair], list[Pair]]], below_usd: float
     ) -> list[Priced]:
         """What some pairs of ways that come out about cheapest cost by the deadlines of their parts."""
-        about = [
-            (pair.usd, n, pair.ways)
-            for n, (least, each) in enumerate(looked_at) if least for pair in each[:_TRIED] if pair.usd < below_usd
-        ]  # fmt: skip
-        asked = [(parts[n].work, ways) for _, n, ways in sorted(about)[:_TRIED]]
+        about, asked = [], []
+        for part, (least, each) in zip(parts, looked_at, strict=True):
+            if least and part.is_whole:
+                about += [(pair.usd, part.work, pair.ways) for pair in each[:_TRIED] if pair.usd < below_usd]
+            elif least and part.is_small:
+                asked += [(part.work, pair.ways) for pair in least[:_TRIED]]
+        about.sort(key=lambda one: one[0])
+        asked += [(work, ways) for _, work, ways in about[:_TRIED]]
         return [one for one in self.ended.at(asked, below_usd) if one is not None]
+
+    def _kept(self, below_usd: float) -> list[Ints]:
+        """Rows of both pools' points that may be part of a cheaper pair: most are late or too dear beside any other."""
+        return [self._may_be_cheaper(number, below_usd) for number in (0, 1)]
 
     def _may_be_cheaper(self, number: int, below_usd: float) -> Ints:
         """Rows of a pool's points that are in time, and cost less than an amount, beside the fastest of the other pool.
@@ -187,18 +200,26 @@ class ByDeadline:
         step = step_of(self.terms, own.step_s, other.step_s.min(initial=np.inf), refit)
         hours = self.terms.hours_per_step_s * step
         beside = hours * other.usd_per_hour.min(initial=np.inf)
-        open_ = np.flatnonzero((hours * own.usd_per_hour + beside < below_usd) & (hours < self.terms.deadline_hours))
+        open_ = np.flatnonzero(
+            (hours * own.usd_per_hour + beside < below_usd) & (hours < self.terms.deadline_hours)
+        )
         works: dict[Size, Work] = {}
         for row in open_.tolist():
             size = self._sizes[number][row]
+            least = (float(beside[row]), float(beside[row]))  # of the other pool
             works.setdefault(
-                size, Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours)
+                size,
+                Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours, least),
             )
         region_of = self.sides[number].found.context.market.region_of_offer
         kept = self.bounds.in_time(number, list(works.values()), below_usd)
         regions = dict(zip(works, kept, strict=True))
         return np.asarray(
-            [row for row in open_.tolist() if int(region_of[own.offer[row]]) in regions[self._sizes[number][row]]],
+            [
+                row
+                for row in open_.tolist()
+                if int(region_of[own.offer[row]]) in regions[self._sizes[number][row]]
+            ],
             dtype=np.int64,
         )
 
@@ -211,11 +232,7 @@ class ByDeadline:
         """
         sizes, beyond = self._by_bound(most, kept, one_chip=one_chip)
         works = [(usd, self.work(rows)) for usd, rows in sizes]
-        parts = [
-            (usd, Part(work, work.hours))
-            for usd, work in works
-            if work.half_hours > 0
-        ]
+        parts = [(usd, Part(work, work.hours)) for usd, work in works if work.half_hours > 0]
         return [(usd, n, part) for n, (usd, part) in enumerate(parts)], beyond
 
     def _by_bound(
@@ -241,10 +258,10 @@ class ByDeadline:
         if rows not in self._works:
             t, r = (points.step_s[[row]] for points, row in zip(self._points, rows, strict=True))
             step = float(step_of(self.terms, t, r, np.asarray([self._refit_s(rows)]))[0])
-            self._works[rows] = Work(
-                (self._sizes[0][rows[0]], self._sizes[1][rows[1]]), step, self.terms.hours_per_step_s * step,
-                self.terms.deadline_hours,
-            )  # fmt: skip
+            hours = self.terms.hours_per_step_s * step
+            sizes = (self._sizes[0][rows[0]], self._sizes[1][rows[1]])
+            least = (self._hourly[0][sizes[0]] * hours, self._hourly[1][sizes[1]] * hours)
+            self._works[rows] = Work(sizes, step, hours, self.terms.deadline_hours, least)
         return self._works[rows]
 
     def _refit_s(self, rows: Rows) -> float:
@@ -321,13 +338,22 @@ def _least(side: Side, places: dict[str, int], level: float) -> tuple[Points, li
     kept = order[new]
     one, none = np.ones(len(kept)), np.zeros(len(kept))
     step = np.asarray(candidates.shapes["step_time_s"])[shape[kept]]
+    sure = np.exp(candidates.sigma[at[kept]] * _slowest(level) / 2.0)
     points = Points(
         at=at[kept], step_s=step, stretch=one, held=one, before_hours=none, fixed_usd=none,
-        usd_per_hour=hourly[kept], sure=np.exp(candidates.sigma[at[kept]] * _slowest(level) / 2.0), nodes=nodes[kept], place=place[kept], offer=rows[kept],
+        usd_per_hour=hourly[kept], sure=sure, nodes=nodes[kept], place=place[kept], offer=rows[kept],
         most_nodes=np.full(len(kept), np.inf),  # a size may be bought in several ways
         **side.of_machines(at[kept]),
     )  # fmt: skip
     return points, list(zip(hardware[kept].tolist(), nodes[kept].tolist(), strict=True))
+
+
+def _least_by_size(sizes: list[Size], hourly: FloatArray) -> dict[Size, float]:
+    """USD per hour of each size in its cheapest region."""
+    out: dict[Size, float] = {}
+    for size, usd in zip(sizes, hourly.tolist(), strict=True):
+        out[size] = min(out.get(size, np.inf), usd)
+    return out
 
 
 def _slowest(level: float) -> float:

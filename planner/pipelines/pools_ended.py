@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     Asked = tuple[Work, tuple[Offers, Offers]]
 
 _BOTH = (0, 1)
-_ROOMS = 2.0 ** (np.arange(-8, 25) / 2.0)  # over the work: deadlines that are looked at whatever the deadline is
+_ROOMS = 2.0 ** (
+    np.arange(-8, 25) / 2.0
+)  # over the work: deadlines that are looked at whatever the deadline is
 _FINER, _TIMES = 8, 2  # rooms between the two beside the best, and how often they are looked at more closely
 
 

@@ -69,8 +69,8 @@ def test_a_pair_holds_and_its_step_is_that_of_both(
     assert found["logprob_s"] + found["update_s"] == pytest.approx(found["train_s"])
     assert sum(pool["nodes"] for pool in found["pools"]) <= 8
     if limits:  # spot with on-demand to fall back on, in one region
-        assert found["sure_hours"] == 72 and 0 <= found["gap_ratio"] < 0.5
-        assert all(pool["deadline_hours"] <= 72 for pool in found["pools"])
+        assert found["sure_hours"] <= 72 and 0 <= found["gap_ratio"] < 0.01
+        assert all(pool["deadline_hours"] <= found["sure_hours"] for pool in found["pools"])
         assert len({(part["provider"], part["region"]) for p in found["pools"] for part in p["parts"]}) == 1
         assert all(p["parts"][-1]["purchase_option"] == "on_demand" for p in found["pools"])
     else:

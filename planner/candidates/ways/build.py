@@ -163,7 +163,8 @@ def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
     if wanted.scope is Scope.CARBON_FRONT:
         return beside_front(candidates, at)
     return np.asarray(
-        work_floor(candidates, at) <= wanted.within(candidates, at, ceilings(candidates, wanted)), dtype=np.bool_
+        work_floor(candidates, at) <= wanted.within(candidates, at, ceilings(candidates, wanted)),
+        dtype=np.bool_,
     )
 
 

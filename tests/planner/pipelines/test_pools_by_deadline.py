@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.pools_check import cheapest_of_all
 from catalogs.store.load import load_catalog
 from planner.asked.options import Options
 from planner.candidates.wanted import Scope, Wanted
@@ -101,7 +102,7 @@ def test_bounds_hold_for_every_part_of_the_room(tmp_path: Path, ahead: int, dead
             continue
         some = 1.5 * found.cost_usd
         whole = Part(work, work.hours)
-        (listed, about), = pairs.bounds.of_parts([whole], some)
+        ((listed, about),) = pairs.bounds.of_parts([whole], some)
         parts = whole.split(listed)
         parts += [smaller for part in parts[2:] for smaller in part.split(listed)]
         for part, (least, _) in zip(parts, pairs.bounds.of_parts(parts, some), strict=True):
@@ -205,3 +206,27 @@ def test_pools_of_one_type_are_no_cheaper(tmp_path: Path) -> None:
     market = pairs.sides[0].found.context.market
     chips = {market.accelerator_of_offer[p.search.candidates.offer[p.at]] for p in one.pools}
     assert len(chips) == 1
+
+
+@pytest.mark.parametrize(("ahead", "steps"), [(0, 200), (1, 800)])
+def test_a_later_deadline_never_costs_more(tmp_path: Path, ahead: int, steps: int) -> None:
+    last, first = np.inf, np.inf
+    for days in (1, 2, 3, 8, 30):
+        found = search(tmp_path, ahead, f"{24 * days:g}h", steps).cheapest(np.inf)
+        usd = np.inf if found.pair is None else found.pair.cost_usd
+        assert usd <= last * (1 + 1e-5), days
+        assert found.bound_usd <= usd
+        if found.pair is not None:
+            assert found.pair.ends_by <= 24 * days
+        last, first = usd, min(first, usd) if np.isinf(first) else first
+    assert last < first < np.inf
+
+
+@pytest.mark.parametrize(("ahead", "deadline"), [(0, "60h"), (1, "30h")])
+def test_no_pair_of_all_sizes_ways_and_ends_is_cheaper(tmp_path: Path, ahead: int, deadline: str) -> None:
+    pairs = search(tmp_path, ahead, deadline)
+    found = pairs.cheapest(np.inf)
+    assert found.pair is not None
+    least = cheapest_of_all(pairs, 1.001 * found.pair.cost_usd, shares=(0.35, 0.55, 0.8, 1.0))
+    assert found.bound_usd <= least * (1 + 1e-9)
+    assert found.pair.cost_usd * (1 - 6e-3) <= least < np.inf
