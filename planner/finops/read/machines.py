@@ -19,6 +19,7 @@ from planner.finops.read.select import Group, text, unit_letters
 DETAILS = "SkuPriceDetails"
 # Columns that name the type of a machine, such as the usage types of AWS (BoxUsage:p5.48xlarge).
 NAMING = ("SkuMeter", "x_UsageType", "x_InstanceType", "x_SkuDetails", "ChargeDescription", "SkuId")
+_PROVIDERS = ("ServiceProviderName", "ProviderName")
 _WITH_GPUS = ("nvidia", "amd")
 # Google charges GPUs apart from their machine, each by the hour (docs.cloud.google.com/compute/gpus-pricing, 2026-11).
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
@@ -91,11 +92,11 @@ def gpu_machines() -> Mapping[str, tuple[float, str]]:
 def naming_words(group: Group) -> str:
     """The expression of what names a charge's machine.
 
-    Empty where a file has SkuPriceDetails or no such words, and of exports whose adapter knows which charges have GPUs.
+    Empty where a file has no such words, and of exports whose adapter knows which charges have GPUs.
     """
     own = (DETAILS,) if group.adapter and DETAILS in group.columns else NAMING
     words = [group.columns[name] for name in own if name in group.columns]
-    told = not _leaves_machines(group.adapter) if group.adapter else DETAILS in group.columns
+    told = bool(group.adapter) and not _leaves_machines(group.adapter)
     if told or not words or group.dataset != COST:
         return ""
     return f"LOWER(CONCAT_WS(' ', {', '.join(words)}))"
@@ -127,25 +128,49 @@ def _is_gpu_sku(words: str) -> str:
     return f"({words} LIKE {text(_GPU_SKU)} AND {words} NOT LIKE {text(_NO_GPU_SKU)})"
 
 
-def with_machines(group: Group, names: Collection[str], *, gpu_skus: bool = False) -> Group:
+def with_machines(
+    group: Group, names: Collection[str], *, gpu_skus: bool = False, silent: str = "TRUE"
+) -> Group:
     """Charges with the type and GPUs of their machines where SkuPriceDetails is missing, or an adapter's has no GPUs.
 
     Args:
         group: the charges.
         names: the machines that they name; of two that fit, each charge names the same one among these as among all.
         gpu_skus: whether some name a GPU that is sold by itself.
+        silent: of a file with SkuPriceDetails the condition on charges that get them, see `_says_nothing`.
     """
     details, own = "CAST(NULL AS VARCHAR)", group.columns.get(DETAILS)
+    words = naming_words(group)
     if names:
         group, details = _with_machines(group, names), "x_planner_details"
-    if own is not None:
+    if own is not None and group.adapter:
         lacks = f"{own} LIKE '%InstanceType%' AND {own} NOT LIKE '%GpuCount%'"
         details = f"CASE WHEN {lacks} THEN COALESCE({details}, {own}) ELSE {own} END"
         return replace(group, columns={**group.columns, DETAILS: details})
+    if not names and not gpu_skus:
+        return group
     if gpu_skus:
         one = text(json.dumps({"GpuCount": 1}))
-        details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(naming_words(group))} THEN {one} END)"
-    return replace(group, columns={**group.columns, DETAILS: details}) if names or gpu_skus else group
+        details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(words)} THEN {one} END)"
+    if own is not None:
+        details = f"CASE WHEN {silent} THEN {details} ELSE {own} END"
+    return replace(group, columns={**group.columns, DETAILS: details})
+
+
+def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
+    """The condition that a charge has no SkuPriceDetails, nor has any of its provider that states GPUs.
+
+    A provider that states them for some machines is taken at its word for the others.
+    """
+    names = [group.columns[name] for name in _PROVIDERS if name in group.columns]
+    provider = f"COALESCE({', '.join([*names, text('')])})"
+    stating = reader.rows(
+        f"SELECT DISTINCT {provider} FROM READ_PARQUET([{', '.join(map(text, group.files))}], union_by_name = true) "
+        f"WHERE {own} LIKE '%GpuCount%'"
+    )
+    if not stating:
+        return f"{own} IS NULL"
+    return f"({own} IS NULL AND {provider} NOT IN ({', '.join(text(name) for (name,) in sorted(stating))}))"
 
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:
@@ -197,7 +222,7 @@ def _details(name: str, count: float, chip: str) -> dict[str, object]:
 
 
 def narrowed(reader: DuckDbEngine, group: Group) -> Group:
-    """Charges with the units that they have, and with the machines that they name where they lack SkuPriceDetails.
+    """Charges with the units that they have, and with the machines that they name where they have no SkuPriceDetails.
 
     Most bills name a few units and no machine; each question to them would pay for the other hundreds of rules.
 
@@ -207,10 +232,12 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
     """
     if group.dataset != COST:
         return group
-    words = naming_words(group)
+    words, own, silent = naming_words(group), group.columns.get(DETAILS), "TRUE"
+    if words and own is not None and not group.adapter:
+        silent = _says_nothing(reader, group, own)
     if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
         words = f"CONCAT_WS(' ', {machine_sql(words)}, CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END)"
-    named = words or "CAST(NULL AS VARCHAR)"
+    named = f"CASE WHEN {silent} THEN {words} END" if words else "CAST(NULL AS VARCHAR)"
     unit = group.columns.get("PricingUnit", "CAST(NULL AS VARCHAR)")
     files = ", ".join(map(text, group.files))
     found = reader.rows(
@@ -220,4 +247,5 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
     units = frozenset(unit for unit, _ in found if unit is not None)
     named_words = [words for _, words in found if words]
     gpu_skus = any(_GPU_SKU_WORDS.search(one) and "commitment" not in one for one in named_words)
-    return with_machines(replace(group, units=units), machines_named(named_words), gpu_skus=gpu_skus)
+    names = machines_named(named_words)
+    return with_machines(replace(group, units=units), names, gpu_skus=gpu_skus, silent=silent)

@@ -7,7 +7,7 @@
 -- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
 --   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine
 --   that was taken away and replaced is still one node; hours = node-hours / nodes; regions by cost, the four dearest by
---   name
+--   name; cost of machines by pricing category
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
@@ -93,6 +93,10 @@ SELECT
   MAX(region_4) AS region_4,
   MAX(regions_count) AS regions_count,
   MAX(pricing_category) AS pricing_category,
+  SUM(CASE WHEN is_hourly + is_gpu_hourly > 0 AND pricing_category = 'Standard' THEN effective_cost ELSE 0 END) AS standard_cost,
+  SUM(CASE WHEN is_hourly + is_gpu_hourly > 0 AND pricing_category = 'Dynamic' THEN effective_cost ELSE 0 END) AS dynamic_cost,
+  SUM(CASE WHEN is_hourly + is_gpu_hourly > 0 AND pricing_category = 'Committed' THEN effective_cost ELSE 0 END) AS committed_cost,
+  SUM(CASE WHEN is_hourly + is_gpu_hourly > 0 AND pricing_category = 'Other' THEN effective_cost ELSE 0 END) AS other_cost,
   CASE WHEN MAX(hours_count) >= 3 AND MAX(peak) >= 0.5 AND COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) > MAX(peak)
     THEN CAST(ROUND(MAX(peak)) AS BIGINT)
     ELSE CAST(COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) AS BIGINT) END AS nodes,

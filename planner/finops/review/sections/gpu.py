@@ -12,6 +12,7 @@ from planner.finops.review.parts import figure, flagged, money, percent, ratio, 
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
+_OPTIONS = ("Standard", "Dynamic", "Committed", "Other")  # values of PricingCategory
 TOP = 20
 
 
@@ -154,7 +155,7 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         tokens = busy.tokens if busy else None
         cost = float(run["effective_cost"])
         rows.append((
-            run["run_id"], text(run["provider"]), ", ".join(run_regions(run)), text(run["pricing_category"]),
+            run["run_id"], text(run["provider"]), ", ".join(run_regions(run)), _priced(run),
             int(run["nodes"]) or None, ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
             ratio(cost, float(run["gpu_hours"])), None if not tokens else cost * 1e6 / tokens,
             None if busy is None else ratio(cost, busy.goodput),
@@ -167,6 +168,14 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         " ".join(filter(None, (f"{len(runs) - TOP:,} runs with less cost are left out." if len(runs) > TOP else "",
                                inputs.runs_remark))),
     )  # fmt: skip
+
+
+def _priced(run: dict[str, Any]) -> str:
+    """Ways in which a run's machines were bought, the dearest first."""
+    costs = {name: float(run[f"{name.lower()}_cost"]) for name in _OPTIONS}
+    return ", ".join(
+        sorted((name for name in _OPTIONS if costs[name] > 0), key=lambda name: -costs[name])
+    ) or text(run["pricing_category"])
 
 
 def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:

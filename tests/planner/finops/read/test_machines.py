@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,7 @@ import pytest
 from planner.finops.read import open_bill
 from planner.finops.read.machines import gpu_machines
 from tests.planner.finops.read.test_open import HEADER, line, write
+from tests.planner.finops.small_bill import charge, write_bill
 
 NAMED = [
     ("$98.32 per On Demand Linux p5.48xlarge Instance Hour", "p5.48xlarge", 8, "h100-80gb-sxm"),
@@ -105,9 +107,13 @@ def test_a_gpu_that_is_sold_by_itself_is_one(
     assert [text and json.loads(text)["GpuCount"] for text in both] == [1, 8, None]
 
 
-def test_a_file_that_has_the_column_is_believed(tmp_path: Path) -> None:
-    path = bill(tmp_path / "bill.csv", ["p5.48xlarge"], "ChargeDescription,SkuPriceDetails", ",")
-    assert details(path) == [None]
+def test_a_provider_that_states_gpus_is_believed(tmp_path: Path) -> None:
+    header = "ChargeDescription,SkuPriceDetails"
+    path = bill(tmp_path / "bill.csv", ["p5.48xlarge"], header, ",")
+    assert json.loads(details(path)[0] or "")["GpuCount"] == 8
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f'{line(sku="t")},"g6.xlarge","{{""GpuCount"":1}}"\n')
+    assert details(path) == [None, '{"GpuCount":1}']
 
 
 def test_a_column_of_the_users_own_is_not_mistaken(tmp_path: Path) -> None:
@@ -119,3 +125,28 @@ def test_types_without_gpus_are_not_in_the_list() -> None:
     machines = gpu_machines()
     assert machines["p5.48xlarge"] == (8.0, "h100-80gb-sxm") and "standard_nd96asr_v4" in machines
     assert not [name for name in machines if name.startswith(("trn", "inf", "dl2q", "tpu"))]
+
+
+@pytest.mark.parametrize("held", [30_000, 0], ids=["small", "large"])
+def test_charges_without_details_in_a_bill_that_has_them(
+    held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bill with the model of its tokens in SkuPriceDetails had no GPU-hours of the machines beside them.
+
+    A provider that states GPUs of some charges is taken at its word: what names a machine there may be its disk.
+    """
+    monkeypatch.setattr("planner.finops.read.machines.HELD_ROWS", held)
+    day = date(2026, 10, 5)
+    rows = [
+        charge(day, ProviderName="Neo", SkuId="1", SkuMeter="8x H200 SXM", SkuPriceDetails=""),
+        charge(
+            day, ProviderName="Neo", SkuId="2", SkuMeter="8x H200 tokens", SkuPriceDetails='{"ModelName":"m"}'
+        ),
+        charge(day, ProviderName="AWS", SkuId="3", SkuMeter="p5.48xlarge", SkuPriceDetails='{"GpuCount":8}'),
+        charge(day, ProviderName="AWS", SkuId="4", SkuMeter="p5.48xlarge EBS optimised", SkuPriceDetails=""),
+    ]
+    found = details(write_bill(tmp_path / "bill.csv", rows))
+    assert json.loads(found[0] or "") == {"GpuCount": 8, "GpuModel": "h200", "InstanceType": "8x h200"}
+    assert found[1:] == ['{"ModelName":"m"}', '{"GpuCount":8}', None]
+    gpus = [charge(day, SkuId="1", SkuMeter="Nvidia L4 GPU running in Iowa", SkuPriceDetails="")]
+    assert details(write_bill(tmp_path / "gpus.csv", gpus)) == ['{"GpuCount": 1}']
