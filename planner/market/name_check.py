@@ -19,7 +19,10 @@ UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
 
 
 class NameCheck(NamedTuple):
-    """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns."""
+    """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns.
+
+    `elsewhere`: a key and names that may stand there: what matches those alone is sent to that key.
+    """
 
     path: tuple[str | int, ...]
     names: Sequence[str]
@@ -28,6 +31,7 @@ class NameCheck(NamedTuple):
     listed: bool = True
     is_machine: bool = False
     hint: str = "planner catalog list shows them"
+    elsewhere: tuple[str, Sequence[str]] = ("", ())
 
     def faults(self) -> Iterator[Fault]:
         """Yield a fault per name that matches nothing, with the nearest known one."""
@@ -42,6 +46,8 @@ class NameCheck(NamedTuple):
                 text = f"no {self.what} called {name!r} in the catalog"
                 if sold_nowhere:
                     text, hint = UNPRICED.format(", ".join(sold_nowhere)), ""
+                elif moved := [item for item in self.elsewhere[1] if fits(name, item)]:
+                    text, hint = f"{text}; {self.elsewhere[0]} has {some_names(moved)}", ""
                 elif self.what == "region" and (meant := _places_meant(name, self.known)):
                     text, hint = f"{text}; {meant}", ""
                 elif not hint:

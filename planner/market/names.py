@@ -121,7 +121,7 @@ def _unpriced_software(limits: Constraints, offer_set: OfferSet, sold: Bools) ->
 
 
 def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
-    """Yield what short names in `allow` and `deny` stand for, and which machines that were named have no price.
+    """Yield what short names in `allow` and `deny` stand for, and which machines named have no price or are retired.
 
     Args:
         limits: the workload's limits.
@@ -138,9 +138,20 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
             ]
             if said:
                 yield f"{key}.{side}: {'; '.join(said)}"
+    yield from _retired_alone(limits, offer_set.types)
     yield from _without_price(limits, offer_set)
     yield from _without_option(limits, offer_set)
     yield from _other_names(limits, offer_set)
+
+
+def _retired_alone(limits: Constraints, types: Table) -> Iterator[str]:
+    """Yield the patterns over instance types that only retired ones fit, which a pattern does not admit."""
+    column, retired = types.coded("instance_type"), types.equals("status", "retired")
+    for pattern in limits.instance_types.allow or ():
+        fits = match_names(column, [pattern])
+        if set("*?[") & set(pattern) and fits.any() and retired[fits].all():
+            names = some_names({column.values[code] for code in column.codes[fits]})
+            yield f"instance_types.allow: {pattern} fits retired types alone, used only by name: {names}"
 
 
 def _other_names(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
@@ -272,11 +283,15 @@ def _constraint_checks(
         groups = [name.lower() for name in limits.residency]
         how = "write a group such as eu or us, or a country by its two letters, such as de"
         yield NameCheck((at, "residency"), groups, residency_names(), "residency group", hint=how)
-    for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
-        column = key.removesuffix("s")
-        known = sorted(types.coded(column).values)
+    rules = {"accelerators": limits.accelerators, "instance_types": limits.instance_types}
+    known_by = {key: sorted(types.coded(key.removesuffix("s")).values) for key in rules}
+    for (key, rule), other in zip(rules.items(), reversed(rules), strict=True):
+        what = key.removesuffix("s").replace("_", " ")
         for side, names in (("allow", rule.allow), ("deny", rule.deny)):
-            yield NameCheck((at, key, side), names or (), known, column.replace("_", " "), is_machine=True)
+            yield NameCheck(
+                (at, key, side), names or (), known_by[key], what, is_machine=True,
+                elsewhere=(f"{at}.{other}", known_by[other]),
+            )  # fmt: skip
 
 
 def unknown_part(

@@ -37,6 +37,8 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
         ),
         ({"software": "tpu"}, "no offers with prices for software tpu (tpu-v5e-16gb, tpu-v5p-95gb,"),
         ({"accelerators": {"allow": ["H1000"]}}, "no accelerator called 'H1000' in the catalog"),
+        ({"accelerators": {"allow": ["p4d"]}}, "constraints.instance_types has p4d.24xlarge"),
+        ({"instance_types": {"deny": ["L40S"]}}, "constraints.accelerators has l40s-48gb-pcie"),
         ({"accelerators": {"allow": ["RTX 4090"]}}, "no offers with prices for rtx4090-24gb-pcie"),
         ({"accelerators": {"allow": ["a6000-*"]}}, "(did you mean 'rtxa6000-48gb-pcie'?)"),
         (
@@ -102,7 +104,9 @@ def test_a_retired_machine_is_used_only_where_it_is_named(run_cli: Run, tmp_path
     done = run_cli("optimize", path, "--as-of", "2026-11-20")
     assert done.code == 0 and "p3.2xlarge: The type is retired" in " ".join(done.stdout.split())
     family = _workload(tmp_path / "f.yaml", instance_types={"allow": ["p3.2*"]})
-    assert run_cli("optimize", family, "--as-of", "2026-11-20").code == 3
+    refused = run_cli("optimize", family, "--as-of", "2026-11-20")
+    says = "p3.2* fits retired types alone, used only by name: p3.2xlarge"
+    assert refused.code == 3 and says in " ".join(refused.stdout.split())
 
 
 def test_a_price_without_a_place_is_said_on_the_plan(run_cli: Run, tmp_path: Path) -> None:

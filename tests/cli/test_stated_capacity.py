@@ -83,3 +83,14 @@ def test_a_family_limits_as_its_pattern_does_and_is_verified(
     assert parts["capacity"] == pytest.approx(5.0)
     checked = run_cli("verify", str(saved), "--workload", str(tmp_path / "w.yaml"))
     assert checked.code == 0, checked.stdout
+
+
+def test_a_long_wait_is_on_the_screen_and_a_short_one_in_the_details(
+    optimize: Callable[..., CliResult],
+) -> None:
+    limits = "purchase_options: [on_demand], waiting: [{{purchase_option: on_demand, hours: {}}}]"
+    long, short = (optimize(limits.format(hours)) for hours in (30, 2))
+    assert (long.code, short.code) == (0, 0)
+    assert "; starts in about 30 h; " in long.stdout and "starts in about" not in short.stdout
+    details = optimize(limits.format(2), "--details", "time")
+    assert "in about 2.08 h" in details.stdout
