@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.engine_widths import Effect, Gaps, between, effects, spread, unseen, write
 from benchmarks.fit_inference import Question
-from benchmarks.inference_rows import Measured
+from benchmarks.inference_rows import Measured, load_cases
 from benchmarks.rows import read_csv, write_csv
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.rates import Cases
@@ -111,3 +111,21 @@ def test_bundled_widths_count_publishers() -> None:
     """No engine claims less than the two parts that the page states: the least scatter and 0.24 between publishers."""
     rows = read_csv(DIRECTORY.parent / "engines.csv")
     assert min(float(row["spread"]) for row in rows) > np.hypot(0.1, 0.235)
+
+
+def test_names_of_models_and_chips_are_read_in_any_case(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    row = {
+        "id": "a", "source": "somebody/page@1", "date": "2024-08", "engine": "vLLM", "model": "Llama-2-7B",
+        "precision": "fp16 / fp16", "accelerator": "MI300X", "accelerators": "1", "tensor_parallel": "1",
+        "pipeline_parallel": "1", "scenario": "offline", "input_tokens": "512", "output_tokens": "512",
+        "concurrency": "128", "output_tokens_per_s": "1590", "tokens_per_s_total": "3180", "ttft_s": "", "tpot_s": "",
+        "confidence": "medium", "class": "dense llm batched", "group": "g",
+    }  # fmt: skip
+    rows = [row, {**row, "model": "LLAMA-2-7B", "accelerator": "mi300x"}]
+    write_csv(path, [list(row), *(list(one.values()) for one in rows)])
+    cases, measured, left = load_cases(path)
+    assert not left and measured[0] == measured[1] and measured[0].chip == "amd.before_2025"
+    for column in fields(cases):
+        first, second = getattr(cases, column.name)
+        assert first == second, column.name
