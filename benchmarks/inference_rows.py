@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.rows import number, read_csv
+from benchmarks.rows import number, plain_name, read_csv
 from planner.performance.inference.chips import chip_class
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, read_bytes, room
@@ -70,7 +70,7 @@ class Measured:
 @cache
 def _table(name: str) -> dict[str, dict[str, str]]:
     rows = read_csv(DATA / name)
-    return {row[next(iter(row))]: row for row in rows}
+    return {plain_name(row[next(iter(row))]): row for row in rows}
 
 
 def engine_of(row: dict[str, str]) -> tuple[str, int]:
@@ -147,13 +147,14 @@ def load_cases(path: Path) -> tuple[Cases, list[Measured], Counter[str]]:
 
 def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     model, chip = (
-        _table("inference_models.csv").get(row["model"]),
-        _table("inference_accelerators.csv").get(row["accelerator"]),
+        _table("inference_models.csv").get(plain_name(row["model"])),
+        _table("inference_accelerators.csv").get(plain_name(row["accelerator"])),
     )
     if model is None or chip is None:
         return f"sizes of {row['model'] if model is None else row['accelerator']} unknown"
     if row["confidence"] == "low":
         return "low confidence"
+    row = {**row, "accelerator": chip["accelerator"]}  # as the table writes it
     prompt, answer = number(row, "input_tokens"), number(row, "output_tokens")
     rate = number(row, "tokens_per_s_total" if answer == 0 else "output_tokens_per_s")
     if not rate:

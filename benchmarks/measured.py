@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.accelerators import find_device
 from benchmarks.measured_vision import channels_last, sampled_model
 from benchmarks.memory_rows import MemoryRule, memory_rule
-from benchmarks.rows import Skip, number, read_csv, whole
+from benchmarks.rows import Skip, number, plain_name, read_csv, whole
 from planner.inputs.post_training import resolve_post_training
 from planner.inputs.training_schema import Training
 from planner.performance.kernels import default_experts
@@ -208,7 +208,7 @@ def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
             row["source"].startswith(rule["source_prefix"])
             and row["framework"].startswith(rule["framework_prefix"])
             and row["family"].startswith(rule["family_prefix"])
-            and row["model_name"].startswith(rule["model_prefix"])
+            and plain_name(row["model_name"]).startswith(plain_name(rule["model_prefix"]))
             and float(rule["min_sequence"] or 0) <= (number(row, "seq_len") or 0.0)
             and (number(row, "seq_len") or 0.0) <= (number(rule, "max_sequence") or math.inf)
         ):
@@ -251,8 +251,8 @@ def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily)
         raise Skip("parameters not stated")
     if kind is not ModelFamily.TRANSFORMER:
         return sampled_model(row, kind, params)
-    name = row["model_name"].lower()
-    known = next((m for m in models if name.startswith(m["model_prefix"].lower())), {})
+    name = plain_name(row["model_name"])
+    known = next((m for m in models if name.startswith(plain_name(m["model_prefix"]))), {})
     if row["family"] == "hybrid-moe":
         raise Skip("hybrid of attention and state-space layers")
     layers = number(row, "layers") or number(known, "layers")

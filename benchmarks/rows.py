@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,11 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Read a CSV file as dicts of text; cells that a short line lacks are empty, a byte-order mark is no text."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
+
+
+def plain_name(name: str) -> str:
+    """A model's name without its organisation, in small letters and with hyphens between its words."""
+    return re.sub(r"[\s_]+", "-", re.sub(r"^[\w.-]+/", "", name.strip()).lower())
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:

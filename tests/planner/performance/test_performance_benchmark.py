@@ -136,6 +136,21 @@ def test_the_bundled_points_are_usable_rows_with_their_sources() -> None:
     assert all(row["source"] and row["url_or_repo_path"] for row in rows)
 
 
+def test_names_of_models_are_read_however_their_words_are_joined() -> None:
+    experts = {
+        "family": "transformer-moe",
+        "params": "117e9",
+        "layers": "",
+        "hidden": "",
+        "heads": "",
+        "vocab": "",
+    }
+    names = ("gpt-oss-120b", "GPT-OSS-120B", "GPT OSS 120B", "gpt_oss_120b", "openai/gpt-oss-120b")
+    cases, skipped = load_cases([{**ROW, **experts, "model_name": name} for name in names], load_devices())
+    assert not skipped
+    assert {(case.model.layers, case.model.experts, case.model.hidden) for case in cases} == {(36, 128, 2880)}
+
+
 def test_points_keep_what_a_prediction_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = dict.fromkeys(COLUMNS.values(), "")
     rows = [{**full, **ROW}, {**full, **ROW, "row_id": "b", "gpu": "Abacus"}]
