@@ -70,6 +70,26 @@ def test_an_ending_of_another_programs_document_is_answered_with_ours(run_cli: R
     assert not (tmp_path / "plan.pdf").exists()
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_tables_of_other_spreadsheets_are_read(run_cli: Run, tmp_path: Path, mark: str) -> None:
+    for name in ("schedule.yaml", "schedule-forecast.csv"):
+        text = (ROOT / "examples" / name).read_text()
+        (tmp_path / name).write_text(
+            text if name.endswith("yaml") else text.replace(",", mark), newline="\r\n"
+        )
+    asked = ("-o", "json", "--reproducible")
+    ours, theirs = (
+        run_cli("schedule", path, *asked)
+        for path in (ROOT / "examples/schedule.yaml", tmp_path / "schedule.yaml")
+    )
+    assert (ours.code, theirs.code) == (0, 0), theirs.stderr
+    assert json.loads(ours.stdout)["total_usd"] == json.loads(theirs.stdout)["total_usd"]
+    (tmp_path / "own.csv").write_text(QUOTES.replace("p5.48xlarge", "my-p5").replace(",", mark))
+    path = tmp_path / "w.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "prices": {"offers": ["own.csv"]}}))
+    assert run_cli("validate", path).code == 0
+
+
 @pytest.mark.parametrize("level", ["120%", "most"])
 def test_a_wrong_level_of_a_quote_is_answered_with_one_that_is_asked_for(run_cli: Run, level: str) -> None:
     found = run_cli("optimize", RESNET, "--quote", level)
