@@ -90,6 +90,13 @@ def test_tables_of_other_spreadsheets_are_read(run_cli: Run, tmp_path: Path, mar
     assert run_cli("validate", path).code == 0
 
 
+def test_a_list_given_as_allowed_names_is_answered_with_the_list(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    constraints = {"providers": {"allow": ["gcp", "aws"]}}
+    path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "constraints": constraints}))
+    assert "constraints.providers: must be a list: write [gcp, aws]" in run_cli("validate", path).stderr
+
+
 @pytest.mark.parametrize("level", ["120%", "most"])
 def test_a_wrong_level_of_a_quote_is_answered_with_one_that_is_asked_for(run_cli: Run, level: str) -> None:
     found = run_cli("optimize", RESNET, "--quote", level)
