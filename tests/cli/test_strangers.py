@@ -11,6 +11,7 @@ import yaml
 
 from planner.commands import optimize as optimize_command
 from planner.inputs.load import load_workload
+from planner.inputs.portfolio_schema import PortfolioJob
 from planner.workloads.size import Judged
 from planner.workloads.size_rules import load_rules
 from tests.conftest import ROOT, CliResult
@@ -95,6 +96,12 @@ def test_a_list_given_as_allowed_names_is_answered_with_the_list(run_cli: Run, t
     constraints = {"providers": {"allow": ["gcp", "aws"]}}
     path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "constraints": constraints}))
     assert "constraints.providers: must be a list: write [gcp, aws]" in run_cli("validate", path).stderr
+
+
+@pytest.mark.parametrize("words", ["0h", "0 d", 0, "0"])
+def test_a_job_may_be_submitted_at_the_start(words: object) -> None:
+    known = PortfolioJob.model_validate({"name": "a", "workload": "w.yaml", "submitted": words})
+    assert known == PortfolioJob.model_validate({"name": "a", "workload": "w.yaml"})
 
 
 @pytest.mark.parametrize("level", ["120%", "most"])
