@@ -42,7 +42,8 @@ def read_entries(path: Path) -> tuple[Values, list[Entry], Faults]:
 
 
 def _read_csv(path: Path, text: str) -> tuple[list[Entry], Faults]:
-    reader = csv.reader(io.StringIO(text, newline=""))
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)  # as spreadsheets of many countries write
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     entries: list[Entry] = []
     faults: Faults = []
     try:

@@ -25,6 +25,11 @@ _WORDS = {
 }
 _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a workload file
 
+_BILLS = frozenset({".csv", ".gz", ".parquet", ".zip", ".tsv"})
+_OF_BILL = (
+    "an answer from a bill is checked by its proof, planner commit --from-focus BILL --certificate proof.json"
+)
+
 
 @click.command(
     epilog=examples(
@@ -153,7 +158,8 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
     from planner.judge.memory import Memory
 
     if path is None:
-        raise InputError(f"a {kind} is recomputed from its input file: give it with --workload")
+        of_bill = f" (made of a bill: {_OF_BILL})" if kind == "commit" else ""
+        raise InputError(f"a {kind} is recomputed from its input file: give it with --workload{of_bill}")
     if kind == "schedule":
         from planner.inputs.schedule_load import as_on, load_schedule
 
@@ -164,6 +170,8 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         from planner.judge.commits.figures import CommitMemory
         from planner.judge.judge import judge_commit
 
+        if path.is_dir() or path.suffix.lower() in _BILLS:
+            raise InputError(f"{path}: a bill: {_OF_BILL}")
         catalog_dates = Node(saved)["catalog"]
         return judge_commit(
             saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(catalog_dates) else None)

@@ -14,7 +14,7 @@ class _Lines:
     """A `csv.reader` whose own errors name the file: a cell above its limit, a line end inside a cell."""
 
     def __init__(self, text: str, path: Path) -> None:
-        self._rows = csv.reader(io.StringIO(text))
+        self._rows = csv.reader(io.StringIO(text), delimiter=delimiter_of(text.partition("\n")[0]))
         self._path = path
 
     @property
@@ -32,6 +32,11 @@ class _Lines:
             raise InputError(
                 f"{self._path}:{self.line_num}: cannot be read as CSV: {what}; quote the cell or save the file again"
             ) from None
+
+
+def delimiter_of(header: str) -> str:
+    """What parts the columns of a header: a comma, or a semicolon or tab as spreadsheets of many countries write."""
+    return max(",;\t", key=header.count)
 
 
 def csv_rows(text: str, path: Path) -> csv.DictReader[str]:

@@ -6,9 +6,10 @@ YAML keys; see `planner.inputs.schema` for the conventions.
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from planner.inputs.fields import (
     Bool,
@@ -31,6 +32,11 @@ from planner.inputs.purchase_options import PurchaseOption
 from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.schema import OwnedCommitment, QuotaLimit, Workload
 from planner.inputs.section import Section
+
+
+def _from_the_start(value: Any) -> Any:
+    """`0h` is known from the start, as without the key."""
+    return None if re.fullmatch(r"\s*0+(\.0*)?\s*[a-z]*\s*", str(value)) else value
 
 
 class Window(Section):
@@ -97,7 +103,7 @@ class PortfolioJob(Section):
     earliest_start: Moment | None = Field(None, description="Before that it does not start.")
     deadline: Deadline | None = Field(None, description="Time from the portfolio's start, or a date.")
     data: JobData | None = Field(None, description="Data of a job with sized candidates.")
-    submitted: Deadline | None = Field(
+    submitted: Annotated[Deadline | None, BeforeValidator(_from_the_start)] = Field(
         None,
         description="Rolling: when it becomes known, a time from the portfolio's start or a date; default then.",
     )

@@ -11,6 +11,7 @@ import yaml
 
 from planner.commands import optimize as optimize_command
 from planner.inputs.load import load_workload
+from planner.inputs.portfolio_schema import PortfolioJob
 from planner.workloads.size import Judged
 from planner.workloads.size_rules import load_rules
 from tests.conftest import ROOT, CliResult
@@ -68,6 +69,39 @@ def test_an_ending_of_another_programs_document_is_answered_with_ours(run_cli: R
     assert found.code == 2
     assert "no format is written as .pdf" in found.stderr and "html" in found.stderr
     assert not (tmp_path / "plan.pdf").exists()
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_tables_of_other_spreadsheets_are_read(run_cli: Run, tmp_path: Path, mark: str) -> None:
+    for name in ("schedule.yaml", "schedule-forecast.csv"):
+        text = (ROOT / "examples" / name).read_text()
+        (tmp_path / name).write_text(
+            text if name.endswith("yaml") else text.replace(",", mark), newline="\r\n"
+        )
+    asked = ("-o", "json", "--reproducible")
+    ours, theirs = (
+        run_cli("schedule", path, *asked)
+        for path in (ROOT / "examples/schedule.yaml", tmp_path / "schedule.yaml")
+    )
+    assert (ours.code, theirs.code) == (0, 0), theirs.stderr
+    assert json.loads(ours.stdout)["total_usd"] == json.loads(theirs.stdout)["total_usd"]
+    (tmp_path / "own.csv").write_text(QUOTES.replace("p5.48xlarge", "my-p5").replace(",", mark))
+    path = tmp_path / "w.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "prices": {"offers": ["own.csv"]}}))
+    assert run_cli("validate", path).code == 0
+
+
+def test_a_list_given_as_allowed_names_is_answered_with_the_list(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    constraints = {"providers": {"allow": ["gcp", "aws"]}}
+    path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "constraints": constraints}))
+    assert "constraints.providers: must be a list: write [gcp, aws]" in run_cli("validate", path).stderr
+
+
+@pytest.mark.parametrize("words", ["0h", "0 d", 0, "0"])
+def test_a_job_may_be_submitted_at_the_start(words: object) -> None:
+    known = PortfolioJob.model_validate({"name": "a", "workload": "w.yaml", "submitted": words})
+    assert known == PortfolioJob.model_validate({"name": "a", "workload": "w.yaml"})
 
 
 @pytest.mark.parametrize("level", ["120%", "most"])

@@ -98,6 +98,11 @@ def test_nothing_is_proposed_that_costs_more_than_it_saves_in_the_mean(tmp_path:
     proof = tmp_path / "proof.json"
     assert run_cli("commit", "--from-focus", path, "--no-regret", "--certificate", proof).code == 0
     assert run_cli("verify", proof).code == 0
+    saved = tmp_path / "answer.json"
+    saved.write_text(found.stdout)
+    for more in ((), ("--workload", path)):
+        refused = run_cli("verify", saved, *more)
+        assert (refused.code, "--from-focus BILL --certificate proof.json" in refused.stderr) == (2, True)
 
 
 def test_a_price_on_losses_is_asked_for(bill: Path, run_cli: Run) -> None:
