@@ -110,7 +110,7 @@ def _memory(item: Estimate) -> Row:
     memory = item.memory
     text = f"{three(memory.needed_gib)} of {three(memory.usable_gib)} GiB"
     if item.layout is None:
-        subject = "choice of replicas" if item.is_inference else "layout"
+        subject = "choice of replicas (each within one machine)" if item.is_inference else "layout"
         text += f" by the most frugal {subject}, {three(memory.allowed_gib)} GiB allowed"
         if not item.is_inference and memory.free_gib > 0 and memory.oom_ratio is not None:
             least = math.floor(100.0 * (1.0 - memory.oom_ratio)) / 100.0

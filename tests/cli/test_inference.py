@@ -99,3 +99,13 @@ def test_an_estimate_counts_all_requests_at_its_rate(run_cli: Run, tmp_path: Pat
     assert (made["amount"], made["what"], item["run"], item["hfu_ratio"]) == (200_000, "requests", None, None)
     assert made["work_hours"] * 3600 * made["rate_per_s"] == pytest.approx(200_000)
     assert made["output_tokens_per_s"] == pytest.approx(350 * made["rate_per_s"])
+
+
+def test_a_model_larger_than_a_machine_is_not_offered_on_two_and_told_why(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(WORKLOAD.replace("llama-3.1-8b", "deepseek-v3"), encoding="utf-8")
+    done = run_cli("estimate", str(path), "--instance-type", "p5.48xlarge", "--nodes", "2")
+    shown = " ".join(done.stdout.split())
+    assert done.code == 3 and "the most frugal choice of replicas (each within one machine)" in shown
