@@ -231,7 +231,7 @@ def validate(path: str | Path, *, as_of: Day | None = None) -> Valid:
     """Check an input file: all faults at once, with their places; nothing is planned.
 
     Args:
-        path: a workload, portfolio or pipeline file.
+        path: a workload, or the file of another question.
         as_of: as of `optimize`: the catalog's names of that day.
 
     Raises:

@@ -288,7 +288,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     """
     if _NOT_OF_TRAINERS.isdisjoint(data) and not _OF_TRAINERS.isdisjoint(data):
         raise _of_a_trainer(name)
-    kind = _other_kind(data)
+    kind = other_kind(data)
     if kind == "machines":
         raise InputError(
             f"{name}: lists machines that you own; it is not a workload: name it under `prices.offers` of one"
@@ -316,7 +316,7 @@ def is_workload(data: dict[str, Any]) -> bool:
     return data.get("kind") not in _OTHERS and not _OF_A_WORKLOAD.isdisjoint(data)
 
 
-def _other_kind(data: dict[str, Any]) -> str:
+def other_kind(data: dict[str, Any]) -> str:
     """Which other question a file is of; empty where it may be a workload.
 
     Files of commitments and of machines have no key `kind`: they are recognised by theirs.

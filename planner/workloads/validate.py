@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from catalogs.store.load import load_catalog
@@ -11,6 +13,7 @@ from planner.inputs.config_file import expand_config
 from planner.inputs.faults import Source
 from planner.inputs.load import (
     decode,
+    other_kind,
     parse_workload,
     read_limited,
     refuse_other_kind,
@@ -33,6 +36,15 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Fault
     from planner.inputs.yaml12 import Document
 
+_READERS = {
+    kind: (f"planner.inputs.{kind}_load", reader, part)
+    for kind, reader, part in (
+        ("budget", "load_budgets", "file"), ("commit", "load_commit", "question"),
+        ("schedule", "load_schedule", "schedule"), ("serving", "load_serving", "serving"),
+        ("sweep", "load_sweep", "sweep"),
+    )
+}  # fmt: skip
+"""Module, function and part with the name, of the files that have no names to look up here."""
 _STAND_IN: dict[str, Any] = {
     "version": 1, "name": "unnamed", "model": {"preset": "bert-large"},
     "training": {"steps": 1, "global_batch": 1, "sequence_length": 128},
@@ -54,7 +66,7 @@ class Valid(Presentable):
 
 
 def validate_file(path: Path, options: Options) -> Valid:
-    """Check a workload, portfolio, pipeline or tco file.
+    """Check an input file of any kind but a state.
 
     Args:
         path: the file; `-` is standard input, which may hold a workload.
@@ -62,10 +74,14 @@ def validate_file(path: Path, options: Options) -> Valid:
 
     Raises:
         InputError: lists every fault with its place: missing and unknown keys, values, and, of a workload, names of
-            regions, types and so on that the catalog does not have, also where other sections are faulty.
+            regions, types and so on that the catalog does not have, also where other sections are faulty. Of other
+            kinds the commands that plan them look up some names.
         CatalogError: the catalog cannot be used.
     """
-    text = decode(read_limited(path), str(path))
+    data = read_limited(path)
+    text = decode(data, str(path))
+    if path.suffix.lower() == ".csv" and "accelerator" in text.partition("\n")[0]:
+        return _valid_machines(path, data)
     try:
         refuse_script(path)
         document = parse_yaml(text, str(path))
@@ -74,6 +90,12 @@ def validate_file(path: Path, options: Options) -> Valid:
     kind = _kind(document.data, str(path))
     if kind == "tco":
         return _valid_tco(path)
+    if kind == "machines":
+        return _valid_machines(path, data)
+    if kind in _READERS:
+        module, reader, part = _READERS[kind]
+        file: Any = getattr(getattr(importlib.import_module(module), reader)(path), part)
+        return Valid(str(path), kind, str(file.name), sha256(data).hexdigest())
     if kind in ("portfolio", "pipeline"):
         from planner.inputs.kinds import load_any
 
@@ -88,6 +110,18 @@ def validate_file(path: Path, options: Options) -> Valid:
     for workload in [variant.workload for variant in expand_task(loaded.workload)] or [loaded.workload]:
         prepare(loaded, workload, catalog, options)
     return Valid(str(path), loaded.workload.kind, loaded.workload.name, loaded.sha256)
+
+
+def _valid_machines(path: Path, data: bytes) -> Valid:
+    """Check a file of own machines or quotations, as `prices.offers` names it.
+
+    Raises:
+        CatalogInputError: lists every fault with its line.
+    """
+    from catalogs.offers.static import load_static
+
+    load_static(path)
+    return Valid(str(path), "machines", path.stem, sha256(data).hexdigest())
 
 
 def _valid_tco(path: Path) -> Valid:
@@ -112,8 +146,12 @@ def _kind(data: Any, name: str) -> str:
         InputError: it is of a kind that its own command checks.
     """
     kind = data.get("kind") if isinstance(data, dict) else None
-    if kind not in ("portfolio", "pipeline", "tco") and isinstance(data, dict):
-        refuse_other_kind(data, name)
+    if kind in ("portfolio", "pipeline", "tco") or not isinstance(data, dict):
+        return kind if isinstance(kind, str) else ""
+    other = other_kind(data)
+    if other == "machines" or other in _READERS:
+        return other
+    refuse_other_kind(data, name)
     return kind if isinstance(kind, str) else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,34 @@ def test_a_list_given_as_allowed_names_is_answered_with_the_list(run_cli: Run, t
 def test_a_job_may_be_submitted_at_the_start(words: object) -> None:
     known = PortfolioJob.model_validate({"name": "a", "workload": "w.yaml", "submitted": words})
     assert known == PortfolioJob.model_validate({"name": "a", "workload": "w.yaml"})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("schedule", "schedule"), ("serving", "serving"), ("commit", "commit"), ("budgets", "budget"),
+        ("sweep", "sweep"), ("onprem-machines", "machines"), ("tco-2x4090", "tco"),
+    ],
+)  # fmt: skip
+def test_files_of_every_question_are_validated(run_cli: Run, tmp_path: Path, name: str, kind: str) -> None:
+    path = ROOT / "examples" / f"{name}.yaml"
+    found = run_cli("validate", path, "-o", "json")
+    assert found.code == 0, found.stderr
+    said = json.loads(found.stdout)
+    assert (said["kind"], said["sha256"]) == (kind, hashlib.sha256(path.read_bytes()).hexdigest())
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(f"{path.read_text()}\nnonsense: 1\n")
+    refused = run_cli("validate", wrong)
+    assert (refused.code, "nonsense" in refused.stderr) == (2, True)
+
+
+def test_a_table_of_quotations_is_validated(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "quotes.csv"
+    path.write_text(QUOTES)
+    assert "valid (machines quotes)" in run_cli("validate", path).stdout
+    path.write_text(QUOTES.replace("31.46", "cheap"))
+    refused = run_cli("validate", path)
+    assert (refused.code, "quotes.csv:2: price_per_hour" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("level", ["120%", "most"])
