@@ -128,9 +128,10 @@ def optimize(
 
     now = as_of or utc_now()
     before = asked_before(now, within_s=reuse_answers, unless=("best_within", "prices", "quota"))
-    needs_run = certificate is not None or why_not or (output == "html" and not details)
-    if before is not None and before.plan is not None and not needs_run:
-        return _show(before.plan, None, "", output, out, details, verbose=verbose)
+    if before is not None and before.plan is not None:
+        if certificate is None and not (why_not or (output == "html" and not details)):
+            return _show(before.plan, None, "", output, out, details, verbose=verbose)
+        now = before.asked_at  # what needs the run itself is of the same minute
     with quick_imports():
         from planner.commands.live import ask_prices, quotas_were_read
         from planner.inputs.load import load_workload

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _OF_SHOWING = frozenset({"output", "out", "certificate", "why_not", "details", "verbose", "reuse_answers"})
 
 _STDIN = Path("-")
+_MOST_S = 1e9  # as good as for ever, and within what a date can hold
 
 reuse_option = click.option(
     "--reuse-answers",
@@ -55,7 +56,7 @@ def asked_before(now: datetime, *, within_s: float, unless: Collection[str] = ()
     from planner.workloads.kept import KeptAnswer
 
     asked = {name: value for name, value in context.params.items() if name not in _OF_SHOWING}
-    within = None if context.params["as_of"] is not None else timedelta(seconds=within_s)
+    within = None if context.params["as_of"] is not None else timedelta(seconds=min(within_s, _MOST_S))
     with contextlib.suppress(OSError):  # it only saves time
         return KeptAnswer({"command": context.command_path, **asked}, now, within)
     return None

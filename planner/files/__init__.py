@@ -1,4 +1,4 @@
-"""Files of users: written whole or not at all; `limited` reads them."""
+"""Files of users: written whole or not at all; `limited` reads them, `opened` notes which were read."""
 
 from __future__ import annotations
 

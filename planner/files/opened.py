@@ -98,8 +98,8 @@ class Reading:
         if isinstance(path, int):  # its own opening was noted, but for standard input
             self.outside |= path == 0
             return
-        written = isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
-        if not written and not (isinstance(mode, str) and mode[:1] in "wax" and mode[:1]):
+        written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY
+        if not written and not (isinstance(mode, str) and mode.startswith(("w", "a", "x"))):
             self._add(path, frame)
 
     def _add(self, path: object, frame: FrameType | None) -> None:

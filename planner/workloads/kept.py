@@ -43,6 +43,7 @@ class KeptAnswer:
 
     Attributes:
         plan: the answer, where it was kept and is still true.
+        asked_at: the moment that it is of; that of the question where there is none.
     """
 
     def __init__(self, arguments: Mapping[str, object], now: datetime, within: timedelta | None) -> None:
@@ -58,6 +59,7 @@ class KeptAnswer:
         """
         self._key = _key(arguments, now if within is None else None)
         self._path = cache_directory() / f"{_PREFIX}{self._key[:40]}.json"
+        self.asked_at = now
         self.plan = self._read(now, within)
         self._reading = Reading() if self.plan is None else None
 
@@ -68,10 +70,13 @@ class KeptAnswer:
             if _sum(self._key, data[_SUM_BYTES:]) != data[:_SUM_BYTES]:
                 return None
             kept = json.loads(data[_SUM_BYTES:])
-            age = now - datetime.fromisoformat(kept["asked_at"])
+            asked_at = datetime.fromisoformat(kept["asked_at"])
+            age = now - asked_at
             if not timedelta() <= age <= (within or timedelta()) or not are_as_told(kept["read"]):
                 return None
-            return Plan.from_dict(kept["plan"], str(self._path))
+            plan = Plan.from_dict(kept["plan"], str(self._path))
+            self.asked_at = asked_at
+            return plan
         return None
 
     def keep(self, plan: Plan, options: Options) -> None:

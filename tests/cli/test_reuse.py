@@ -51,6 +51,13 @@ class Desk:
         assert process.returncode == code, errors.decode()
         return out
 
+    def errors(self, *arguments: str) -> bytes:
+        """What the program says of a wrong question."""
+        process = self.start(*arguments)
+        _, said = process.communicate()
+        assert process.returncode == 2, said.decode()
+        return said
+
     def seconds(self, *arguments: str, workload: str = "w.yaml", **more: Any) -> float:
         """How long the search took whose answer is shown."""
         out = self.run("optimize", workload, *DAY, "-o", "json", *arguments, **more)
@@ -91,6 +98,35 @@ def test_a_question_of_now_is_asked_again_without_numpy(desk: Desk) -> None:
     assert "planner.plan.report" in names
     unused = ("numpy", "yaml", "pydantic", "planner.candidates", "planner.inputs.load", "planner.job")
     assert names.isdisjoint(unused)
+
+
+# the program at a minute past eleven
+AT = """
+import sys
+from datetime import UTC, datetime
+import planner.asked.options as options
+minute = int(sys.argv.pop(1))
+options.utc_now = lambda: datetime(2026, 11, 22, 11, minute, tzinfo=UTC)
+from planner.cli import main
+sys.exit(main())
+"""
+
+
+def test_a_session_of_commands_asks_the_same_minute(desk: Desk) -> None:
+    def ask(minute: int, *shown: str) -> str:
+        process = desk.start(str(minute), "optimize", "w.yaml", *shown, python=("-c", AT))
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors.decode()
+        return out.decode()
+
+    first = json.loads(ask(6, "-o", "json"))
+    assert first["created_at"].startswith("2026-11-22T11:06")
+    assert json.loads(ask(11, "-o", "json")) == first
+    page = ask(11, "-o", "html")  # worked out, for its sliders
+    assert "11:06" in page
+    assert "11:11" not in page
+    assert json.loads(ask(12, "-o", "json"))["created_at"].startswith("2026-11-22T11:12")
+    assert json.loads(ask(11, "-o", "json"))["created_at"].startswith("2026-11-22T11:11"), "a clock set back"
 
 
 def test_what_does_not_fit_is_kept_with_its_exit_code(desk: Desk) -> None:
@@ -147,6 +183,10 @@ def test_files_that_the_workload_names_are_read_again(desk: Desk) -> None:
 def test_the_clock_and_other_options(desk: Desk) -> None:
     first = desk.seconds()
     assert desk.seconds("--reuse-answers", "1h") == first
+    assert json.loads(desk.run("optimize", "w.yaml", "--reuse-answers", "9" * 30 + "h", "-o", "json"))[
+        "lines"
+    ]
+    assert b"is not a duration" in desk.errors("optimize", "w.yaml", "--reuse-answers", "soon")
     assert desk.seconds("--reuse-answers", "0") != first
     assert desk.seconds("--max-results", "3") != first
     assert desk.seconds("--no-calibration") != first

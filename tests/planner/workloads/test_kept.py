@@ -62,7 +62,9 @@ def test_a_kept_plan_is_the_plan(name: str) -> None:
 @pytest.mark.parametrize(("minutes", "used"), [(-1, False), (0, True), (5, True), (6, False)])
 def test_a_question_of_now_is_of_the_same_minute_for_a_few_minutes(minutes: int, used: bool) -> None:
     _keep()
-    assert (_answer(NOW + timedelta(minutes=minutes)).plan is not None) == used
+    answer = _answer(NOW + timedelta(minutes=minutes))
+    assert (answer.plan is not None) == used
+    assert answer.asked_at == (NOW if used else NOW + timedelta(minutes=minutes))
 
 
 def test_a_question_of_a_day_has_the_same_answer_on_any_day() -> None:
