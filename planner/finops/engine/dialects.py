@@ -106,7 +106,7 @@ def _text(sql: str, parameters: tuple[tuple[str, str, Parameter], ...], tries_js
     tree = _bound(sql, {name: value for name, _, value in parameters})
     if tries_json:
         _try_json(tree)
-    text: str = tree.sql(DIALECT)
+    text: str = tree.sql(DIALECT, copy=False)  # the tree is nobody's after this
     return text
 
 
