@@ -9,12 +9,13 @@ fact) or `workload` (the user set it). A row with a
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.faults import Fault, FaultError, near
 from planner.records import record
@@ -114,10 +115,40 @@ def load_assumptions(overrides: Mapping[str, float] | None = None, kind: str = "
     return Assumptions(items)
 
 
-def beside_by_default(workloads: Iterable[LoadedWorkload | None]) -> float:
-    """`beside_steps_ratio` of the workloads that leave it to the planner; 0 where there are none."""
-    known = [one.workload for one in workloads if one is not None]
-    return max((load_assumptions(one.assumptions, one.kind).beside_by_default for one in known), default=0.0)
+class Beside(NamedTuple):
+    """What hours of `jobs` of `of` jobs have beside their steps, over these, as they leave it to the planner."""
+
+    ratio: float = 0.0
+    jobs: int = 0
+    of: int = 0
+
+    def whose(self, kind: str) -> str:
+        """Whose hours these are, where not all: some state it themselves, or were sized elsewhere.
+
+        Args:
+            kind: what the jobs are called.
+        """
+        return "" if self.jobs == self.of else f"{self.jobs:,} of {self.of:,} {kind}"
+
+
+def beside_by_default(
+    workloads: Iterable[LoadedWorkload | None], counts: Iterable[int] = itertools.repeat(1)
+) -> Beside:
+    """`beside_steps_ratio` of the workloads that leave it to the planner.
+
+    Args:
+        workloads: of each entry of a file; None: sized elsewhere, with hours that are the user's.
+        counts: equal jobs of each entry.
+    """
+    ratio, jobs, of = 0.0, 0, 0
+    for loaded, count in zip(workloads, counts, strict=False):
+        of += count
+        if loaded is None:
+            continue
+        own = load_assumptions(loaded.workload.assumptions, loaded.workload.kind).beside_by_default
+        if own:  # one figure for all of a kind
+            ratio, jobs = own, jobs + count
+    return Beside(ratio, jobs, of)
 
 
 def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
-from planner.asked.assumptions import beside_by_default
+from planner.asked.assumptions import Beside, beside_by_default
 from planner.candidates.plan_parts.spread import spread_of, together
 from planner.candidates.prepare import check_ages
 from planner.errors import InfeasibleError, PlannerError
@@ -100,7 +100,7 @@ class PipelineAnswer(Presentable):
         robust: what the choice with risk costs and gives; None where none was asked for, or nothing fits.
         set_aside: tasks that read from others though their workload says where its data lies: that is not moved.
         notes: on names of candidates that the catalog does not have, and on limits of workloads that do not apply.
-        beside_steps_ratio: what hours of trainings have beside the steps by default; 0 where none is left to it.
+        beside: what hours of trainings have beside the steps by default.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -131,7 +131,7 @@ class PipelineAnswer(Presentable):
     robust: Robust | None = None
     set_aside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    beside_steps_ratio: float = 0.0
+    beside: Beside = Beside()
 
     @property
     def end_hours(self) -> float:
@@ -207,7 +207,7 @@ def plan_pipeline(
         shared=asking.shared_names(gathered), between_usd=_between(stages, total),
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
                        default=None), robust=robust, set_aside=data_set_aside(loaded),
-        notes=(*_limits_left_out(loaded), *_unlisted(loaded)), beside_steps_ratio=beside_by_default(loaded.workloads),
+        notes=(*_limits_left_out(loaded), *_unlisted(loaded)), beside=beside_by_default(loaded.workloads),
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
     method = "" if answer.result.method == "MILP" else f" by {answer.result.method}"
     proof = f"{best} {of}, proven{method} to {numbers.percent(gap, 2)}. Without taxes and support plans. "
-    proof = f"{proof}{sentence(beside_steps(answer.beside_steps_ratio))}".rstrip()
+    proof = f"{proof}{sentence(beside_steps(answer.beside.ratio, answer.beside.whose('tasks')))}".rstrip()
     return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
 
 

@@ -24,13 +24,14 @@ COST_KINDS = {
 }
 
 
-def beside_steps(ratio: float) -> str:
+def beside_steps(ratio: float, some: str = "") -> str:
     """Say what hours have beside the steps, whose speed a screen shows; empty at a ratio of 0.
 
     Args:
         ratio: time beside the steps over that of the steps.
+        some: whose hours, where not all have it.
     """
-    return f"hours add {ratio:g} x the step time" if ratio > 0 else ""
+    return f"hours{f' of {some}' if some else ''} add {ratio:g} x the step time" if ratio > 0 else ""
 
 
 def sentence(text: str) -> str:

@@ -16,7 +16,7 @@ from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
-from planner.portfolios.spread import between_usd, price_dates
+from planner.portfolios.spread import beside_of, between_usd, price_dates
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
 from planner.render.screen import on_screen
 
@@ -147,6 +147,7 @@ def frontier_report(frontier: PortfolioFrontier, *, details: Sequence[str] = ())
         half=half,
         budget=None if budget is None else float(budget),
         notes=frontier.gathered.notes,
+        beside=beside_of(frontier.loaded),
     )
     return on_screen(whole, screen, details)
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.words import enable_first
+from planner.plan.words import enable_first, sentence
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, figure, known_places, moment_known, rounded
@@ -24,7 +24,8 @@ _FAR = 1.0  # a gap from which nothing is proven of a point
 
 
 def frontier_screen(
-    values: Mapping[str, Any], dates: Iterable[str], *, half: float, budget: float | None, notes: Sequence[str]
+    values: Mapping[str, Any], dates: Iterable[str], *, half: float, budget: float | None, notes: Sequence[str],
+    beside: str = "",
 ) -> Screen:  # fmt: skip
     """Return the screen.
 
@@ -34,6 +35,7 @@ def frontier_screen(
         half: half of the interval of a cost, of the cost; 0: it is not known.
         budget: of the file, US dollars.
         notes: of the candidates.
+        beside: what hours of trainings have beside their steps by default.
     """
     points = _distinct([point for point in values["points"] if point["cost_usd"] is not None])
     jobs = len(points[0]["jobs"]) if points else 0
@@ -59,9 +61,8 @@ def frontier_screen(
         f"portfolio FILE --frontier {len(values['points'])} -o json --out frontier.json",
         "verify frontier.json --workload FILE",
     )
-    return Screen(
-        asked, rows, form.table(_thin(points)), form.notes(dates, notes), _proven(points), following
-    )
+    proof = f"{_proven(points)} {sentence(beside)}".rstrip()
+    return Screen(asked, rows, form.table(_thin(points)), form.notes(dates, notes), proof, following)
 
 
 def _distinct(points: Sequence[_Point]) -> list[_Point]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.asked.assumptions import beside_by_default
 from planner.portfolios.report_values import searched, values_of
 from planner.portfolios.screen import portfolio_screen
 from planner.portfolios.shared_limits import MICRO
-from planner.portfolios.spread import price_dates
+from planner.portfolios.spread import beside_of, price_dates
 from planner.render import claims
 from planner.render.model import (
     Answer,
@@ -80,8 +79,10 @@ def portfolio_report(
     )
     chosen = None if answer.shown is None else answer.gathered.question.table.take(answer.shown[1])
     dates = [] if chosen is None else price_dates(answer.gathered, chosen)
-    screen = portfolio_screen(values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk,
-                              beside=beside_by_default(answer.loaded.workloads))  # fmt: skip
+    beside = beside_of(answer.loaded)
+    screen = portfolio_screen(
+        values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk, beside=beside
+    )
     return on_screen(whole, screen, details)
 
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.words import beside_steps, enable_first
+from planner.plan.words import enable_first
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -30,7 +30,7 @@ _WHOLE_FROM = 100  # US dollars
 
 def portfolio_screen(
     values: _Values, entries: Sequence[str], dates: Iterable[str], *,
-    stuck: Sequence[str], helps: str, why: str, of: str, risk: tuple[str, str] | None = None, beside: float = 0.0,
+    stuck: Sequence[str], helps: str, why: str, of: str, risk: tuple[str, str] | None = None, beside: str = "",
 ) -> Screen:  # fmt: skip
     """Return the screen.
 
@@ -43,7 +43,7 @@ def portfolio_screen(
         why: there is no plan, where there is none.
         of: the candidates that the proof is about.
         risk: what the worst outcomes cost, and the claim of proof, where the choice counts them.
-        beside: what hours of trainings have beside their steps by default, over these.
+        beside: what hours of trainings have beside their steps by default.
     """
     totals, jobs, start = values["totals"], values["jobs"], datetime.fromisoformat(values["start"])
     asked = f"{values['name']}: {_asked(entries, totals, start)}"
@@ -163,7 +163,7 @@ def _limits(limits: Sequence[_Values]) -> list[Row]:
 
 
 def _table(
-    jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, start: datetime, beside: float
+    jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, start: datetime, beside: str
 ) -> Section:
     """Jobs, equal copies in one row; the dearest where there are many."""
     groups: dict[tuple[Any, ...], list[_Values]] = {}
@@ -195,8 +195,8 @@ def _table(
     if all(datetime.fromisoformat(job["start"]) == start for job in jobs if "start" in job):
         del columns[_START]  # the line above says from when
         rows = [row[:_START] + row[_START + 1 :] for row in rows]
-    copies = "copies of a job are one row; each job is in --details jobs" if len(groups) < len(jobs) else ""
-    notes = [note] if (note := "; ".join(text for text in (copies, beside_steps(beside)) if text)) else []
+    copies = "copies share a row (--details jobs lists each)" if len(groups) < len(jobs) else ""
+    notes = [note] if (note := "; ".join(text for text in (copies, beside) if text)) else []
     return table_section("plan", "Plan", columns, rows, notes, shown=_MOST_ROWS, total=len(rows) > 1)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.asked.assumptions import beside_by_default
 from planner.candidates.plan_parts.spread import spread_of, together
+from planner.plan.words import beside_steps
 from planner.portfolios.shared_limits import MICRO
 
 if TYPE_CHECKING:
     from planner.candidates.plan_parts.spread import Spread
+    from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.portfolios.gather import Gathered
     from planner.portfolios.table import CandidateTable
 
@@ -51,3 +54,9 @@ def price_dates(gathered: Gathered, table: CandidateTable) -> list[str]:
             offers = source.context.market.offer_set.offers
             out |= {str(offers["as_of"][part.row]) for part in source.made.parts(row)}
     return sorted(out)
+
+
+def beside_of(loaded: LoadedPortfolio) -> str:
+    """What hours of its trainings have beside their steps by default, in words; empty where there is none."""
+    beside = beside_by_default(loaded.workloads, (job.count for job in loaded.jobs))
+    return beside_steps(beside.ratio, beside.whose("jobs"))

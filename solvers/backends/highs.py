@@ -120,7 +120,8 @@ class HighsBackend(ScalingBackend):
         found = sift(scaled.problem, sifting, partial(_widened, scaled.problem), time_limit_s)
         if found is not None:
             return unscaled(scaled, found)
-        return self.relax(problem, max(time_limit_s - (time.perf_counter() - began), 1e-3))
+        left = time_limit_s - (time.perf_counter() - began)
+        return self.relax(problem, left) if left > 0 else Relaxation(Termination.TIME_LIMIT)
 
     def _again(self, problem: Milp) -> Again:
         """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""

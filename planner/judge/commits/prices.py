@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.inputs.commit_schema import COMMIT_OPTIONS
+from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:
