@@ -141,7 +141,7 @@ class _Pool:
         closely = (
             candidate if beside is None else replace(candidate, in_turn=candidate.in_turn or beside.in_turn)
         )
-        shape, closeness = candidate.shape, frame.closeness(closely)
+        shape, closeness = self.own.shape, frame.closeness(closely)  # it waits in its fastest layout
         sure = None
         if by is None:
             sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.tables.table import Table
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import By, Offers, Size
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 _TIMED = ("on_demand", "spot")  # bought by the hour
 _ROUNDING = 1.0 - 1e-6
-_STEP_COLUMNS = ("step_time_s", "step_time_low_s", "step_time_high_s")
 
 
 @record(frozen=True)
@@ -91,10 +89,6 @@ class Ways:
         """The way that buys these, None without one."""
         return self.offers.index(offers) if offers in self.offers else None
 
-    def further(self, hours: FloatArray) -> FloatArray:
-        """USD at least for so many hours of work more."""
-        return self.hourly_usd * np.maximum(hours - self.spare_hours, 0.0)
-
 
 class Asked:
     """One pool's answers, each worked out once."""
@@ -103,10 +97,6 @@ class Asked:
         """Take the pool, searched without a deadline."""
         self.side = side
         self._known: dict[tuple[float, ...], Ways] = {}
-        shapes = side.found.candidates.shapes
-        fits = np.flatnonzero(np.asarray(shapes["fits"], dtype=np.bool_))
-        sizes = zip(shapes["hardware_row"][fits].tolist(), shapes["nodes"][fits].tolist(), strict=True)
-        self._row = dict(zip(((int(a), int(b)) for a, b in sizes), fits.tolist(), strict=True))
         offer_set = side.found.context.market.offer_set
         self._hardware = hardware_of_offer(side.found.context.market)
         timed = np.isin(offer_set.offers["purchase_option"], _TIMED)
@@ -153,7 +143,7 @@ class Asked:
     def _search(self, asks: list[Ask]) -> CandidateSearch:
         """Candidates of all; the row of their shapes is the number of the ask."""
         side = self.side
-        context = at_level(side.at_pace(0.0), asks[0].by.level)
+        context = at_level(side.run, asks[0].by.level)
         own = OwnDeadlines(
             np.asarray([ask.by.hours for ask in asks]), np.asarray([ask.by.later_hours for ask in asks])
         )
@@ -164,19 +154,14 @@ class Asked:
         if asks[0].beside:
             beside = np.where(market.is_spot, 0.0, float(asks[0].beside))
         context = replace(context, own=own, beside=beside)
+        shapes = side.shapes_at([ask.size for ask in asks], [ask.paced_s for ask in asks])
         engine = Engine(
-            context, sizes=[max(ask.size[1] for ask in asks)], shapes=self._shapes(asks), offer_bits=bits,
+            context, sizes=[max(ask.size[1] for ask in asks)], shapes=shapes, offer_bits=bits,
             admitted_only=True,
         )  # fmt: skip
         most = np.asarray([ask.up_to for ask in asks])
         wanted = Wanted(Scope.PLACES, up_to=np.inf, one_region=True, in_parts=False, of_shapes=most)
         return engine.at_hours(float(own.hours.max()), wanted)
-
-    def _shapes(self, asks: list[Ask]) -> Table:
-        """Shapes at the paces asked for: steps that wait are as much longer at both ends of their interval."""
-        shapes = self.side.found.candidates.shapes.take([self._row[ask.size] for ask in asks])
-        slower = np.maximum(np.asarray([ask.paced_s for ask in asks]) / shapes["step_time_s"], 1.0)
-        return shapes.with_columns(**{name: shapes[name] * slower for name in _STEP_COLUMNS})
 
 
 def _firm(search: CandidateSearch, at: IntArray) -> IntArray:

@@ -82,7 +82,8 @@ class Pools(Presentable):
         pools: trainer and rollouts; empty where no pair meets the limits.
         step_s, train_s, generate_s, refit_s: of the pair; `logprob_s` and `update_s` split the trainer's part.
         moved_gb, moved_usd: weights between regions, over all steps.
-        hours, sure_hours: expected, and kept with `confidence`.
+        hours, sure_hours: expected, and kept with `confidence`; a pair with pools' own deadlines is planned to end by
+            `sure_hours`.
         bound_usd: no pair compared costs less.
         pairs: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.

@@ -98,7 +98,9 @@ def _done(pools: Pools) -> Row:
     end = (start + timedelta(hours=pools.hours)).isoformat()
     text = f"{moment_known(end, 1.0, start.year)}, {numbers.hours(pools.hours)} h from the start"
     if pools.deadline_hours is not None:
-        text += f"; in time with {numbers.percent(pools.confidence, 0)} or more"
+        sure = f"with {numbers.percent(pools.confidence, 0)} or more"
+        early = pools.pools[0].deadline_hours is not None and pools.sure_hours < pools.deadline_hours - 0.05
+        text += f"; within {numbers.hours(pools.sure_hours)} h {sure}" if early else f"; in time {sure}"
     return ("end", "done", end, "text", text)
 
 

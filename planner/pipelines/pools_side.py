@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
-from planner.candidates.sizes import estimate_hardware
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.obtainable import instances_at_once
 from planner.market.quota import draws_on
@@ -19,6 +19,8 @@ from planner.performance.inference.pool import node_rates
 from planner.pipelines.pool_pairs import Points
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from catalogs.tables.table import Table
@@ -30,16 +32,17 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
+_STEP_COLUMNS = ("step_time_s", "step_time_low_s", "step_time_high_s")
 _USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear
 
 
-def of_pool(asked: Asked, name: PoolName, paced_s: float = 0.0) -> Asked:
+def of_pool(asked: Asked, name: PoolName) -> Asked:
     """What one pool must do; the rollouts bring no data, save no model, and lose at most the answers in flight."""
     job = asked.job
     rollouts = job.training.tuning.rollouts
     assert rollouts is not None
-    paced = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
-    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=paced))
+    alone = replace(rollouts, pool=name, colocated=False)
+    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=alone))
     job = replace(job, training=training)
     if name == "rollouts":
         job = replace(job, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
@@ -63,7 +66,6 @@ class Side:
             chips: the same of types of accelerators.
         """
         self._chips = chips
-        self._shapes: dict[tuple[int, int, float], Table] = {}
         self.engines: dict[Any, Engine] = {}  # of sizes and paces (`pools_ways`)
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
@@ -152,20 +154,27 @@ class Side:
         own, none = self.priced(row, 0.0, beside), np.zeros(1, dtype=np.int64)
         return float((sure_hours(own, none, level) / own.hours)[0])
 
-    def at_pace(self, paced_s: float) -> Context:
-        """The pool's run with steps of at least `paced_s`; the size of a checkpoint is known by now."""
-        context = self.found.candidates.context
-        paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
-        return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
+    @cached_property
+    def run(self) -> Context:
+        """The pool's run; the size of a checkpoint is known by now."""
+        return self.found.candidates.context
 
-    def shapes_at(self, size: tuple[int, int], paced_s: float) -> Table:
-        """Shapes of one hardware row at one number of machines, with steps of at least `paced_s`."""
-        key = (*size, paced_s)
-        if key not in self._shapes:
-            context = self.at_pace(paced_s)
-            asked = replace(context.asked, keeps_shapes=False)  # copies of so many would push out all others
-            self._shapes[key] = estimate_hardware(asked, context.market, np.asarray([size[0]]), [size[1]])
-        return self._shapes[key]
+    @cached_property
+    def _row_of_size(self) -> dict[tuple[int, int], int]:
+        """Row of the shapes by row of the hardware and number of machines, of what a layout fits."""
+        shapes = self.found.candidates.shapes
+        fits = np.flatnonzero(np.asarray(shapes["fits"], dtype=np.bool_))
+        sizes = zip(shapes["hardware_row"][fits].tolist(), shapes["nodes"][fits].tolist(), strict=True)
+        return {(int(row), int(nodes)): at for (row, nodes), at in zip(sizes, fits.tolist(), strict=True)}
+
+    def shapes_at(self, sizes: Sequence[tuple[int, int]], paced_s: Sequence[float]) -> Table:
+        """Shapes of some sizes (row of the hardware, number of machines) with steps of at least `paced_s` each.
+
+        A pool that waits keeps its fastest layout; both ends of its step's interval are as much longer.
+        """
+        shapes = self.found.candidates.shapes.take([self._row_of_size[size] for size in sizes])
+        slower = np.maximum(np.asarray(paced_s) / shapes["step_time_s"], 1.0)
+        return shapes.with_columns(**{name: shapes[name] * slower for name in _STEP_COLUMNS})
 
     def priced(self, row: int, paced_s: float, beside: Floats) -> Candidates:
         """The candidate of point `row` with steps of at least `paced_s`, priced by the engine.
@@ -173,9 +182,12 @@ class Side:
         `beside`: machines of each offer that the other pool asks for.
         """
         candidates = self.found.candidates
-        at, context = int(self.points.at[row]), replace(self.at_pace(paced_s), beside=beside)
+        at, context = int(self.points.at[row]), replace(self.run, beside=beside)
         as_pool = replace(self.found, candidates=replace(candidates, context=context))
-        return candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
+        size = int(candidates.shapes["hardware_row"][candidates.shape[at]]), int(candidates.nodes[at])
+        return candidates_of(
+            as_pool, candidates.offer[at : at + 1], [size[1]], self.shapes_at([size], [paced_s])
+        )
 
 
 def _distinct(points: Points, hardware: Ints) -> Ints:

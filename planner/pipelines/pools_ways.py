@@ -80,12 +80,12 @@ def ways_of(
 def _engine(
     side: Side, offers: IntArray, size: Size, paced_s: float, by: By, beside: FloatArray | None
 ) -> Engine:
-    context = at_level(side.at_pace(paced_s), by.level)
+    context = at_level(side.run, by.level)
     context = replace(context, beside=beside, later_hours=by.later_hours)
     bits = np.full_like(side.found.offer_bits, ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
     return Engine(
-        context, sizes=[size[1]], shapes=side.shapes_at(size, paced_s), offer_bits=bits, admitted_only=True,
+        context, sizes=[size[1]], shapes=side.shapes_at([size], [paced_s]), offer_bits=bits, admitted_only=True,
     )  # fmt: skip
 
 
