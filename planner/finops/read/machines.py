@@ -160,17 +160,19 @@ def with_machines(
 def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
     """The condition that a charge has no SkuPriceDetails, nor has any of its provider that states GPUs.
 
-    A provider that states them for some machines is taken at its word for the others.
+    A provider that states them for some machines is taken at its word for the others. Empty where no charge meets it.
     """
     names = [group.columns[name] for name in _PROVIDERS if name in group.columns]
     provider = f"COALESCE({', '.join([*names, text('')])})"
-    stating = reader.rows(
-        f"SELECT DISTINCT {provider} FROM READ_PARQUET([{', '.join(map(text, group.files))}], union_by_name = true) "
-        f"WHERE {own} LIKE '%GpuCount%'"
-    )
-    if not stating:
-        return f"{own} IS NULL"
-    return f"({own} IS NULL AND {provider} NOT IN ({', '.join(text(name) for (name,) in sorted(stating))}))"
+    silent = [
+        text(str(name))
+        for (name,) in reader.rows(
+            f"SELECT {provider} AS provider FROM READ_PARQUET([{', '.join(map(text, group.files))}], "
+            f"union_by_name = true) GROUP BY provider HAVING BOOL_OR({own} IS NULL) "
+            f"AND NOT BOOL_OR(COALESCE({own} LIKE '%GpuCount%', FALSE)) ORDER BY provider"
+        )
+    ]
+    return f"({own} IS NULL AND {provider} IN ({', '.join(silent)}))" if silent else ""
 
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:
@@ -235,6 +237,7 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
     words, own, silent = naming_words(group), group.columns.get(DETAILS), "TRUE"
     if words and own is not None and not group.adapter:
         silent = _says_nothing(reader, group, own)
+        words = words if silent else ""
     if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
         words = f"CONCAT_WS(' ', {machine_sql(words)}, CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END)"
     named = f"CASE WHEN {silent} THEN {words} END" if words else "CAST(NULL AS VARCHAR)"
