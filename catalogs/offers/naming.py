@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -11,20 +12,28 @@ _WILDCARDS = frozenset("*?[")
 _GOES_ON = ("-", ".", "gb")
 # What Alibaba Cloud and Azure put before every type, and people leave out.
 _PREFIXES = ("ecs.", "standard_")
+# What drivers and shops write beside the model of a card: makers, product lines, kinds of memory.
+_BESIDE = frozenset(
+    {"nvidia", "amd", "intel", "tesla", "geforce", "quadro", "instinct", "hbm2", "hbm2e", "hbm3", "hbm3e"}
+)
+_PARTS = re.compile(r"[a-z0-9]+")
+_FORM = re.compile(r"(?<=sxm)\d$")
+_SERIES = re.compile(r"\brtx[ -](?=[a-z]?\d)")
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
     """Whether a name in a user's file matches a name of the catalog; case does not matter.
 
     A glob fits as a glob. A plain word fits the name itself, and names that go on with another part; where it is one
-    of `known` itself, only that one.
+    of `known` itself, only that one. What a driver calls a card fits the cards that have all of its parts.
 
     >>> (
     ...     fits_name("H100", "h100-80gb-sxm"),
     ...     fits_name("a100-80", "a100-80gb-sxm"),
     ...     fits_name("p4d", "p4de.24xlarge"),
+    ...     fits_name("NVIDIA A100-SXM4-80GB", "a100-80gb-sxm"),
     ... )
-    (True, True, False)
+    (True, True, False, True)
 
     Args:
         pattern: a glob or a plain word.
@@ -69,7 +78,18 @@ def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
         return fnmatchcase(short, pattern)
     if is_whole:
         return short == pattern
-    return bool(pattern) and any(_goes_on(text, pattern) for text in (name, short))
+    return bool(pattern) and (
+        any(_goes_on(text, pattern) for text in (name, short)) or _is_called(name, pattern)
+    )
+
+
+def _is_called(name: str, device: str) -> bool:
+    """Whether an accelerator has the model, memory and form that a driver's or a shop's name says."""
+    words = [
+        _FORM.sub("", word) for word in _PARTS.findall(_SERIES.sub("rtx", device)) if word not in _BESIDE
+    ]
+    parts = name.split("-")
+    return bool(words) and words[0] == parts[0] and set(words) <= set(parts)
 
 
 def _goes_on(name: str, pattern: str) -> bool:

@@ -85,11 +85,10 @@ def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
         ("training.epochs", "epochs", "epochs"),
         ("training.global_batch", "global_batch", "samples"),
         ("training.sequence_length", "sequence_length", "tokens"),
-        ("training.precision", "precision", ""),
         ("training.optimizer", "optimizer", ""),
     ):
         assume(key, column, unit)
-    training: dict[str, Any] = {key: row[key] for key in ("method", "precision", "optimizer")}
+    training: dict[str, Any] = {key: row[key] for key in ("method", "optimizer")}
     training |= {"epochs": float(row["epochs"]), "global_batch": int(row["global_batch"])}
     if row["sequence_length"]:
         training["sequence_length"] = int(row["sequence_length"])

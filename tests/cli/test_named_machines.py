@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from catalogs.offers.naming import known_accelerators
 from tests.architecture.modules import ROOT
 
 Run = Callable[..., Any]
@@ -25,6 +26,24 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
     path = _workload(tmp_path / "w.yaml", accelerators={"allow": ["H100", "a100-80"]})
     done = run_cli("optimize", path, "--as-of", "2026-11-20")
     assert done.code == 0 and ("h100-" in done.stdout or "a100-80gb-" in done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("device", "cards"),
+    [
+        ("NVIDIA H100 80GB HBM3", {"h100-80gb-sxm", "h100-80gb-pcie"}),
+        ("NVIDIA A100-SXM4-80GB", {"a100-80gb-sxm"}),
+        ("A100 80GB", {"a100-80gb-sxm", "a100-80gb-pcie", "a100-80gb-unknown"}),
+        ("Tesla V100-SXM2-16GB", {"v100-16gb-sxm"}),
+        ("NVIDIA H100 NVL", {"h100-94gb-nvl"}),
+        ("NVIDIA GeForce RTX 4090", {"rtx4090-24gb-pcie"}),
+        ("AMD Instinct MI300X OAM", {"mi300x-192gb-oam"}),
+        ("H100 40GB", set()),
+        ("NVIDIA", set()),
+    ],
+)
+def test_the_name_of_a_driver_stands_for_its_cards(device: str, cards: set[str]) -> None:
+    assert set(known_accelerators(device)) == cards
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,34 @@ def test_a_default_precision_holds_where_the_machines_have_no_other(run_cli: Run
     precision["value"] = "bf16"
     target.write_text(json.dumps(made), encoding="utf-8")
     assert run_cli("verify", str(target), "--workload", path).code == 5
+
+
+def test_own_machines_without_bf16_are_used_alone_in_fp16_and_named_beside_others(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
+    old = machines.replace("dgx-a100", "dgx-1").replace("a100-40gb-sxm", "v100-32gb-sxm")
+    (tmp_path / "own.yaml").write_text(old, encoding="utf-8")
+    training = {"tokens": "1e9", "global_batch": 256, "sequence_length": 512}
+    says = "dgx-1 has no bf16, so no plan uses it (training.precision: fp16 would let it)"
+    prices, target = {"offers": ["own.yaml"]}, tmp_path / "plan.json"
+    beside = planned(run_cli, write(tmp_path, training=training, prices=prices), target)
+    assert says in beside["warnings"]
+    limits = {"purchase_options": ["owned"]}
+    path = write(tmp_path, training=training, prices=prices, constraints=limits)
+    alone = planned(run_cli, path, target)
+    assert says not in alone["warnings"] and [line["instance_type"] for line in alone["lines"]] == ["dgx-1"]
+    assert run_cli("verify", str(target), "--workload", path).code == 0
+
+
+def test_a_task_on_cards_without_bf16_is_planned_in_fp16(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    wanted = {"version": 1, "name": "task", "task": {"type": "image_classification", "effort": "small"}}
+    limits = {"deadline": "30d", "accelerators": {"allow": ["V100"]}}
+    path.write_text(
+        json.dumps({**wanted, "data": {"samples": 200_000}, "constraints": limits}), encoding="utf-8"
+    )
+    made = planned(run_cli, str(path), tmp_path / "plan.json")
+    stated = [item["value"] for item in made["assumptions"] if item["key"] == "training.precision"]
+    assert (made["status"], stated) == ("planned", ["fp16"])
+    assert run_cli("verify", str(tmp_path / "plan.json"), "--workload", str(path)).code == 0

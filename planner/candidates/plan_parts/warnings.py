@@ -14,6 +14,7 @@ from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days
+from planner.performance.device import has_peak
 from planner.performance.evidence import load_evidence
 from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
@@ -147,6 +148,20 @@ def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
         )
 
 
+def _other_precision(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
+    """Own machines that no plan uses, as they do not compute in the precision of the job."""
+    training = asked.job.training
+    lacks = ~has_peak(offer_set.hardware, training)[offer_set.hardware_of_type][offer_set.type_of_offer]
+    left_out = lacks & offer_set.offers.equals("purchase_option", "owned")
+    if asked.job.is_inference or not left_out.any():
+        return
+    names, other = offer_set.types.coded("instance_type"), offer_set.hardware["fp16_tflops"] > 0
+    admitted = left_out & (mark_offers(offer_set, asked.workload.constraints, asked.job) == 0)
+    for row in dict.fromkeys(offer_set.type_of_offer[admitted].tolist()):
+        how = " (training.precision: fp16 would let it)" if other[offer_set.hardware_of_type[row]] else ""
+        yield f"{names.values[names.codes[row]]} has no {training.precision}, so no plan uses it{how}"
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
@@ -167,6 +182,7 @@ def plan_warnings(
         )
     out += filter(None, [_not_moved(context.asked.job, lines)])
     out += _alone(context.asked, context.market.offer_set)
+    out += _other_precision(context.asked, context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share
