@@ -46,7 +46,7 @@ _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
 _FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
-_MOST_ABOUT = 8  # pairs of ways of a part that are listed by what they cost about
+_MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
 
 
 @record(frozen=True)
@@ -102,9 +102,11 @@ class Part:
         """Whether it is not split."""
         return self.from_hours - self.work.hours > (self.work.deadline_hours - self.work.hours) * _SMALL
 
-    def split(self, pairs: Sequence[Pair]) -> list[Part]:
-        """Smaller parts, with the pairs of ways that are left."""
-        kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
+    def split(self, pairs: Sequence[Pair] | None) -> list[Part]:
+        """Smaller parts, with the pairs of ways that are left; None: with those of this part."""
+        kept = self.kept
+        if pairs is not None:
+            kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
         inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
         ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
@@ -151,8 +153,8 @@ class Bounds:
         """Pairs of ways of each part that may cost less than `below_usd`, the least first.
 
         Returns:
-            Of each part: what they cost at least (what is not listed costs at least `below_usd`), and what they cost
-            about by the deadline of its work, of those that are in time then.
+            Of each part: what they cost at least (what is not listed costs at least `below_usd`; without an amount only
+            the first are listed), and what they cost about by the deadline of its work, of those that are in time then.
         """
         late = self._answers(
             [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]

@@ -12,7 +12,7 @@ D' - x W that is left, so its deadline is later by (x - 1) (s - 1/2) W.
 The pair is in time where each keeps its own half, whatever x.
 
 With more room spot is waited for longer, while the other pool is paid: the cheapest D' may be before the deadline, and
-so a later deadline never costs more.
+so a later deadline costs no more, but for what the search leaves out (`_CLOSE`).
 
 Sizes of pairs are looked at in the order of a lower bound, the work at the least price of each type in the region.
 Those that may be cheaper by the bounds of `pools_bound` are split by their room and by pairs of ways, the least bound
@@ -138,32 +138,28 @@ class ByDeadline:
             known_usd: what the known pair costs.
             one_chip: both pools have the same type of accelerator.
         """
-        best: Priced | None = None
-        limit, size, left = known_usd, _FIRST, _MOST[one_chip]
-        queue, beyond = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
-        first, closed = True, np.inf
+        best, size, left = None, _FIRST, _MOST[one_chip]
+        # a few sizes are priced first: without an amount, which pairs may be cheaper is not known
+        queue, _ = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
+        some = [part for usd, _, part in queue[:size] if usd < known_usd * _CLOSE]
+        best, limit = self._better(some, self.bounds.of_parts(some, known_usd), (best, known_usd))
+        queue, beyond = self._queue(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
+        number, closed = count(len(queue)), np.inf
         while left > 0:
-            some: list[Part] = []
+            some = []
             while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
                 some.append(heapq.heappop(queue)[2])
+            if not some:
+                break
             left, size = left - len(some), min(2 * size, _AT_ONCE)
             looked_at = self.bounds.of_parts(some, limit)
-            for priced in self._priced(some, looked_at, limit):
-                if priced.usd < limit:
-                    best, limit = priced, priced.usd
-            if first:
-                first = False
-                done = {part.work.sizes for part in some}
-                queue, beyond = self._queue(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
-                queue = [one for one in queue if one[2].work.sizes not in done]
-                number = count(len(queue))
-            elif not some:
-                break
+            is_whole = bool(np.isfinite(limit))
+            best, limit = self._better(some, looked_at, (best, limit))
             for part, (least, _) in zip(some, looked_at, strict=True):
                 if least and part.is_small:
                     closed = min(closed, least[0].usd)
                 elif least:
-                    for one in part.split(least):
+                    for one in part.split(least if is_whole else None):
                         heapq.heappush(queue, (least[0].usd, next(number), one))
         beyond = min(beyond, closed, queue[0][0] if queue else np.inf)
         if best is not None:
@@ -171,6 +167,19 @@ class ByDeadline:
             limit = min(limit, best.usd)
         pair = None if best is None else self.pair(best.work, best.ways)
         return Found(pair, min(beyond, limit))
+
+    def _better(
+        self,
+        parts: list[Part],
+        looked_at: list[tuple[list[Pair], list[Pair]]],
+        known: tuple[Priced | None, float],
+    ) -> tuple[Priced | None, float]:
+        """The cheapest of a known pair and of some of these, and what it costs, USD."""
+        best, limit = known
+        for priced in self._priced(parts, looked_at, limit):
+            if priced.usd < limit:
+                best, limit = priced, priced.usd
+        return best, limit
 
     def _priced(
         self, parts: list[Part], looked_at: list[tuple[list[Pair], list[Pair]]], below_usd: float

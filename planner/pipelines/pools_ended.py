@@ -46,7 +46,7 @@ class Ended:
         self.bounds, self.sides, self.level, self.quotas = bounds, bounds.sides, bounds.level, quotas
 
     def at(self, asked: Sequence[Asked], below_usd: float) -> list[Priced | None]:
-        """Pairs by the deadlines of their work; None where one is late, or costs more than `below_usd`."""
+        """Pairs by the deadlines of their work; None where a pool is late, or costs more than `below_usd` alone."""
         if not asked:
             return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
@@ -95,7 +95,7 @@ class Ended:
     def earliest(self, best: Priced) -> Priced:
         """The cheapest of the same pair by deadlines up to the question's, the earlier of those that cost the same.
 
-        The deadlines looked at do not depend on the question's, so that a later one leaves them all.
+        The deadlines looked at first do not depend on the question's (but for the last), so that a later one leaves them.
         """
         work, last = best.work, self.bounds.deadline_hours - best.work.hours
         rooms = _ROOMS * work.hours

@@ -117,6 +117,32 @@ def test_bounds_hold_for_every_part_of_the_room(tmp_path: Path, ahead: int, dead
     assert compared > 20
 
 
+@pytest.mark.parametrize(("ahead", "deadline"), [(0, "3d"), (1, "2d")])
+def test_parts_keep_every_pair_of_ways_that_may_be_cheaper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int, deadline: str
+) -> None:
+    pairs, split = search(tmp_path, ahead, deadline), Part.split
+    seen: list[tuple[Part, Part]] = []
+
+    def spied(part: Part, pairs_of_ways: Any) -> list[Part]:
+        out = split(part, pairs_of_ways)
+        seen.append((part, out[0]))
+        return out
+
+    monkeypatch.setattr(Part, "split", spied)
+    found = pairs.cheapest(np.inf)
+    assert found.pair is not None
+    whole = [(part, inner.kept) for part, inner in seen if part.kept is None]
+    assert whole
+    limit = found.pair.cost_usd * (1 - 1e-9)
+    for (_, kept), (least, _) in zip(
+        whole, pairs.bounds.of_parts([part for part, _ in whole], limit), strict=True
+    ):
+        assert kept is None or all(
+            ways[n] in kept[n] for ways in (pair.ways for pair in least) for n in (0, 1)
+        )
+
+
 def test_sizes_asked_together_cost_what_each_costs_alone(tmp_path: Path) -> None:
     pairs = search(tmp_path, 0, "3d")
     works = [pairs.work(rows) for _, rows in pairs._by_bound(400, one_chip=False)[0][::12]]
