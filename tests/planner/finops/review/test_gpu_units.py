@@ -77,9 +77,13 @@ def test_a_place_is_one_row_whatever_its_services(tmp_path: Path) -> None:
 def test_a_run_names_all_ways_in_which_it_was_bought(tmp_path: Path) -> None:
     """A run on spot with its last hours on demand was said to be `Standard`."""
     tags = '{"run_id":"r1"}'
-    rows = each_day(OCTOBER, date(2026, 10, 9), 96, PricingCategory="Dynamic", Tags=tags, SkuPriceDetails=EIGHT)
+    rows = each_day(
+        OCTOBER, date(2026, 10, 9), 96, PricingCategory="Dynamic", Tags=tags, SkuPriceDetails=EIGHT
+    )
     rows += each_day(date(2026, 10, 10), date(2026, 10, 10), 200, Tags=tags, SkuPriceDetails=EIGHT)
     rows += each_day(OCTOBER, LAST, 5, Tags='{"run_id":"r2"}', PricingUnit="GB", PricingCategory="Other")
     disk = each_day(OCTOBER, LAST, 900, Tags=tags, ServiceCategory="Storage", PricingCategory="Committed")
-    found = rows_of(review_of(write_bill(tmp_path / "bill.csv", [*rows, *disk]), only=("gpu",)), "gpu", "gpu_runs")
+    found = rows_of(
+        review_of(write_bill(tmp_path / "bill.csv", [*rows, *disk]), only=("gpu",)), "gpu", "gpu_runs"
+    )
     assert {row["run_id"]: row["option"] for row in found} == {"r1": "Dynamic, Standard", "r2": "Other"}
