@@ -39,6 +39,7 @@ _COUNT = re.compile(rf"[+-]?{NUMBER}$")
 _COUNT_WORD = re.compile(rf"({NUMBER})\s*(k|m|mm|mn|b|bn|t|tn|million|billion|trillion)$", re.IGNORECASE)
 _COUNT_POWER = {"k": 3, "m": 6, "b": 9, "t": 12}
 _MONEY = re.compile(r"\$?\s*([0-9][0-9,_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:USD)?$", re.IGNORECASE)
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?![0-9,_])")  # also as 1,00,000
 
 # The same forms for editors (JSON Schema); the parsers above are the truth.
 DURATION_PATTERN = (
@@ -217,6 +218,10 @@ def _parse_usd(value: object, *, zero: bool) -> Decimal:
         match = _MONEY.match(text)
         if match is None:
             raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
+        if "," in match.group(1) and not _GROUPED.match(match.group(1)):
+            raise ValueError(
+                f"has a comma that separates no thousands: '{value}'; write like 5000 or 5000.50"
+            )
         amount = _exact(match.group(1).replace(",", ""))
     else:
         raise ValueError("must be an amount in US dollars like 5000")

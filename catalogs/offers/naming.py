@@ -18,6 +18,7 @@ _BESIDE = frozenset(
 )
 _PARTS = re.compile(r"[a-z0-9]+")
 _FORM = re.compile(r"(?<=sxm)\d$")
+_MEMORY = re.compile(r"[0-9]+gb")
 _SERIES = re.compile(r"\brtx[ -](?=[a-z]?\d)")
 
 
@@ -89,6 +90,8 @@ def _is_called(name: str, device: str) -> bool:
         _FORM.sub("", word) for word in _PARTS.findall(_SERIES.sub("rtx", device)) if word not in _BESIDE
     ]
     parts = name.split("-")
+    if not any(_MEMORY.fullmatch(part) for part in parts):
+        return False  # a machine
     return bool(words) and words[0] == parts[0] and set(words) <= set(parts)
 
 

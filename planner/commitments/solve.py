@@ -15,6 +15,7 @@ from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
 from planner.records import record
+from solvers.problem.solution import Termination
 from solvers.search.decompose import BendersResult, Round, solve_benders
 
 Floats = npt.NDArray[np.float64]
@@ -156,5 +157,9 @@ def solve_bill(
     if float(cost @ solved.x) + float(chance @ solved.recourse) <= nothing:
         return model, solved
     mean = replace(model, risk_weight=0.0)
-    left = max(time_limit_s - (time.perf_counter() - begun), 0.0)
-    return mean, without_idle(mean, solve_commit(mean, gap=gap, time_limit_s=left, progress=progress))
+    interrupted = (
+        solved.reason == Termination.INTERRUPTED.value
+    )  # whoever interrupts waits for no second search
+    left = 0.0 if interrupted else max(time_limit_s - (time.perf_counter() - begun), 0.0)
+    again = without_idle(mean, solve_commit(mean, gap=gap, time_limit_s=left, progress=progress))
+    return mean, replace(again, reason=solved.reason) if interrupted else again

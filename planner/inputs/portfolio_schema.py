@@ -33,10 +33,14 @@ from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.schema import OwnedCommitment, QuotaLimit, Workload
 from planner.inputs.section import Section
 
+_NO_TIME = re.compile(
+    r"0+(?:\.0*)?\s*(?:w|weeks?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)?", re.IGNORECASE
+)
+
 
 def _from_the_start(value: Any) -> Any:
     """`0h` is known from the start, as without the key."""
-    return None if re.fullmatch(r"\s*0+(\.0*)?\s*[a-z]*\s*", str(value)) else value
+    return None if isinstance(value, str | int | float) and _NO_TIME.fullmatch(str(value).strip()) else value
 
 
 class Window(Section):

@@ -6,6 +6,7 @@ leaves out is taken from `planner/data/tco_defaults.csv` and listed as assumed.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -56,10 +57,12 @@ def _estimate(value: Any) -> Any:
 
 
 def _as_number(text: str) -> str:
-    """How an amount of money or a percentage is written here; "" for other texts."""
+    """How an amount of money or a percentage is written here; other texts as they are."""
     try:
         number = float(text.strip()[:-1]) / 100 if text.strip().endswith("%") else float(parse_money(text))
     except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
         return f", got '{text}'"
     return f": write {number:.10g} instead of '{text}'"
 

@@ -16,6 +16,7 @@ from planner.calibration.logs.look import STEP, TIME
 from planner.calibration.logs.progress import moment, number
 from planner.errors import InputError
 from planner.files.limited import read_start
+from planner.files.tables import delimiter_of
 from planner.tracking.model import MEASURES, Progress, Rows
 from planner.tracking.order import in_order
 
@@ -51,7 +52,7 @@ def _progress_rows(path: Path) -> Rows | None:
     with_head = _first_line(path)
     if with_head.lstrip().startswith("{"):
         return _json_rows(path) if _is_progress_object(with_head) else None
-    delimiter = max(",;\t", key=with_head.count)
+    delimiter = delimiter_of(with_head)
     names = [known_as(name) for name in with_head.split(delimiter)]
     if "step" not in names or "time" not in names:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from catalogs.offers.naming import known_accelerators
+from catalogs.offers.naming import fits_name, known_accelerators
 from tests.architecture.modules import ROOT
 
 Run = Callable[..., Any]
@@ -40,10 +40,16 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
         ("AMD Instinct MI300X OAM", {"mi300x-192gb-oam"}),
         ("H100 40GB", set()),
         ("NVIDIA", set()),
+        ("80GB", set()),
     ],
 )
 def test_the_name_of_a_driver_stands_for_its_cards(device: str, cards: set[str]) -> None:
     assert set(known_accelerators(device)) == cards
+
+
+@pytest.mark.parametrize(("pattern", "name"), [("n1-4", "n1-standard-4"), ("us-1", "us-east-1")])
+def test_parts_of_names_of_other_things_are_no_names(pattern: str, name: str) -> None:
+    assert not fits_name(pattern, name)
 
 
 @pytest.mark.parametrize(

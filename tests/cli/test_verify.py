@@ -193,7 +193,7 @@ def test_own_machines_without_bf16_are_used_alone_in_fp16_and_named_beside_other
     old = machines.replace("dgx-a100", "dgx-1").replace("a100-40gb-sxm", "v100-32gb-sxm")
     (tmp_path / "own.yaml").write_text(old, encoding="utf-8")
     training = {"tokens": "1e9", "global_batch": 256, "sequence_length": 512}
-    says = "dgx-1 has no bf16, so no plan uses it (training.precision: fp16 would let it)"
+    says = "dgx-1 has no bf16, so no plan uses it (training.precision: fp16 would allow it)"
     prices, target = {"offers": ["own.yaml"]}, tmp_path / "plan.json"
     beside = planned(run_cli, write(tmp_path, training=training, prices=prices), target)
     assert says in beside["warnings"]

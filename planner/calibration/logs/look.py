@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from planner.files.tables import delimiter_of
+
 STEP = ("step", "global_step", "iteration", "iter", "train/step", "train/global_step", "_step")
 TIME = ("time", "timestamp", "wall_time", "datetime", "ts", "_timestamp")
 # Column -> unit and factor to it.
@@ -34,9 +36,7 @@ def _names(line: str) -> set[str | None]:
 def names_a_time(head: str) -> bool:
     """Whether the header of a CSV names a time or a throughput of each step."""
     line = next((line for line in head.splitlines() if line.strip()), "")
-    return any(
-        name.strip().strip('"').lower() in STEP_COLUMNS for name in line.split(max(",;\t", key=line.count))
-    )
+    return any(name.strip().strip('"').lower() in STEP_COLUMNS for name in line.split(delimiter_of(line)))
 
 
 def object_of(line: str) -> dict[str, Any] | None:
@@ -46,11 +46,6 @@ def object_of(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
-
-
-def delimiter_of(line: str) -> str:
-    """What parts the columns of a header: comma, semicolon or tab."""
-    return max(",;\t", key=line.count)
 
 
 def kind_of(name: str) -> str | None:

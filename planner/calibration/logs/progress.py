@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.calibration.logs import Log, ReadOptions, read_text
-from planner.calibration.logs.look import delimiter_of, kind_of, object_of
+from planner.calibration.logs.look import kind_of, object_of
+from planner.files.tables import delimiter_of
 
 _BEYOND = 9.0e18  # DCGM writes 9223372036854775794 where a figure is not supported
 _EPOCH = 1e8  # figures above are POSIX seconds (1973 on), those below seconds since the start

@@ -9,6 +9,7 @@ from pathlib import Path
 from planner.calibration.logs import Log, ReadOptions, read_text
 from planner.calibration.logs.look import STEP_COLUMNS
 from planner.errors import InputError
+from planner.files.tables import delimiter_of
 
 
 def read(path: Path, options: ReadOptions) -> Log:
@@ -17,7 +18,7 @@ def read(path: Path, options: ReadOptions) -> Log:
     lines = read_text(path).splitlines()
     start = next((number for number, line in enumerate(lines) if line.strip()), 0)
     header = lines[start] if lines else ""
-    delimiter = max(",;\t", key=header.count)
+    delimiter = delimiter_of(header)
     names = [name.strip().strip('"').lower() for name in header.split(delimiter)]
     column = next((position for position, name in enumerate(names) if name in STEP_COLUMNS), None)
     if column is None:

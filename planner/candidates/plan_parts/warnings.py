@@ -155,10 +155,12 @@ def _other_precision(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
     left_out = lacks & offer_set.offers.equals("purchase_option", "owned")
     if asked.job.is_inference or not left_out.any():
         return
-    names, other = offer_set.types.coded("instance_type"), offer_set.hardware["fp16_tflops"] > 0
+    names, hardware = offer_set.types.coded("instance_type"), offer_set.hardware
     admitted = left_out & (mark_offers(offer_set, asked.workload.constraints, asked.job) == 0)
     for row in dict.fromkeys(offer_set.type_of_offer[admitted].tolist()):
-        how = " (training.precision: fp16 would let it)" if other[offer_set.hardware_of_type[row]] else ""
+        own = offer_set.hardware_of_type[row]
+        has = next((name for name in ("bf16", "fp16") if hardware.number(f"{name}_tflops")[own] > 0), "")
+        how = f" (training.precision: {has} would allow it)" if has else ""
         yield f"{names.values[names.codes[row]]} has no {training.precision}, so no plan uses it{how}"
 
 

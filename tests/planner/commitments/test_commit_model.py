@@ -15,7 +15,7 @@ from benchmarks.instances.commit import make_commit
 from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive, first_stage
 from planner.commitments.recourse import Recourse
-from planner.commitments.solve import solve_commit
+from planner.commitments.solve import Solved, solve_bill, solve_commit
 from planner.commitments.use import use_of
 from solvers.backends.registry import get_backend
 from solvers.execution.solve import solve
@@ -203,6 +203,28 @@ def test_one_pool_without_spot_is_the_critical_quantile() -> None:
     assert solve_separable(model) == pytest.approx([40.0])
     assert solve_commit(model).method == "closed_form"
     assert solve_commit(model, method="benders", gap=1e-9).x == pytest.approx([40.0])
+
+
+def test_an_interrupted_search_begins_no_second_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first found loses in the mean, so that it is not proposed; nor is the user kept waiting."""
+    model = replace(random_model(1, pools=1, plans=0), risk_weight=0.5)
+    assert model.columns
+    x = np.full(len(model.columns), 1e3)
+    dear = Solved(
+        "feasible", "interrupted", x, Recourse(model).evaluate(x).value, 0.0, 0.0, "benders", (), 0.0, None
+    )
+    limits: list[float] = []
+
+    def searched(asked: CommitModel, *, time_limit_s: float, **_: object) -> Solved:
+        limits.append(time_limit_s)
+        nothing = np.zeros_like(x)
+        costs = Recourse(asked).evaluate(nothing).value
+        return dear if len(limits) == 1 else replace(dear, x=nothing, recourse=costs, reason="time_limit")
+
+    monkeypatch.setattr("planner.commitments.solve.solve_commit", searched)
+    used, solved = solve_bill(model, time_limit_s=60.0)
+    assert limits == [60.0, 0.0]
+    assert (used.risk_weight, solved.reason, solved.x.any()) == (0.0, "interrupted", False)
 
 
 def test_joined_models_are_not_separable() -> None:

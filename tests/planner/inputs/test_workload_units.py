@@ -165,7 +165,15 @@ def test_bad_counts(value: object, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "amount"),
-    [(5000, "5000"), (0.1, "0.1"), ("$5,000", "5000"), ("5000.50 USD", "5000.50"), (1e6, "1000000")],
+    [
+        (5000, "5000"),
+        (0.1, "0.1"),
+        ("$5,000", "5000"),
+        ("1,00,000", "100000"),
+        ("1,234,567.50", "1234567.50"),
+        ("5000.50 USD", "5000.50"),
+        (1e6, "1000000"),
+    ],
 )
 def test_money_is_exact(value: object, amount: str) -> None:
     assert units.parse_money(value) == Decimal(amount)
@@ -174,6 +182,15 @@ def test_money_is_exact(value: object, amount: str) -> None:
 @given(st.decimals(min_value="0.01", max_value="1e12", places=2))
 def test_money_typed_as_a_number_is_what_was_typed(amount: Decimal) -> None:
     assert units.parse_money(float(amount)) == amount
+
+
+@pytest.mark.parametrize("value", ["31,46", "0,5", "1234,567", "1,0000", "1,,000"])
+def test_a_decimal_comma_is_no_thousand(value: str) -> None:
+    """It was read as a hundred times as much."""
+    with pytest.raises(
+        ValueError, match=r"has a comma that separates no thousands: .*; write like 5000 or 5000\.50"
+    ):
+        units.parse_money(value)
 
 
 @pytest.mark.parametrize(
