@@ -164,7 +164,7 @@ def _claim(pools: Pools) -> str:
         ways = ", and among all ways to buy both in one region by the deadline"
     return (
         f"Cheapest pair of pools found among {pools.pairs:,} on demand or on spot, by costs linear in hours{ways}; "
-        f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
+        f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 1)})"
     )
 
 
