@@ -6,9 +6,11 @@ take the same pair for all pools, each with its own ratio, half take a ratio of 
 little of where all of them are going, so the mean of the log ratios counts as far as it stands out from chance,
 1 - (standard error / mean)^2 of it and never less than none (W. James, C. Stein, "Estimation with quadratic loss",
 1961, positive part). Each time a pool ends for good with a chance that is drawn once per scenario from what n ends
-among N blocks leave open, Beta(n + 1/2, N - n + 1/2) (H. Jeffreys, "Theory of Probability", 1939), so that a history
-without an end does not promise that none comes. Hours within a week follow whole weeks of the history, all pools
-together, divided by the level of their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
+among N blocks leave open, Beta(n + 1/2, N - n + 14). Its prior expects what the one public bill shows, 2 ends among 58
+blocks (mybinder.org, half a year of its larger compute items), and weighs as much as a quarter of that bill, so that
+neither does a history without an end promise that none comes, nor a month of steady use let half of all use end
+within the next. Hours within a week follow whole weeks of the history, all pools together, divided by the level of
+their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ LEAST_DAYS = 14
 ENDED_DAYS = 3  # days without use at the end of a steady history that count as its end
 _ENDED = 0.05  # of the block before: what is left of a pool that ended within a block
 _MOST_RATIO = 4.0  # of a block to the one before
+_PRIOR_ENDS, _PRIOR_LIVED = 2 / 4, 58 / 4  # blocks of other bills that count beside a history's own
 _MOST_ERRORS = 2.0  # standard errors by which weeks differ and are still one level
 
 
@@ -144,7 +147,8 @@ def _walk(draw: np.random.Generator, moves: Moves) -> Floats:
     pools, count = len(moves.level), HOURS_PER_YEAR // 24 // BLOCK_DAYS + 1
     known = moves.ratio[np.isfinite(moves.ratio)]
     level = np.tile(moves.level, (count, 1))
-    end = draw.beta(moves.ended + 0.5, moves.lived - moves.ended + 0.5)
+    survived = moves.lived - moves.ended + _PRIOR_LIVED - _PRIOR_ENDS
+    end = draw.beta(moves.ended + _PRIOR_ENDS, survived)
     for block in range(1, count):
         ratio = np.ones(pools)
         if len(known):

@@ -53,17 +53,25 @@ def test_blocks_in_which_use_began_or_ended_are_no_change_of_the_level() -> None
 
 
 def test_the_chance_of_an_end_is_as_uncertain_as_the_history_leaves_it() -> None:
-    """Beta(1/2, N + 1/2): its mean over scenarios is Jeffreys' (1/2) / (N + 1), and pools of a scenario share it."""
+    """Beta(1/2, N + 14): its mean over scenarios is (1/2) / (N + 14.5), and pools of a scenario share it."""
     use = daily(*([30.0] * BLOCKS for _ in range(20)))
     futures = draw_year(use, 24, count=400, rows=30, seed=5)
     alive = np.stack([one.demand[-1] > 0 for one in futures.blocks])
     lived = 20 * (BLOCKS - 1)
     went_on = np.mean(
-        [(1 - np.random.default_rng([6, n]).beta(0.5, lived + 0.5)) ** 13 for n in range(20_000)]
+        [(1 - np.random.default_rng([6, n]).beta(0.5, lived + 14)) ** 13 for n in range(20_000)]
     )
     assert alive.mean() == pytest.approx(went_on, abs=0.01)
     by_scenario = alive.mean(axis=1)
     assert by_scenario.var() > 1.5 * went_on * (1 - went_on) / 20  # more than independent ends would give
+
+
+def test_steady_use_is_expected_to_last_longer_the_longer_it_was_seen() -> None:
+    def share(days: int) -> float:
+        futures = draw_year(np.full((days, 1), 30.0), 24, count=400, rows=30, seed=5)
+        return float(np.mean([one.demand.mean() for one in futures.blocks])) / 30.0
+
+    assert 0.8 < share(20) < share(92) < share(390) < 0.95
 
 
 def test_a_choice_by_the_chance_of_a_loss_sees_more_scenarios_of_fewer_steps() -> None:
