@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _LEFT_S = 3600.0  # no writer takes as long for a copy
 
 
@@ -69,6 +69,7 @@ def write_copy(
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)  # of a killed process of this number, or made by another user
         with os.fdopen(os.open(partial, _WRITING, mode), "wb") as file:
             write(file)
         partial.replace(path)

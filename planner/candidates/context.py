@@ -22,13 +22,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.model import Asked, Dates
-    from planner.candidates.own_deadlines import OwnDeadlines
     from planner.market.model import Market
     from planner.market.offers import OfferSet
     from planner.spot.evidence import GangRisk
     from planner.spot.risk import SpotRisk
 
+    FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class OwnDeadlines:
+    """Deadlines of each row of the shapes, as pools of many sizes and paces have, shape `(n_shapes,)`.
+
+    Attributes:
+        hours: from the start; the run's own deadline is at least the latest of them.
+        later_hours: as of `Context`.
+    """
+
+    hours: FloatArray
+    later_hours: FloatArray
 
 
 @record(frozen=True, eq=False)

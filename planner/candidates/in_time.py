@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.rows import distinct_rows
-from planner.candidates.own_deadlines import later_hours_of
 from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import waits_of
 from planner.candidates.ways.fallback import unit_quadrature
@@ -52,7 +51,7 @@ def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArr
     if len(steady):
         own = waits.take(steady)
         room = hours[steady] - own.before - candidates.fixed_hours[at[steady]]
-        later, need = later_hours_of(candidates, at[steady]), _need(candidates, at[steady])
+        later, need = candidates.later_hours(at[steady]), _need(candidates, at[steady])
         out[steady] = _steady_chance(own, need - later, candidates.sigma[at[steady]], room - later)
     beside = np.flatnonzero(waits.has_spread & spot)
     if len(beside):
@@ -145,7 +144,7 @@ def _work_chance(candidates: Candidates, at: IntArray, hours: FloatArray) -> Flo
         candidates.write_hours[at],
         candidates.interval_hours[at],
         hours - candidates.fixed_hours[at],
-        later_hours_of(candidates, at),
+        candidates.later_hours(at),
     )
 
 

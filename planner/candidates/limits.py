@@ -11,7 +11,6 @@ from planner.candidates.constraints.deadline import too_unsure, without_record
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import mark
 from planner.candidates.in_time import chance_in_time, finish_quantile
-from planner.candidates.own_deadlines import hours_of
 from planner.candidates.starts import chance_had
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def case_of(context: Context) -> Case:
     """What constraints look at in a planning run."""
 
     def chance(candidates: Candidates, at: IntArray) -> FloatArray:
-        chance = chance_in_time(candidates, at, hours_of(candidates, at))
+        chance = chance_in_time(candidates, at, candidates.deadline_hours(at))
         return np.asarray(chance * chance_had(candidates, at), dtype=np.float64)
 
     def finish(candidates: Candidates, at: IntArray, level: float) -> FloatArray:

@@ -173,6 +173,17 @@ class Candidates:
         """Masks of the kinds of plan that were asked for, by what tells them (`decisions.members_of`)."""
         return {}
 
+    def deadline_hours(self, at: IntArray | slice = _ALL) -> float | FloatArray:
+        """Hours from the start to the deadline of some candidates: of each, or of all alike."""
+        own, hours = self.context.own, self.context.dates.deadline_hours
+        assert hours is not None
+        return hours if own is None else own.hours[self.shape[at]]
+
+    def later_hours(self, at: IntArray | slice = _ALL) -> float | FloatArray:
+        """Hours more that work has which takes twice as long as predicted (`Context.later_hours`), as above."""
+        own = self.context.own
+        return self.context.later_hours if own is None else own.later_hours[self.shape[at]]
+
     def stored(self, at: IntArray | slice = _ALL) -> Stored:
         """Where the nodes of some candidates read the data from; all of them by default."""
         return Stored(self.store[at], self.store_usd[at], self.store_usd_per_hour[at])

@@ -10,7 +10,6 @@ import contextlib
 import os
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 
 # how an answer is shown is worked out each time
 _OF_SHOWING = frozenset({"output", "out", "certificate", "why_not", "details", "verbose", "reuse_answers"})
-
-_STDIN = Path("-")
-_MOST_S = 1e9  # as good as for ever, and within what a date can hold
+_LONGEST_S = 10 * 366 * 86_400.0  # longer ones are no dates
 
 reuse_option = click.option(
     "--reuse-answers",
@@ -51,12 +48,12 @@ def asked_before(now: datetime, *, within_s: float, unless: Collection[str] = ()
     if not within_s or not getattr(context.obj, "is_program", False) or os.environ.get("PLANNER_CATALOG_KEY"):
         return None
     defaults = {param.name: param.get_default(context) for param in context.command.params}
-    if any(context.params[name] != defaults[name] for name in unless) or _STDIN in context.params.values():
+    if any(context.params[name] != defaults[name] for name in unless):
         return None
     from planner.workloads.kept import KeptAnswer
 
     asked = {name: value for name, value in context.params.items() if name not in _OF_SHOWING}
-    within = None if context.params["as_of"] is not None else timedelta(seconds=min(within_s, _MOST_S))
+    within = None if context.params["as_of"] is not None else timedelta(seconds=min(within_s, _LONGEST_S))
     with contextlib.suppress(OSError):  # it only saves time
         return KeptAnswer({"command": context.command_path, **asked}, now, within)
     return None

@@ -26,7 +26,7 @@ _LISTED = frozenset({"os.listdir", "os.scandir"})
 # an answer that other processes or machines had a part in, or that came with a warning, is not told by files alone
 _OUTSIDE = (
     "socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "sqlite3.", "urllib.",
-    "planner.warned",
+    "planner.warned", "planner.read_stdin",
 )  # fmt: skip
 _MANY = frozenset(
     {
@@ -41,8 +41,10 @@ _MANY = frozenset(
     }
 )  # of the thousands of events of a run, nearly all
 _CLOCK_TICK_NS = 20_000_000  # by which the time stamps of files may lag behind the clock
+_COARSE_NS = 2_000_000_000  # FAT; HFS+, ext3 and old NFS know whole seconds
 _MOST_BYTES = 64 << 20
 _MOST_PLACES = 2_000
+_UP = ".."  # behind a link it leads elsewhere than the name says
 ABSENT = "absent"
 
 
@@ -70,7 +72,11 @@ class Reading:
         if self.outside or len(self._places) > _MOST_PLACES:
             return None
         known = tuple(f"{folder}{os.sep}" for folder in apart_from)
-        states = {path: _state(path, self._began_ns) for path in self._places if not path.startswith(known)}
+        states = {
+            path: _state(path, self._began_ns)
+            for path in self._places
+            if _UP in path or not path.startswith(known)
+        }
         told = {path: state for path, state in states.items() if state is not None}
         return told if len(told) == len(states) else None
 
@@ -106,7 +112,8 @@ class Reading:
         if _is_known(frame):
             return
         if isinstance(path, str | bytes | os.PathLike):
-            self._places[os.path.abspath(os.fsdecode(path))] = None  # noqa: PTH100 - links stay links
+            whole = os.path.join(os.getcwd(), os.fsdecode(path))  # noqa: PTH109, PTH118 - links stay links
+            self._places[whole if _UP in whole else os.path.normpath(whole)] = None
         else:
             self.outside = True
 
@@ -135,7 +142,7 @@ def _state(path: str, began_ns: int | None) -> str | None:
         return None
     try:
         about = os.fstat(handle)
-        if began_ns is not None and max(about.st_mtime_ns, about.st_ctime_ns) >= began_ns:
+        if began_ns is not None and _latest_ns(about) >= began_ns:
             return None
         if stat.S_ISDIR(about.st_mode):
             return f"folder {_sum('/'.join(sorted(os.listdir(path))).encode(errors='surrogateescape'))}"  # noqa: PTH208
@@ -154,8 +161,14 @@ def _is_settled(folder: Path, began_ns: int) -> bool:
     """Whether nothing came or went since then where a file is missing: it may have been read and removed."""
     for place in (folder, *folder.parents):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return place.stat().st_mtime_ns < began_ns
+            return _latest_ns(place.stat()) < began_ns
     return False
+
+
+def _latest_ns(about: os.stat_result) -> int:
+    """The latest moment at which it may have changed, where stamps may be cut to whole seconds."""
+    stamp = max(about.st_mtime_ns, about.st_ctime_ns)
+    return stamp if stamp % 1_000_000_000 else stamp + _COARSE_NS
 
 
 def _sum(data: bytes) -> str:

@@ -30,22 +30,21 @@ class Document:
 
 
 def load_plain(
-    path: Path, root: str, rules: Callable[[Any], Iterable[Fault]], *, max_bytes: int = MAX_BYTES
+    path: Path, data: bytes, root: str, rules: Callable[[Any], Iterable[Fault]]
 ) -> tuple[Any, Document] | None:
     """Read a YAML file that is plainly valid, without pydantic; None where the models must look at it.
 
     Args:
-        path: the file, UTF-8.
+        path: the file.
+        data: its bytes, UTF-8.
         root: its section, as `planner.inputs.plain` calls it.
         rules: as for `load_document`.
-        max_bytes: largest file read.
 
     Raises:
-        InputError: the file cannot be read, or is no text.
+        InputError: it is no text.
     """
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
-    data = read_limited(path, max_bytes)
     try:
         parsed = parse_yaml(decode(data, str(path)), str(path))
     except YamlError:
@@ -59,7 +58,7 @@ def load_plain(
 
 
 def load_document(
-    path: Path, model: type[M], rules: Callable[[M], Iterable[Fault]], *, max_bytes: int = MAX_BYTES
+    path: Path, model: type[M], rules: Callable[[M], Iterable[Fault]], data: bytes | None = None
 ) -> tuple[M, Document]:
     """Read and validate a YAML file.
 
@@ -67,7 +66,7 @@ def load_document(
         path: the file, UTF-8.
         model: its pydantic model.
         rules: faults that join several fields, looked for in what is valid by itself.
-        max_bytes: largest file read.
+        data: its bytes, where they were read before (standard input is read once).
 
     Raises:
         InputError: lists all faults in the order of their lines.
@@ -76,7 +75,8 @@ def load_document(
 
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
-    data = read_limited(path, max_bytes)
+    if data is None:
+        data = read_limited(path)
     name = str(path)
     text = decode(data, name)
     try:

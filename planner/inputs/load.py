@@ -174,6 +174,7 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
 
 
 def _read_stdin(limit: int) -> bytes:
+    sys.audit("planner.read_stdin")  # no event of Python's tells it, see `planner.files.opened`
     data = sys.stdin.buffer.read(limit + 1)
     if len(data) > limit:
         raise InputError(

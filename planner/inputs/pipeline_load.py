@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.checks_of_jobs import cost_faults, over_before, tiny_data
 from planner.inputs.documents import Document, load_document, load_plain
 from planner.inputs.faults import Fault, Source, near
-from planner.inputs.load import LoadedWorkload, load_workload
+from planner.inputs.load import LoadedWorkload, load_workload, read_limited
 from planner.inputs.plain import PIPELINE_ROOT
 from planner.inputs.view import as_view
 from planner.records import record
@@ -65,12 +65,13 @@ def _read(path: Path) -> tuple[Pipeline, Document]:
     def rules(pipeline: Pipeline) -> Iterator[Fault]:
         return _task_faults(pipeline, path.parent)
 
-    plain = load_plain(path, PIPELINE_ROOT, rules)
+    data = read_limited(path)
+    plain = load_plain(path, data, PIPELINE_ROOT, rules)
     if plain is not None:
         return plain
     from planner.inputs.pipeline_schema import Pipeline as Model
 
-    pipeline, document = load_document(path, Model, rules)
+    pipeline, document = load_document(path, Model, rules, data)
     return as_view(pipeline), document
 
 

@@ -77,12 +77,13 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
 
 def _read(path: Path) -> tuple[Portfolio, Document, Mapping[int, str]]:
     """The file as a view, and the text of each job's inline workload, whose hash names it."""
-    plain = load_plain(path, PORTFOLIO_ROOT, _file_faults, max_bytes=MAX_BYTES)
+    data = read_limited(path, MAX_BYTES)
+    plain = load_plain(path, data, PORTFOLIO_ROOT, _file_faults)
     if plain is not None and all(job.inline is None for job in plain[0].jobs):
         return *plain, {}
     from planner.inputs.portfolio_schema import Portfolio as Model
 
-    portfolio, document = load_document(path, Model, _file_faults, max_bytes=MAX_BYTES)
+    portfolio, document = load_document(path, Model, _file_faults, data)
     texts = {
         at: job.inline.model_dump_json() for at, job in enumerate(portfolio.jobs) if job.inline is not None
     }

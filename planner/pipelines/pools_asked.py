@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.context import OwnDeadlines
 from planner.candidates.engine import Engine
 from planner.candidates.model import IN_TURN
-from planner.candidates.own_deadlines import OwnDeadlines
 from planner.candidates.running import steady_hours
 from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.starts import fallback_hours
@@ -143,7 +143,7 @@ class Asked:
     def _search(self, asks: list[Ask]) -> CandidateSearch:
         """Candidates of all; the row of their shapes is the number of the ask."""
         side = self.side
-        context = at_level(side.run, asks[0].by.level)
+        context = at_level(side, asks[0].by.level)
         own = OwnDeadlines(
             np.asarray([ask.by.hours for ask in asks]), np.asarray([ask.by.later_hours for ask in asks])
         )

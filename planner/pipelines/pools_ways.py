@@ -80,7 +80,7 @@ def ways_of(
 def _engine(
     side: Side, offers: IntArray, size: Size, paced_s: float, by: By, beside: FloatArray | None
 ) -> Engine:
-    context = at_level(side.run, by.level)
+    context = at_level(side, by.level)
     context = replace(context, beside=beside, later_hours=by.later_hours)
     bits = np.full_like(side.found.offer_bits, ELSEWHERE)
     bits[offers] = side.found.offer_bits[offers]
@@ -89,8 +89,9 @@ def _engine(
     )  # fmt: skip
 
 
-def at_level(context: Context, level: float) -> Context:
+def at_level(side: Side, level: float) -> Context:
     """The run of a pool whose deadline is kept with a probability, compared by cost whatever the workload prefers."""
+    context = side.run
     workload = context.asked.workload
     limits = workload.constraints.model_copy(update={"deadline_confidence": level})
     wishes = workload.preferences.model_copy(update={"objective": "cost"})

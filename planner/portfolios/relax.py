@@ -262,7 +262,8 @@ class _Breaks:
 
     def share_of_limits(self) -> Floats:
         """The share that each candidate draws of its limits, in sum, shape `(n_kept,)`."""
-        return (self._ledger.units / np.maximum(self._limit, 1.0)[self._ledger.rows]).sum(axis=1)
+        shares: Floats = self._ledger.units / np.maximum(self._limit, 1.0)[self._ledger.rows]
+        return np.asarray(shares.sum(axis=1))
 
     def oversize_usd(self) -> float:
         """What every choice breaks at least: per job the least lateness and excess of one candidate alone."""

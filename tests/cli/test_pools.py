@@ -93,6 +93,17 @@ def test_a_changed_figure_is_a_fault(run_cli: Run, tmp_path: Path, place: str, f
     assert verdict.code == 5 and place in verdict.stdout
 
 
+@pytest.mark.parametrize("factor", [0.99, 1.01, 3.0])
+def test_an_end_that_the_pools_are_not_planned_for_is_a_fault(
+    run_cli: Run, tmp_path: Path, factor: float
+) -> None:
+    _, path, found = asked(run_cli, tmp_path, limits="  deadline: 3d")
+    found["sure_hours"] *= factor
+    (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and ("sure_hours" in verdict.stdout or "deadline_hours" in verdict.stdout)
+
+
 def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: Run, tmp_path: Path) -> None:
     _, _, some = asked(run_cli, tmp_path, limits="  deadline: 3d")
     _, _, none = asked(run_cli, tmp_path, limits="  deadline: 3d\nspot: {fallback: none}")

@@ -199,6 +199,40 @@ def test_standard_input_is_read_each_time(desk: Desk) -> None:
     assert desk.kept() == []
 
 
+def test_standard_input_that_the_workload_names_is_read_each_time(desk: Desk) -> None:
+    text = (ROOT / "examples" / "llama-3-8b.yaml").read_text()
+    assert "preset: llama-3-8b" in text
+    (desk.folder / "w.yaml").write_text(text.replace("preset: llama-3-8b", "config: '-'"))
+    sizes = {
+        "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    }  # fmt: skip
+    large, small = (json.dumps({**sizes, "num_hidden_layers": layers}).encode() for layers in (32, 8))
+    time.sleep(0.05)
+    assert desk.seconds(stdin=large) != desk.seconds(stdin=small)
+    assert desk.kept() == []
+
+
+def test_own_prices_that_lie_up_behind_a_link_are_read_again(desk: Desk) -> None:
+    """The folder of the workload is a link, and the prices lie beside what it leads to."""
+    real = desk.folder.parent / "real" / "job"
+    real.mkdir(parents=True)
+    text = (ROOT / "examples" / "onprem-comparison.yaml").read_text()
+    (real / "w.yaml").write_text(text.replace("onprem-machines.yaml", "../onprem-machines.yaml"))
+    shutil.copy(ROOT / "examples" / "onprem-machines.yaml", real.parent)
+    (desk.folder / "job").symlink_to(real)
+    time.sleep(0.05)
+    first = desk.seconds(workload="job/w.yaml")
+    assert desk.seconds(workload="job/w.yaml") == first
+    with (real.parent / "onprem-machines.yaml").open("a") as file:
+        file.write("# another price\n")
+    assert desk.seconds(workload="job/w.yaml") != first
+
+
+def test_a_duration_beyond_the_calendar_is_no_error(desk: Desk) -> None:
+    desk.run("optimize", "w.yaml", "--reuse-answers", "99999999999999999999h")
+
+
 def test_two_programs_at_once(desk: Desk) -> None:
     asked = ("optimize", "w.yaml", *DAY, "-o", "json")
     both = [desk.start(*asked) for _ in range(2)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from planner.candidates.constraints.base import Constraint, round_up
 from planner.candidates.model import SINGLE
-from planner.candidates.own_deadlines import hours_of
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
@@ -40,7 +39,7 @@ class Deadline(Constraint):
         return (
             None
             if case.deadline_hours is None
-            else np.asarray(candidates.hours > hours_of(candidates), dtype=np.bool_)
+            else np.asarray(candidates.hours > candidates.deadline_hours(), dtype=np.bool_)
         )
 
     def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:

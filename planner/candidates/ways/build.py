@@ -21,7 +21,6 @@ from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.model import IN_TURN, SINGLE, append, join_tables, widen
-from planner.candidates.own_deadlines import hours_of
 from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.choice import sets_of
@@ -291,7 +290,7 @@ def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     base = members[:, 0]
     waiting = greatest(np.where(members >= 0, candidates.waiting_hours[members], 0.0))
     least = waiting + candidates.fixed_hours[base] + candidates.work_hours[base]
-    return np.asarray(least <= hours_of(candidates, base) + _SLIP_HOURS, dtype=np.bool_)
+    return np.asarray(least <= candidates.deadline_hours(base) + _SLIP_HOURS, dtype=np.bool_)
 
 
 def union_cells(

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.model import IN_TURN
-from planner.candidates.own_deadlines import later_hours_of
 from planner.candidates.running import model_arguments
 from planner.candidates.starts import fallback_had
 from planner.candidates.ways.course import Cells, Frame, cells_of, change_hours, frame_of
@@ -116,6 +115,6 @@ def spot_chance(
         deadline_hours=np.maximum(hours, 0.0),
         work_log_sd=candidates.sigma[base],
         steady_hours=steady,
-        later_hours=later_hours_of(candidates, base),
+        later_hours=candidates.later_hours(base),
         **arguments,
     )

@@ -9,7 +9,6 @@ import numpy as np
 
 from catalogs.tables.rows import greatest, pick
 from planner.candidates.model import join_pools
-from planner.candidates.own_deadlines import hours_of, later_hours_of
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.ways.fallback import mean_fallback
@@ -173,7 +172,7 @@ def frame_at(
         change: hours from asking for on-demand to progress on it, shape `(n,)`.
         has: whether there is a fall-back, shape `(n,)`.
     """
-    context, deadline = candidates.context, hours_of(candidates, base)
+    context, deadline = candidates.context, candidates.deadline_hours(base)
     waiting = _waiting(context.asked, context.market, places)
     room = deadline - waiting - candidates.fixed_hours[base]
     steady = steady_hours(
@@ -183,7 +182,7 @@ def frame_at(
         candidates.write_hours[base],
         candidates.interval_hours[base],
     )
-    later = later_hours_of(candidates, base)
+    later = candidates.later_hours(base)
     late, slack_loss = room - change, steady - later
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf), slack_loss=slack_loss,

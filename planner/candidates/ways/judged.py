@@ -13,7 +13,6 @@ import numpy as np
 from catalogs.tables.rows import distinct_rows
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, Candidates, Turns
-from planner.candidates.own_deadlines import hours_of
 from planner.candidates.starts import fallback_had, fallback_hours
 from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.course import (
@@ -83,7 +82,7 @@ def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, I
     course = run_in_turn(candidates, cells, frame.take(sure))
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
-    kept = hours <= hours_of(candidates, cells.base) + _SLIP_HOURS
+    kept = hours <= candidates.deadline_hours(cells.base) + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     number[sure[at]] = at

@@ -25,13 +25,17 @@ print(json.dumps(reading.states(apart_from=[here / "known"])))
 """
 
 
-def _noted(folder: Path, act: str, **more: str) -> dict[str, str] | None:
+def _said(folder: Path, act: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.replace("{ACT}", act), str(folder)],
-        env={**os.environ, **more}, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    states: dict[str, str] | None = json.loads(done.stdout)
+    return done.stdout
+
+
+def _noted(folder: Path, act: str) -> dict[str, str] | None:
+    states: dict[str, str] | None = json.loads(_said(folder, act))
     return (
         None if states is None else {os.path.relpath(path, folder): state for path, state in states.items()}
     )
@@ -69,6 +73,36 @@ def test_files_found_and_missing_and_folders_are_noted(folder: Path, act: str, n
     assert {path: state.split()[0] for path, state in states.items()} == noted
 
 
+@pytest.mark.parametrize("folder_of_link", [".", "known"])
+def test_a_name_that_goes_up_behind_a_link_is_noted_as_it_was_opened(
+    folder: Path, folder_of_link: str
+) -> None:
+    """The name alone says that the file lies beside the link, or where something else keeps track of it."""
+    (folder / "far" / "off").mkdir(parents=True)
+    (folder / "far" / "a.yaml").write_text("another")
+    (folder / folder_of_link / "link").symlink_to(folder / "far" / "off")
+    time.sleep(0.05)
+    name = f"here / {folder_of_link!r} / 'link' / '..' / 'a.yaml'"
+    states, other = (
+        _noted(folder, f"({name}).read_text()"),
+        _noted(folder, "(here / 'far/a.yaml').read_text()"),
+    )
+    assert states is not None
+    assert other is not None
+    assert list(states.values()) == list(other.values())
+
+
+def test_what_changed_within_whole_seconds_is_no_ground_where_stamps_are_cut_to_them(folder: Path) -> None:
+    """As on FAT, HFS+ and some network folders: the file was last written in the second in which the notes began."""
+    act = (
+        "about = os.stat(here / 'a.yaml'); cut = int(reading._began_ns // 10**9) * 10**9\n"
+        "from planner.files import opened; from types import SimpleNamespace as Stat\n"
+        "print(opened._latest_ns(Stat(st_mtime_ns=cut, st_ctime_ns=cut)) >= reading._began_ns, "
+        "opened._latest_ns(about) < reading._began_ns)\nsys.exit()"
+    )
+    assert _said(folder, act) == "True True\n"
+
+
 def test_a_missing_file_is_noted_for_it_may_come(folder: Path) -> None:
     act = "try: open(here / 'none')\nexcept FileNotFoundError: pass"
     assert _noted(folder, act) == {"none": "absent"}
@@ -96,6 +130,7 @@ def test_what_changed_while_it_was_read_is_no_ground(folder: Path, act: str) -> 
         "subprocess.run([sys.executable, '-c', ''])",
         "sqlite3.connect(here / 'a.yaml')",
         "open(0).read()",
+        "from planner.inputs.load import STDIN, read_limited as read; read(STDIN)",
         "open('/dev/null').read()",
         "sys.audit('planner.warned', 'old prices')",
     ],

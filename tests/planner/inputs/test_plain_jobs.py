@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.portfolio_schema import Portfolio, PortfolioJob, SharedCommitment
 from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.view import SectionView, as_view, encode_section
+from tests.conftest import CliResult
 from tests.planner.inputs.test_plain import ODD, ROOT, _paths
 
 EXAMPLES = ROOT / "examples"
@@ -163,3 +166,13 @@ def test_a_valid_file_needs_no_pydantic(kind: str, name: str) -> None:
     )
     asked = [sys.executable, "-c", code, str(EXAMPLES / f"{kind}.yaml")]
     assert subprocess.run(asked, cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["portfolio", "pipeline"])
+def test_standard_input_is_read_once_whoever_refuses_it(
+    kind: str, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"version: 1\nkind: {kind}\nname: two\nbudget: 3\n".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    refused = run_cli(kind, "-")
+    assert refused.code == 2 and "-:4:1: budget" in refused.stderr and "budget_usd" in refused.stderr
