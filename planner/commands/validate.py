@@ -17,7 +17,7 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 @as_of_option
 def validate(file: Path, output: str, as_of: datetime | None, out: Path | None) -> None:
-    """Check FILE, a workload or the file of another question; - is standard input.
+    """Check FILE, a workload or the file of another question; - is a workload from standard input.
 
     The others are portfolios, pipelines, schedules, serving fleets, commitments, tco, budgets, sweeps and own machines.
     Missing and unknown keys, values, and names that the catalog does not have are listed together, with line, column

@@ -46,7 +46,6 @@ _RULES = (
             "checks_post_training",
             "post_training",
             "post_training_schema",
-            "training_schema",
         )
     ),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),

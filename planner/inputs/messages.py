@@ -121,7 +121,8 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         return Fault(path, f"{text}; {said}" if said else text + _as_section(path, value, root))
     if kind == "tuple_type" and isinstance(value, dict):
         allowed = value.get("allow")  # some constraints have `allow` and `deny`, others are lists
-        if isinstance(allowed, list) and allowed and len(value) == 1:
+        is_names = isinstance(allowed, list) and all(isinstance(name, str) for name in allowed)
+        if is_names and allowed and len(value) == 1:
             return Fault(path, f"must be a list: write [{', '.join(map(str, allowed))}]")
         return Fault(path, f"must be a list{_keys_at(path, root, '; keys of each item: ')}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])

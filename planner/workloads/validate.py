@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.candidates.prepare import prepare
+from planner.errors import InputError
 from planner.inputs.config_file import expand_config
 from planner.inputs.faults import Source
 from planner.inputs.load import (
+    STDIN,
     decode,
     other_kind,
     parse_workload,
@@ -88,6 +90,10 @@ def validate_file(path: Path, options: Options) -> Valid:
     except YamlError as error:
         raise Source(str(path), text).error(error.faults) from None
     kind = _kind(document.data, str(path))
+    if path == STDIN and kind in ("tco", "machines", "portfolio", "pipeline", *_READERS):
+        raise InputError(
+            f"standard input holds a {kind} file: only workloads are read from it; name the file"
+        )
     if kind == "tco":
         return _valid_tco(path)
     if kind == "machines":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -120,12 +122,20 @@ def test_a_job_may_be_submitted_at_the_start(words: object) -> None:
         ("sweep", "sweep"), ("onprem-machines", "machines"), ("tco-2x4090", "tco"),
     ],
 )  # fmt: skip
-def test_files_of_every_question_are_validated(run_cli: Run, tmp_path: Path, name: str, kind: str) -> None:
+def test_files_of_every_question_are_validated(
+    run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
     path = ROOT / "examples" / f"{name}.yaml"
     found = run_cli("validate", path, "-o", "json")
     assert found.code == 0, found.stderr
     said = json.loads(found.stdout)
     assert (said["kind"], said["sha256"]) == (kind, hashlib.sha256(path.read_bytes()).hexdigest())
+    with monkeypatch.context() as piped:
+        piped.setattr(
+            "sys.stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes()), isatty=lambda: False)
+        )
+        refused = run_cli("validate", "-")
+        assert (refused.code, f"standard input holds a {kind} file" in refused.stderr) == (2, True)
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(f"{path.read_text()}\nnonsense: 1\n")
     refused = run_cli("validate", wrong)
