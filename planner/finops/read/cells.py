@@ -114,7 +114,11 @@ def _moments(cell: str, formats: Sequence[str]) -> str:
 NUMBERS = {"double", "float", "decimal"} | {
     f"{sign}{name}" for sign in ("", "u") for name in ("tinyint", "smallint", "integer", "bigint", "hugeint")
 }
-_NAIVE_MOMENTS = frozenset(("timestamp_s", "timestamp_ms", "timestamp_ns", "date"))
+# DuckDB's names of types that hold a time of day; pandas writes nanoseconds
+TYPED_MOMENTS = frozenset(
+    ("timestamp", "timestamp with time zone", "timestamp_s", "timestamp_ms", "timestamp_ns")
+)
+_MOMENTS = TYPED_MOMENTS | {"date"}
 
 
 def is_number(value: str) -> str:
@@ -166,7 +170,7 @@ def read_typed(
     if kind == "number" and type_name in NUMBERS:
         number = value if type_name == "double" else f"CAST({value} AS DOUBLE)"
         return f"CASE WHEN {is_number(value)} THEN {number} END" if checked else number
-    if kind == "moment" and type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS):
+    if kind == "moment" and type_name in _MOMENTS:
         if type_name == "timestamp with time zone":
             return f"({value} AT TIME ZONE 'UTC')"
         return value if type_name == "timestamp" else f"CAST({value} AS TIMESTAMP)"
@@ -183,7 +187,7 @@ def is_plain(type_name: str, kind: Kind) -> bool:
     if kind == "number":
         return type_name in NUMBERS
     if kind == "moment":
-        return type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS)
+        return type_name in _MOMENTS
     return type_name == "varchar"
 
 

@@ -20,6 +20,8 @@ DETAILS = "SkuPriceDetails"
 # Columns that name the type of a machine, such as the usage types of AWS (BoxUsage:p5.48xlarge).
 NAMING = ("SkuMeter", "x_UsageType", "x_InstanceType", "x_SkuDetails", "ChargeDescription", "SkuId")
 _PROVIDERS = ("ServiceProviderName", "ProviderName")
+# What is charged beside a machine may name it too, and by the hour: a port, a disk.
+_NO_MACHINES = ("Storage", "Networking")  # values of ServiceCategory
 _WITH_GPUS = ("nvidia", "amd")
 # Google charges GPUs apart from their machine, each by the hour (docs.cloud.google.com/compute/gpus-pricing, 2026-11).
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
@@ -90,7 +92,7 @@ def gpu_machines() -> Mapping[str, tuple[float, str]]:
 
 
 def naming_words(group: Group) -> str:
-    """The expression of what names a charge's machine.
+    """The expression of what names a charge's machine; NULL for charges that cannot be one.
 
     Empty where a file has no such words, and of exports whose adapter knows which charges have GPUs.
     """
@@ -99,7 +101,11 @@ def naming_words(group: Group) -> str:
     told = bool(group.adapter) and not _leaves_machines(group.adapter)
     if told or not words or group.dataset != COST:
         return ""
-    return f"LOWER(CONCAT_WS(' ', {', '.join(words)}))"
+    named, category = f"LOWER(CONCAT_WS(' ', {', '.join(words)}))", group.columns.get("ServiceCategory")
+    if category is None:
+        return named
+    others = ", ".join(map(text, _NO_MACHINES))
+    return f"CASE WHEN {category} IS NULL OR {category} NOT IN ({others}) THEN {named} END"
 
 
 @lru_cache(maxsize=16)
@@ -158,21 +164,22 @@ def with_machines(
 
 
 def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
-    """The condition that a charge has no SkuPriceDetails, nor has any of its provider that states GPUs.
+    """The condition that a charge's SkuPriceDetails are missing or empty, and none of its provider states GPUs.
 
     A provider that states them for some machines is taken at its word for the others. Empty where no charge meets it.
     """
     names = [group.columns[name] for name in _PROVIDERS if name in group.columns]
     provider = f"COALESCE({', '.join([*names, text('')])})"
+    empty = f"({own} IS NULL OR {own} = {text('{}')})"
     silent = [
         text(str(name))
         for (name,) in reader.rows(
             f"SELECT {provider} AS provider FROM READ_PARQUET([{', '.join(map(text, group.files))}], "
-            f"union_by_name = true) GROUP BY provider HAVING BOOL_OR({own} IS NULL) "
+            f"union_by_name = true) GROUP BY provider HAVING BOOL_OR({empty}) "
             f"AND NOT BOOL_OR(COALESCE({own} LIKE '%GpuCount%', FALSE)) ORDER BY provider"
         )
     ]
-    return f"({own} IS NULL AND {provider} IN ({', '.join(silent)}))" if silent else ""
+    return f"({empty} AND {provider} IN ({', '.join(silent)}))" if silent else ""
 
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:

@@ -16,7 +16,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.files.tables import csv_rows
-from planner.finops.read.columns import COST, focus_columns
+from planner.finops.read.columns import COST, focus_columns, match_columns
 from planner.finops.read.fields import Field
 from planner.finops.read.select import text
 from planner.inputs.faults import near
@@ -80,13 +80,14 @@ def _save(path: Path, mapping: Mapping[str, str]) -> None:
 def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Field]:
     """The fields of a file under their FOCUS names; constants are added to a file that has one of the columns.
 
-    A column that is mapped takes the place of one that has the FOCUS name already.
+    A column that is mapped takes the place of one that has the FOCUS name already. `plain(Tags)` finds `tags` too.
     """
     by_name = {field.name: field for field in fields}
     for column in mapping.values():
         found = _PLAIN.fullmatch(column)
-        if found and found[1] in by_name:
-            by_name.setdefault(column, _plain(by_name[found[1]]))
+        own = found and (found[1] if found[1] in by_name else match_columns(list(by_name)).get(found[1]))
+        if own:
+            by_name.setdefault(column, _plain(by_name[own]))
     renamed = {focus: by_name[column] for focus, column in mapping.items() if column in by_name}
     if not renamed:
         return list(fields)

@@ -25,6 +25,7 @@ from planner.finops.read.columns import (
     likely_product,
     match_columns,
 )
+from planner.finops.read.damage import damaged
 from planner.finops.read.fields import Field, names_of
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.long_tags import has_long
@@ -42,7 +43,7 @@ from planner.finops.read.select import (
     spelled,
     with_effective,
 )
-from planner.finops.read.stage import Stager, damaged
+from planner.finops.read.stage import Stager
 from planner.finops.read.tables import open_tables
 from planner.finops.read.tag_texts import texts_sql
 from planner.finops.read.totals import (
@@ -142,6 +143,7 @@ def _open(
     little = sum(file.path.stat().st_size for file in files) <= _ONE_THREAD_BYTES
     reader = DuckDbEngine(temporary, threads=1 if little else None)
     stager = Stager(reader.connection, temporary, little=little)
+    stager.read_clocks(files)
     read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
+from planner.finops.engine.duckdb import memory_to_write
 from planner.finops.read.cells import bad_cells, is_number, tags_text
 from planner.finops.read.columns import Kind, focus_values
+from planner.finops.read.damage import damaged, duckdb_error
 from planner.finops.read.fields import Field, fields_of
 from planner.finops.read.files import BillFile, line_of, open_bytes
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, spelled, spelled_columns, text
-from planner.finops.read.typed_clocks import with_own_clock
+from planner.finops.read.typed_clocks import ExportClock, clock_of_file, export_clocks, with_clock
 from planner.finops.read.usual import is_usual, unread_sql, usual_cell
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Stager:
         self._little = little  # the files together: to plan a query over them costs more than to read them
         self._count = itertools.count(1)
         self._rewritten: dict[Path, Path] = {}
+        self._clocks: dict[str, ExportClock] = {}  # of Parquet files
         self.findings: list[Finding] = []
         self.unchecked: list[str] = []
 
@@ -73,6 +75,18 @@ class Stager:
             f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
         )
 
+    def read_clocks(self, files: Sequence[BillFile]) -> None:
+        """Learn by which clock Parquet files are read, which those of one export share.
+
+        Raises:
+            InputError: a file is damaged.
+        """
+        typed = [file for file in files if file.kind == "parquet"]
+        self._clocks = export_clocks({
+            str(file.path): clock_of_file(self._columns(file), self.table(file), partial(self._asked, file))
+            for file in typed
+        })  # fmt: skip
+
     def fields(self, file: BillFile) -> list[Field]:
         """Return the columns of a file, and the fields of structs after them.
 
@@ -83,9 +97,21 @@ class Stager:
             self._tell_spelling(file)
             return [Field(n, quote(n), "varchar", spelling=file.spelling) for n in file.header]
         self._tell_spelling(file)
+        if file.kind == "json":
+            return [replace(field, spelling=file.spelling) for field in self._columns(file)]
+        clock = self._clocks.get(str(file.path), ExportClock())
+        self._tell_read(file, [f"days and months of {clock}"] if str(clock) else [])
+        return with_clock(self._columns(file), clock)
+
+    def _columns(self, file: BillFile) -> list[Field]:
+        """Return the typed columns of a file as they lie.
+
+        Raises:
+            InputError: the file is damaged.
+        """
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
-        except _duckdb_error() as error:
+        except duckdb_error() as error:
             raise InputError(damaged(file.path, file.kind, error)) from None
         except RuntimeError:  # DuckDB cannot hand over a name that is no text
             no_text = ValueError("the name of a column is not UTF-8")
@@ -93,10 +119,6 @@ class Stager:
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += fields_of(name, quote(name), kind)
-        if file.kind == "json":
-            return [replace(field, spelling=file.spelling) for field in out]
-        out, clock = with_own_clock(out, self.table(file), partial(self._asked, file))
-        self._tell_read(file, [f"days and months of {clock}"] if clock else [])
         return out
 
     def _asked(self, file: BillFile, sql: str) -> list[tuple[object, ...]]:
@@ -107,7 +129,7 @@ class Stager:
         """
         try:
             return self._connection.execute(sql).fetchall()
-        except _duckdb_error() as error:
+        except duckdb_error() as error:
             raise InputError(damaged(file.path, file.kind, error)) from None
 
     def _tell_spelling(self, file: BillFile) -> None:
@@ -243,7 +265,7 @@ class Stager:
         target = self._folder / f"{next(self._count):05d}.parquet"
         try:
             self._copy(f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})", target)
-        except (_duckdb_error(), OSError) as error:
+        except (duckdb_error(), OSError) as error:
             raise InputError(damaged(file.path, file.kind, error)) from None
         if file.kind == "csv":
             self._report_rejects(file)
@@ -259,13 +281,10 @@ class Stager:
         Raises:
             InputError: the file is damaged.
         """
-        try:
-            row = self._connection.execute(sql).fetchone()
-        except _duckdb_error() as error:
-            raise InputError(damaged(file.path, file.kind, error)) from None
+        rows = self._asked(file, sql)
         if file.kind == "csv":
             self._connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
-        return row or ()
+        return rows[0] if rows else ()
 
     def _report_rejects(self, file: BillFile) -> None:
         """Report rows that are no rows of the table, with their lines."""
@@ -379,19 +398,3 @@ def _line_end(path: Path) -> str:
 
 def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
     return row.get(column, "").strip() == cell
-
-
-def damaged(path: Path, kind: str, error: Exception) -> str:
-    """Return the message for a file that DuckDB cannot read."""
-    import duckdb
-
-    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
-        return f"{path}: {memory_text(error)}"
-    name = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}[kind]
-    return f"{path}: cannot be read as {name}: {first_line(error)}; fetch the export again"
-
-
-def _duckdb_error() -> type[Exception]:
-    import duckdb
-
-    return duckdb.Error

@@ -1,7 +1,7 @@
 -- name: gpu_hours
 -- title: GPU-hours and their cost
 -- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine comes from
---   SkuPriceDetails (FOCUS 1.1 and later), in files without that column by the machine type that the charge names, or the
+--   SkuPriceDetails (FOCUS 1.1 and later), where these are missing from the machine that the charge names, or the
 --   unit counts them (GPU-Hours); charges with none of these are not in it.
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: sum of PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount over SKUs with GpuCount

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import category, normalize
 
+from planner.finops.engine.registry import WAREHOUSES
 from planner.finops.review.inputs import MAX_TAGS, Inputs
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import and_words, figure, money, percent, share, table, text, withheld
+
+if TYPE_CHECKING:
+    from planner.finops.read.model import Bill
 
 TITLE = "Whose cost is it?"
 TOP = 15
@@ -17,7 +21,6 @@ _NOTHING = "the month has no cost that can carry tags"
 _REFUNDED = "refunds leave too little taggable cost for shares"
 _BELOW = "Refunds of the month exceed its charges that can carry tags, so no shares are shown."
 _MERGED = 3  # values with several spellings named
-_RULE = ", or count them as one with --map 'plain(Tags)=Tags'"
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
 
@@ -72,7 +75,7 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         _largest(shown), drawn_only=True,
     )  # fmt: skip
-    notes = (*_merged(frame, tags), *_look_alikes(frame, tags))
+    notes = (*_merged(frame, tags), *_look_alikes(frame, tags, _rule(inputs.bill)))
     said = " ".join(filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *notes)))
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
@@ -105,7 +108,7 @@ def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:
     return out
 
 
-def _look_alikes(frame: Any, tags: tuple[str, ...]) -> list[str]:
+def _look_alikes(frame: Any, tags: tuple[str, ...], rule: str) -> list[str]:
     """Values of the first two tags that only a machine tells apart: composed letters, marks without a width."""
     out = []
     for number, tag in enumerate(tags[:2], 1):
@@ -118,9 +121,16 @@ def _look_alikes(frame: Any, tags: tuple[str, ...]) -> list[str]:
             more = f" and {len(names) - _MERGED} more" if len(names) > _MERGED else ""
             out.append(
                 f"Values of {tag} that look like {', '.join(names[:_MERGED])}{more} differ in invisible or composed "
-                f"characters and are counted apart: write them alike{_RULE if any(map(_are_one, several)) else ''}."
+                f"characters and are counted apart: write them alike{rule if any(map(_are_one, several)) else ''}."
             )
     return out
+
+
+def _rule(bill: Bill) -> str:
+    """What counts values that look alike as one; nothing for bills whose tags are not read from a column as it is."""
+    if bill.engine.name in WAREHOUSES or any(source.adapter for source in bill.sources):
+        return ""
+    return f", or count them as one with --map 'plain({dict(bill.mapping).get('Tags', 'Tags')})=Tags'"
 
 
 def _plain(name: str) -> str:

@@ -35,6 +35,7 @@ from tests.planner.finops.engine.golden import (
     parameters_of,
     rows_of,
 )
+from tests.planner.finops.read.test_typed_clocks import parquet
 from tests.planner.finops.small_bill import each_day, write_bill
 
 
@@ -221,3 +222,16 @@ def test_spark_converts_currencies_as_duckdb(session: Any, tmp_path: Path) -> No
             found.append(rows_of(bill.engine.query(sql)))
     pd.testing.assert_frame_equal(*found)
     assert found[0]["cost"].sum() == pytest.approx(20 * 7 + 6 * 11 + 14 * 12.5)
+
+
+@pytest.mark.parametrize("moment", ["({0} AT TIME ZONE 'Asia/Shanghai')", "({0} + INTERVAL 5 HOUR)"])
+def test_spark_reads_days_by_the_clock_of_billing_periods(session: Any, tmp_path: Path, moment: str) -> None:
+    """Ahead of UTC with a zone, and behind it without one."""
+    path, found = parquet(tmp_path / "bill.parquet", moment), []
+    for engine, connection in (("duckdb", None), ("spark", session)):
+        with open_bill([path], engine=engine, connection=connection) as bill:
+            found.append(
+                rows_of(bill.engine.query("SELECT x_day, SUM(BilledCost) AS cost FROM focus GROUP BY x_day"))
+            )
+    pd.testing.assert_frame_equal(*found)
+    assert len(found[0]) == 61 and str(found[0]["x_day"].min())[:10] == "2026-09-01"

@@ -150,3 +150,18 @@ def test_charges_without_details_in_a_bill_that_has_them(
     assert found[1:] == ['{"ModelName":"m"}', '{"GpuCount":8}', None]
     gpus = [charge(day, SkuId="1", SkuMeter="Nvidia L4 GPU running in Iowa", SkuPriceDetails="")]
     assert details(write_bill(tmp_path / "gpus.csv", gpus)) == ['{"GpuCount": 1}']
+
+
+@pytest.mark.parametrize("of_1_0", [True, False])
+def test_what_is_charged_beside_a_machine_has_no_gpus(of_1_0: bool, tmp_path: Path) -> None:
+    """A port by the hour of `8x H100` added eight GPU-hours an hour, and a disk by GB a unit that nobody knew."""
+    day, more = date(2026, 10, 5), {} if of_1_0 else {"SkuPriceDetails": "{}"}
+    kinds = ("Compute", "AI and Machine Learning", "Storage", "Networking", "", "GPU Cloud")
+    rows = [
+        charge(day, SkuId=str(number), SkuMeter="8x H100 node", ServiceCategory=kind, **more)
+        for number, kind in enumerate(kinds)
+    ]
+    found = [
+        cell is not None and "GpuCount" in cell for cell in details(write_bill(tmp_path / "a.csv", rows))
+    ]
+    assert found == [True, True, False, False, True, True]

@@ -112,6 +112,28 @@ def test_values_that_look_alike_are_one_by_a_rule(
     assert shown.code == 0 and "look like" not in shown.stdout and "équipe" in shown.stdout
 
 
+def test_a_rule_finds_a_column_of_another_spelling_and_is_named_as_it_works(
+    tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """`--map 'plain(Tags)=Tags'`, which the review names, did nothing where the column is `tags` or mapped."""
+    rows = [
+        charge(date(2026, 10, 1 + n), 1, Tags=json.dumps({"team": t}))
+        for n, t in enumerate(("ml", "m\u00adl"))
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    cells = path.read_text(encoding="utf-8")
+    assert cells.count("Tags") == 1
+    for name, given in (("tags", []), ("labels of mine", ["--map", "labels of mine=Tags"])):
+        path.write_text(cells.replace("Tags", name), encoding="utf-8")
+        asked = ("review", "--focus", str(path), "--no-forecast", "-o", "md")
+        shown = run_cli(*asked, *given)
+        column = "labels of mine" if given else "Tags"
+        rule = f"plain({column})=Tags"
+        assert shown.code == 0 and f"--map '{rule}'" in shown.stdout
+        shown = run_cli(*asked, "--map", rule)
+        assert shown.code == 0 and "look like" not in shown.stdout
+
+
 def test_a_rule_leaves_other_texts_as_they_are(tmp_path: Path) -> None:
     """Numbers among texts are no JSON to be written again, and a tag that is no JSON is reported as before."""
     rows = [charge(date(2026, 10, 1), 1, SubAccountName="1e5", Tags="{team}")]

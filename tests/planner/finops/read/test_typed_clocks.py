@@ -15,18 +15,30 @@ from tests.planner.finops.read.test_spellings import days_of, months, own_clock
 WHOLE = {"09": 720.0, "10": 744.0}
 
 
-def parquet(path: Path, moment: str, *, periods: bool = True, currency: str = "CNY") -> Path:
-    """1 an hour by days from 1 September to 31 October of a clock; `{0}` in the moment's expression is its time."""
-    names = {"ChargePeriodStart": "day", "ChargePeriodEnd": "day + INTERVAL 1 DAY"}
+def parquet(
+    path: Path,
+    moment: str,
+    *,
+    periods: bool = True,
+    currency: str = "CNY",
+    hours: int = 24,
+    since: str = "2026-09-01",
+    days: int = 61,
+) -> Path:
+    """1 an hour from 1 September to 31 October of a clock; `{0}` in the moment's expression is its time."""
+    names = {"ChargePeriodStart": "day", "ChargePeriodEnd": f"day + INTERVAL {hours} HOUR"}
     if periods:
         names |= {"BillingPeriodStart": "DATE_TRUNC('month', day)"}
         names |= {"BillingPeriodEnd": "DATE_TRUNC('month', day) + INTERVAL 1 MONTH"}
     moments = ", ".join(f"{moment.format(f'({value})')} AS {name}" for name, value in names.items())
-    rest = f"24.0 AS BilledCost, 24.0 AS EffectiveCost, 'Usage' AS ChargeCategory, '{currency}' AS BillingCurrency"
-    days = "SELECT TIMESTAMP '2026-09-01' + INTERVAL 1 DAY * range AS day FROM range(61)"
+    cost = f"{hours}.0 AS BilledCost, {hours}.0 AS EffectiveCost"
+    rest = f"{cost}, 'Usage' AS ChargeCategory, '{currency}' AS BillingCurrency"
+    times = (
+        f"SELECT TIMESTAMP '{since}' + INTERVAL {hours} HOUR * range AS day FROM range({days * 24 // hours})"
+    )
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.sql(f"SELECT {moments}, {rest} FROM ({days})").write_parquet(str(path))
+        connection.sql(f"SELECT {moments}, {rest} FROM ({times})").write_parquet(str(path))
     return path
 
 
@@ -49,6 +61,8 @@ def test_billing_periods_tell_the_clock_of_typed_moments(zone: str, clock: str, 
     for name, cast in (
         ("typed", "({0} AT TIME ZONE '%s')"),
         ("naive", "({0} AT TIME ZONE '%s' AT TIME ZONE 'UTC')"),
+        ("nanoseconds", "CAST({0} AT TIME ZONE '%s' AT TIME ZONE 'UTC' AS TIMESTAMP_NS)"),
+        ("milliseconds", "CAST({0} AT TIME ZONE '%s' AT TIME ZONE 'UTC' AS TIMESTAMP_MS)"),
     ):
         path = parquet(tmp_path / f"{name}.parquet", cast % zone)
         assert months(path) == WHOLE
@@ -70,6 +84,25 @@ def test_moments_of_utc_stay_in_utc(tmp_path: Path) -> None:
     for path in tmp_path.glob("*.parquet"):
         with open_bill([path]) as bill:
             assert [one.code for one in bill.findings if one.code == "spelling"] == []
+
+
+def test_months_of_a_zone_with_summer_time_are_read_alike(tmp_path: Path) -> None:
+    """A file a month: September had one offset and October two, so that 30 September was counted twice."""
+    moment = "({0} AT TIME ZONE 'Europe/Berlin')"
+    parquet(tmp_path / "09.parquet", moment, days=30)
+    parquet(tmp_path / "10.parquet", moment, since="2026-10-01", days=31)
+    found = days_of(tmp_path)
+    assert set(found.values()) == {24.0} and (min(found), len(found)) == (date(2026, 8, 31), 61)
+    with open_bill([tmp_path]) as bill:
+        assert [one.code for one in bill.findings if one.code == "spelling"] == []
+
+
+def test_texts_by_the_hour_have_the_clock_of_days_beside_them(tmp_path: Path) -> None:
+    moment = "STRFTIME({0}, '%Y-%m-%dT%H:%M:%S+08:00')"
+    parquet(tmp_path / "days.parquet", moment, periods=False)
+    parquet(tmp_path / "hours.parquet", moment, periods=False, hours=1)
+    found = days_of(tmp_path)
+    assert (min(found), max(found), set(found.values())) == (date(2026, 9, 1), date(2026, 10, 31), {48.0})
 
 
 def test_currencies_of_parquet_are_read_as_of_csv(tmp_path: Path) -> None:
