@@ -26,11 +26,16 @@ _MEASURED = ("measured",)
 
 def from_line(line: str, job: Job, machine_set: MachineSet, now: datetime) -> Calibration:
     """Turn `12500 tokens/s on 8 x h100-80gb-sxm` into a calibration of this job's training."""
+    figure, machine, nodes = read_line(line, machine_set)
+    return from_figure(figure, job, job.training, machine_set, machine, nodes, now)
+
+
+def read_line(line: str, machine_set: MachineSet) -> tuple[Measured, Machine, int]:
+    """What such a line states, and the machines on which it was measured with their number."""
     from planner.inputs.measured import parse_measured
 
     figure = parse_measured(line)
-    machine, nodes = _machines(figure.device, figure.count, machine_set)
-    return from_figure(figure, job, job.training, machine_set, machine, nodes, now)
+    return figure, *_machines(figure.device, figure.count, machine_set)
 
 
 def from_figure(

@@ -112,7 +112,7 @@ def estimate_workload(
         )
 
     asked, offer_set = _open(loaded, now, calibrated, gather)
-    on_each = _on_each_hardware(loaded, asked, offer_set, now)
+    on_each = on_each_hardware(loaded, asked, offer_set, now)
     selected = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in selected for count in dict.fromkeys(nodes)]
     estimates, refused = [], []
@@ -139,7 +139,7 @@ def _notes(asked: Asked, pin: LayoutPin | None, on_each: Sequence[Asked]) -> lis
     return [*_one_of_many(asked.workload), *filter(None, [fixed]), *sizes, *warnings]
 
 
-def _on_each_hardware(
+def on_each_hardware(
     loaded: LoadedWorkload, asked: Asked, machine_set: MachineSet, now: datetime
 ) -> Callable[[int], Asked]:
     """What is asked on a row of the hardware table: without bf16, a training that states no precision runs in fp16."""

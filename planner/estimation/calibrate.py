@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from planner.asked.options import utc_now
 from planner.calibration.correction import build_correction
 from planner.calibration.logs import ReadOptions, read_log
-from planner.calibration.measured import from_figure, from_line
+from planner.calibration.measured import from_figure, read_line
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
-from planner.estimation.answer import estimate_cluster, open_job
+from planner.estimation.answer import estimate_cluster, on_each_hardware, open_job
 from planner.estimation.compare import Calibrated, compare, from_log
 from planner.estimation.layout import merge_pins, parse_layout
 from planner.estimation.values import Interval
@@ -22,6 +22,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from planner.asked.job import Job
@@ -69,7 +70,11 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     """
     now = utc_now()
     asked, machine_set = open_job(loaded, now, calibrated=False, catalog_dir=catalog_dir)
-    item, machine, note = _measurement(asked.job, machine_set, now, loaded.workload.measured, run)
+    on_each = on_each_hardware(loaded, asked, machine_set, now)
+    item, machine, note = _measurement(
+        lambda there: on_each(there.hardware).job, machine_set, now, loaded.workload.measured, run
+    )
+    asked = on_each(machine.hardware)
     comparison = compare(item, machine, asked.job, (note,) if note else ())
     stored, problems = load_all()
     file, replaced = "", False
@@ -89,9 +94,12 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
 
 
 def _measurement(
-    job: Job, machine_set: MachineSet, now: datetime, line: str | None, run: Run
+    job_on: Callable[[Machine], Job], machine_set: MachineSet, now: datetime, line: str | None, run: Run
 ) -> tuple[Calibration, Machine, str]:
-    """The measured point, where it was measured, and what to know of its kind."""
+    """The measured point, where it was measured, and what to know of its kind.
+
+    `job_on`: the job as a machine runs it; its precision may be one that the machine has.
+    """
     if run.log is not None and run.measured is not None:
         raise InputError("give a log or --measured, not both")
     if run.log is None and run.measured is None:
@@ -101,11 +109,13 @@ def _measurement(
             )
         if run.machine is not None:
             raise InputError("the workload's line 'measured:' tells where it ran: leave --instance-type out")
-        item = from_line(line, job, machine_set, now)
-        return item, find_machine(machine_set, item.cluster["instance_type"], item.cluster["provider"]), ""
+        figure, machine, nodes = read_line(line, machine_set)
+        job = job_on(machine)
+        return from_figure(figure, job, job.training, machine_set, machine, nodes, now), machine, ""
     if run.machine is None:
         raise InputError("--instance-type is needed: where did it run? (see `planner catalog list`)")
     machine = find_machine(machine_set, run.machine, run.provider)
+    job = job_on(machine)
     pin = None if run.layout is None else parse_layout(run.layout)
     if run.log is not None:
         log = read_log(run.log, run.kind, ReadOptions(run.step_name))

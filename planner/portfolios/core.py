@@ -31,7 +31,12 @@ def core_of(reduced: Reduced, rank: Floats, picks: Ints | None, each: int) -> In
         picks: the choice (positions among the kept), None without one.
         each: candidates per job.
     """
-    return np.sort(_first(reduced, rank, picks, each))
+    if picks is not None:
+        rank = rank.copy()
+        rank[picks] = -np.inf
+    order = np.lexsort((rank, reduced.job))
+    place = np.arange(len(order)) - np.searchsorted(reduced.job, reduced.job[order])
+    return np.sort(order[place < each])
 
 
 def sifting_of(reduced: Reduced, model: Milp, rank: Floats | Ints, picks: Ints) -> Sifting | None:
@@ -51,14 +56,5 @@ def sifting_of(reduced: Reduced, model: Milp, rank: Floats | Ints, picks: Ints) 
     count = len(reduced.keep)
     first, group = np.ones(model.n_columns, dtype=np.bool_), np.zeros(model.n_columns, dtype=np.int64)
     first[:count], group[:count] = False, reduced.job
-    first[_first(reduced, rank.astype(np.float64), picks, FIRST_EACH)] = True
+    first[core_of(reduced, rank.astype(np.float64), picks, FIRST_EACH)] = True
     return Sifting(first, group)
-
-
-def _first(reduced: Reduced, rank: Floats, picks: Ints | None, each: int) -> Ints:
-    if picks is not None:
-        rank = rank.copy()
-        rank[picks] = -np.inf
-    order = np.lexsort((rank, reduced.job))
-    place = np.arange(len(order)) - np.searchsorted(reduced.job, reduced.job[order])
-    return order[place < each]

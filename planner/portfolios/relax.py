@@ -205,12 +205,10 @@ def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions)
     model = build_elastic(reduced, weights)
     assert search.best is not None  # just offered
     sifting = sifting_of(reduced, model, worst.share_of_limits(), search.best)
-    if (
-        sifting is None
-    ):  # from a basis of slacks: presolve takes longer than it saves, as hardly one is dominated
-        relaxation = search.relax_again(get_backend(options.backend).linear(model), model)
-    else:
+    if sifting is not None:
         relaxation = search.relax(model, sifting=sifting)
+    else:  # from a basis of slacks: presolve takes longer than it saves, as hardly a candidate is dominated
+        relaxation = search.relax_again(get_backend(options.backend).linear(model), model)
     if relaxation is None or relaxation.x is None or relaxation.reduced_costs is None:
         return search
     search.raise_bound(safe_bound(relaxation))

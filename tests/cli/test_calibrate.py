@@ -118,6 +118,22 @@ def test_one_line_of_the_workload_is_enough(run_cli: Run, workload: str, tmp_pat
     assert width(again) == pytest.approx(width(after), rel=1e-3)
 
 
+def test_a_run_on_cards_without_bf16_counts_in_fp16(run_cli: Run, workload: str, tmp_path: Path) -> None:
+    card, where = "g4dn.xlarge", ("--instance-type", "g4dn.xlarge")
+    training = {"samples": 1e6, "global_batch": 256, "sequence_length": 128}
+    sections: dict[str, Any] = {"model": {"preset": "bert-large"}, "training": training}
+    path = write(tmp_path, **sections)
+    before = json.loads(run_cli("estimate", path, *where, "-o", "json").stdout)["estimates"][0]
+    speed = f"{0.8 * before['throughput_per_s']:.0f} tokens/s"
+    kept = run_cli("calibrate", path, *where, "--measured", speed, "-o", "json")
+    assert kept.code == 0, kept.stderr
+    assert json.loads(kept.stdout)["precision"] == before["precision"] == "fp16"
+    after = json.loads(run_cli("estimate", path, *where, "-o", "json").stdout)["estimates"][0]
+    assert after["throughput_per_s"] == pytest.approx(0.8 * before["throughput_per_s"], rel=0.05)
+    line = run_cli("calibrate", write(tmp_path, **sections, measured=f"{speed} on 1 x {card}"), "-o", "json")
+    assert line.code == 0, line.stderr
+
+
 def test_accelerators_may_be_named_instead_of_machines(run_cli: Run, workload: str, tmp_path: Path) -> None:
     path = write(tmp_path, model={"preset": "llama-3-8b"}, training=TRAINING,
                  measured="12k tokens/s on 16 x a100-40gb-sxm")  # fmt: skip
