@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -123,7 +124,15 @@ def _ahead(fields: Sequence[Field], table: str, ask: Ask) -> frozenset[int]:
     # numbers, for texts of moments are in the session's zone
     numbers = ", ".join(f"TRY_CAST(EPOCH({one.value}) AS BIGINT)" for one in cells)
     found = {second for row in ask(f"SELECT DISTINCT {numbers} FROM {table}") for second in row}
-    return frozenset(0 if second is None else _to_month(int(second)) for second in found)
+    minutes = frozenset(0 if second is None else _to_month(int(second)) for second in found)
+    return minutes if minutes == {0} or _can_be_shifted(fields, table, ask) else frozenset((0,))
+
+
+def _can_be_shifted(fields: Sequence[Field], table: str, ask: Ask) -> bool:
+    """Whether no moment is so late that a shift leaves what DuckDB can hold: that would end every query."""
+    moments = [f"EPOCH(MAX({one.value}))" for one in fields if one.type_name in TYPED_MOMENTS]
+    (latest,) = ask(f"SELECT {', '.join(moments)} FROM {table}")
+    return all(second is None or not math.isfinite(second) or second <= _LAST_SECOND for second in latest)
 
 
 def _to_month(second: int) -> int:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
+from planner.errors import InputError
 from planner.finops.read import open_bill
 from tests.planner.finops.read.test_spellings import days_of, months, own_clock
 
@@ -95,6 +96,21 @@ def test_months_of_a_zone_with_summer_time_are_read_alike(tmp_path: Path) -> Non
     assert set(found.values()) == {24.0} and (min(found), len(found)) == (date(2026, 8, 31), 61)
     with open_bill([tmp_path]) as bill:
         assert [one.code for one in bill.findings if one.code == "spelling"] == []
+
+
+def test_a_moment_that_cannot_be_shifted_is_refused_by_name(tmp_path: Path) -> None:
+    """The last moment that DuckDB can hold, eight hours later, ended in a traceback."""
+    path, far = parquet(tmp_path / "bill.parquet", "({0} - INTERVAL 8 HOUR)"), tmp_path / "far.parquet"
+    start = (
+        "CASE WHEN DAY(ChargePeriodStart) = 3 THEN TIMESTAMP '294247-01-10 04:00' ELSE ChargePeriodStart END"
+    )
+    with duckdb.connect() as connection:
+        table = connection.sql(f"SELECT * REPLACE ({start} AS ChargePeriodStart) FROM '{path}'")
+        table.write_parquet(str(far))
+    with pytest.raises(
+        InputError, match=r"far\.parquet: ChargePeriodStart: 294247-01-10 is no day of a bill"
+    ):
+        open_bill([far])
 
 
 def test_texts_by_the_hour_have_the_clock_of_days_beside_them(tmp_path: Path) -> None:
