@@ -12,7 +12,7 @@ from catalogs.offers.flags import load_flags
 from planner.candidates.limits import mark_offers
 from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
-from planner.market.offers import places_of
+from planner.market.offers import match_names, places_of
 from planner.market.pricing import price_age_days
 from planner.performance.device import has_peak
 from planner.performance.evidence import load_evidence
@@ -149,19 +149,34 @@ def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
 
 
 def _other_precision(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
-    """Own machines that no plan uses, as they do not compute in the precision of the job."""
-    training = asked.job.training
-    lacks = ~has_peak(offer_set.hardware, training)[offer_set.hardware_of_type][offer_set.type_of_offer]
-    left_out = lacks & offer_set.offers.equals("purchase_option", "owned")
-    if asked.job.is_inference or not left_out.any():
+    """Own machines, and what `allow` names beside others, that no plan uses: they lack the precision of the job."""
+    if asked.job.is_inference:
         return
-    names, hardware = offer_set.types.coded("instance_type"), offer_set.hardware
-    admitted = left_out & (mark_offers(offer_set, asked.workload.constraints, asked.job) == 0)
-    for row in dict.fromkeys(offer_set.type_of_offer[admitted].tolist()):
-        own = offer_set.hardware_of_type[row]
-        has = next((name for name in ("bf16", "fp16") if hardware.number(f"{name}_tflops")[own] > 0), "")
-        how = f" (training.precision: {has} would allow it)" if has else ""
-        yield f"{names.values[names.codes[row]]} has no {training.precision}, so no plan uses it{how}"
+    training, limits, rows = asked.job.training, asked.workload.constraints, offer_set.type_of_offer
+    lacks = ~has_peak(offer_set.hardware, training)[offer_set.hardware_of_type][rows]
+    known = {name: offer_set.types.coded(name) for name in ("accelerator", "instance_type")}
+    owned, machines = offer_set.offers.equals("purchase_option", "owned"), known["instance_type"]
+    left_out = {
+        str(machines.values[machines.codes[row]]): owned & (rows == row)
+        for row in dict.fromkeys(rows[owned & lacks].tolist())
+    }
+    for key, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
+        named = {name: match_names(known[key], [name])[rows] for name in rule.allow or ()}
+        left_out |= {name: fits for name, fits in named.items() if (lacks & fits).any()}
+    if not left_out:
+        return
+    admitted = mark_offers(offer_set, limits, asked.job) == 0
+    others = bool((admitted & ~lacks).any())
+    has = {
+        name: (offer_set.hardware[f"{name}_tflops"] > 0)[offer_set.hardware_of_type][rows]
+        for name in ("bf16", "fp16")
+    }
+    for name, fits in left_out.items():
+        own = admitted & fits
+        if own.any() and lacks[own].all() and (others or owned[own].any()):
+            other = next((precision for precision, rated in has.items() if rated[own].any()), "")
+            how = f" (training.precision: {other} would allow it)" if other else ""
+            yield f"{name} has no {training.precision}, so no plan uses it{how}"
 
 
 def plan_warnings(

@@ -58,3 +58,22 @@ def test_the_default_stays_beside_a_machine_with_bf16() -> None:
     alone = planned(V100, None, A100, accelerators={"deny": [A100.accelerator]})
     assert assumed(alone) == ("fp16", "default")
     assert alone.total_usd == planned(V100, "fp16").total_usd
+
+
+@pytest.mark.parametrize("key", ["accelerators", "instance_types"])
+def test_what_is_named_beside_others_and_lacks_the_precision_is_said(key: str) -> None:
+    def names(*machines: Machine) -> list[str]:
+        return [one.accelerator if key == "accelerators" else one.instance_type for one in machines]
+
+    old, both = names(V100)[0], {key: {"allow": names(V100, A100)}}
+    says = f"{old} has no bf16, so no plan uses it (training.precision: fp16 would allow it)"
+    assert says in planned(V100, None, A100, **both).warnings
+    assert says in planned(V100, "bf16", A100, **both).warnings
+    # in fp16 it is used; a glob names none; alone, the precision is what must give way
+    for plan in (
+        planned(V100, "fp16", A100, **both),
+        planned(V100, None, A100, **{key: {"allow": ["*"]}}),
+        planned(V100, None, A100),
+        planned(V100, "bf16", A100, **{key: {"allow": names(V100)}}),
+    ):
+        assert not [text for text in plan.warnings if "so no plan uses it" in text]
