@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -117,9 +116,10 @@ def _with_flags(
 
 def _most_within(loaded: LoadedWorkload, usd: float, options: Options, catalog_dir: Path | None) -> Plan:
     """The most that so many US dollars buy."""
+    from planner.units import parse_money
     from planner.workloads.best_within import best_within
 
-    return best_within(loaded, Decimal(repr(float(usd))), options, catalog_dir=catalog_dir)[0].plan
+    return best_within(loaded, parse_money(f"{usd:.15g}"), options, catalog_dir=catalog_dir)[0].plan
 
 
 @question
