@@ -172,7 +172,7 @@ def main() -> int:
     publishers = between(found)
     print(f"80 % of {len(found)} publishers of an engine within {publishers:.2f}")
     spreads = {key: spread(shared.gaps(key), away[key], publishers) for key in own}
-    apart = left_out(shared.question, shared.values) - shared.question.rate
+    apart = left_out(shared.question) - shared.question.rate
     for key, wide in spreads.items():
         at = shared.rows_of(key)
         line = f"{' '.join(map(str, key)):24} {wide:.2f}; groups left out {np.mean(np.abs(apart[at]) <= wide):4.0%}"

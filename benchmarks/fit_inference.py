@@ -3,7 +3,7 @@
 Soft-L1 least squares on the log of the rate, with a ridge towards typical values, so that an engine or a chip with few
 rows stays near them. A bandwidth share above 1 is not identified by its rows (the fixed time of a step takes its part):
 the planner caps engine x chip below 1. Rows faster than the full rates of their chip (`inference_rows.possible`) are
-scored, never fitted.
+scored, never fitted. `--write` gives the scatter in the fit as widths: `benchmarks.engine_widths --write` comes after.
 
     python -m benchmarks.fit_inference --data measured.csv [--left-out] [--write]
 """
@@ -138,15 +138,18 @@ class Question:
         return out, float(found.cost)
 
 
-def left_out(question: Question, start: Floats) -> Floats:
-    """Log of the rate of every row, predicted with its group (source, model, accelerator) left out."""
+def left_out(question: Question) -> Floats:
+    """Log of the rate of every row, predicted with its group (source, model, accelerator) left out.
+
+    Each fit searches for itself: one that began at the fit of all rows would stay near what the left-out ones say.
+    """
     groups = sorted({row.group for row in question.rows})
     order = np.random.default_rng(0).permutation(len(groups))
     fold = {groups[at]: place % FOLDS for place, at in enumerate(order.tolist())}
     own = np.asarray([fold[row.group] for row in question.rows])
     predicted = np.zeros(len(own))
     for number in range(FOLDS):
-        values = question.fit(np.flatnonzero((own != number) & question.possible), start)
+        values = question.fit(np.flatnonzero((own != number) & question.possible))
         away = np.flatnonzero(own == number)
         predicted[away] = question.predict(values, away)
     return predicted
@@ -205,7 +208,7 @@ def main() -> int:
     values = question.fit(np.flatnonzero(question.possible))
     _show("fitted", question, question.predict(values, everything))
     if chosen.left_out:
-        _show("group left out", question, left_out(question, values))
+        _show("group left out", question, left_out(question))
     if chosen.write:
         write(question, values, DIRECTORY.parent)
     return 0
