@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from planner.errors import InputError
+from planner.finops.engine.duckdb import first_line, memory_text
 from planner.finops.read.cells import USUAL, Spelling
 from planner.finops.read.clocks import Clock, clock_of, own_clocks
 from planner.finops.read.model import Finding
@@ -301,3 +302,20 @@ def _day_first(chunk: bytes) -> bool | None:
     if any(second > _MONTHS for _, second in parts):
         return False
     return True if any(first > _MONTHS for first, _ in parts) else None
+
+
+def damaged(path: Path, kind: str, error: Exception) -> str:
+    """Return the message for a file that DuckDB cannot read."""
+    import duckdb
+
+    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
+        return f"{path}: {memory_text(error)}"
+    name = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}[kind]
+    return f"{path}: cannot be read as {name}: {first_line(error)}; fetch the export again"
+
+
+def duckdb_error() -> type[Exception]:
+    """The class of DuckDB's errors, which is imported with it only."""
+    import duckdb
+
+    return duckdb.Error

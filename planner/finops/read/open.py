@@ -25,9 +25,8 @@ from planner.finops.read.columns import (
     likely_product,
     match_columns,
 )
-from planner.finops.read.damage import damaged
 from planner.finops.read.fields import Field, names_of
-from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.files import BillFile, damaged, find_files, inspect_files
 from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
 from planner.finops.read.mapping import with_mapping

@@ -15,9 +15,8 @@ from planner.errors import InputError
 from planner.finops.engine.duckdb import memory_to_write
 from planner.finops.read.cells import bad_cells, is_number, tags_text
 from planner.finops.read.columns import Kind, focus_values
-from planner.finops.read.damage import damaged, duckdb_error
 from planner.finops.read.fields import Field, fields_of
-from planner.finops.read.files import BillFile, line_of, open_bytes
+from planner.finops.read.files import BillFile, damaged, duckdb_error, line_of, open_bytes
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, spelled, spelled_columns, text
 from planner.finops.read.typed_clocks import ExportClock, clock_of_file, export_clocks, with_clock
