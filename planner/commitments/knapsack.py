@@ -87,9 +87,9 @@ def knapsack_of(pools: Ints, rate: Floats, on_demand: Floats, spot: Floats | Non
         worth = np.concatenate(
             [np.broadcast_to(worth, (len(spot), len(rate))), spot[:, pools] / rate], axis=1
         )
-    order = np.argsort(-worth, axis=1, kind="stable")
     # a small type: one entry per hour and use
-    order = order.astype(np.uint8 if order.shape[1] <= 256 else np.uint32)
+    small = np.uint8 if worth.shape[1] <= 256 else np.uint32
+    order: Order = np.argsort(-worth, axis=1, kind="stable").astype(small)
     one_order, saved = None, np.zeros(0)
     if len(order) == 1:
         one_order = order[0].tolist()
