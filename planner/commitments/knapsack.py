@@ -88,8 +88,8 @@ def knapsack_of(pools: Ints, rate: Floats, on_demand: Floats, spot: Floats | Non
             [np.broadcast_to(worth, (len(spot), len(rate))), spot[:, pools] / rate], axis=1
         )
     # a small type: one entry per hour and use
-    kind = np.uint8 if worth.shape[1] <= 256 else np.uint32
-    order: Order = np.argsort(-worth, axis=1, kind="stable").astype(kind)
+    small = np.uint8 if worth.shape[1] <= 256 else np.uint32
+    order: Order = np.argsort(-worth, axis=1, kind="stable").astype(small)
     one_order, saved = None, np.zeros(0)
     if len(order) == 1:
         one_order = order[0].tolist()

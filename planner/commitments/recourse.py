@@ -154,8 +154,8 @@ class _Chunk:
 
     def by_column(self, by_pool: Floats, by_plan: Floats) -> Floats:
         """Slopes by unit of each column, shape `(B, F)`: 0 where it is not active."""
-        slopes = np.concatenate([by_pool, by_plan], axis=1)[:, self._serves]
-        return np.asarray(slopes * self._gives, dtype=np.float64)
+        serving: Floats = np.concatenate([by_pool, by_plan], axis=1)[:, self._serves]
+        return np.asarray(serving * self._gives, dtype=np.float64)
 
     def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
         """Return the plans' prices, shape `(n, K)`."""

@@ -95,7 +95,7 @@ class Ended:
     def earliest(self, best: Priced) -> Priced:
         """The cheapest of the same pair by deadlines up to the question's, the earlier of those that cost the same.
 
-        The deadlines looked at first depend on the question's only in the last, so that a later one leaves the others.
+        The deadlines looked at first do not depend on the question's, but for the last, so a later one leaves them.
         """
         work, last = best.work, self.bounds.deadline_hours - best.work.hours
         rooms = _ROOMS * work.hours
