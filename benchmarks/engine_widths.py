@@ -119,7 +119,7 @@ class Shared:
                     told[name][key] = mine
         found = []
         for name, engines in sorted(told.items()):
-            fitted = self.question.fit(self.usable[self.source[self.usable] != name], self.values)
+            fitted = self.question.fit(self.usable[self.source[self.usable] != name])
             for key, mine in engines.items():
                 off = self.question.predict(fitted, mine) - self.question.rate[mine]
                 found += effects(key, Gaps(self.source[mine], off))
