@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, rows_compared
-from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.options import as_of_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -20,6 +20,7 @@ from planner.render.formats import ANSWER_FORMATS
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @click.option(
     "--pick",
     shell_complete=instance_types,
@@ -38,8 +39,8 @@ from planner.render.formats import ANSWER_FORMATS
 )
 @click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
 def compare(
-    workload: Path, pick: tuple[str, ...], over: str | None, base: str | None, output: str, as_of: datetime | None,
-    allow_flagged: bool, allow_derived: bool, out: Path | None,
+    workload: Path, values: tuple[str, ...], pick: tuple[str, ...], over: str | None, base: str | None, output: str,
+    as_of: datetime | None, allow_flagged: bool, allow_derived: bool, out: Path | None,
 ) -> None:  # fmt: skip
     """Compare cost and speed of WORKLOAD by machine, region, provider or purchase option.
 
@@ -48,11 +49,13 @@ def compare(
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
     from planner.job.compare import OVERS
     from planner.job.compare import compare as find
     from planner.job.overrides import override
 
-    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = with_settings(load_workload(workload), values)
+    loaded = override(loaded, allow_flagged=allow_flagged, allow_derived=allow_derived)
     names = [name.strip() for text in pick for name in text.split(",") if name.strip()]
     offer = find(
         loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()), pick=names,

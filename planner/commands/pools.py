@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, details_option, examples, output_options
+from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -19,6 +19,7 @@ from planner.render.formats import ANSWER_FORMATS
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @output_options(ANSWER_FORMATS)
 @as_of_option
 @click.option(
@@ -28,6 +29,7 @@ from planner.render.formats import ANSWER_FORMATS
 @details_option("pools", "step", "colocated", "proof")
 def pools(
     workload: Path,
+    values: tuple[str, ...],
     output: str,
     as_of: datetime | None,
     allow_flagged: bool,
@@ -41,11 +43,13 @@ def pools(
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
     from planner.job.overrides import override
     from planner.pipelines.pools import plan_pools
     from planner.pipelines.pools_report import pools_report
 
-    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = with_settings(load_workload(workload), values)
+    loaded = override(loaded, allow_flagged=allow_flagged, allow_derived=allow_derived)
     pools = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     show_answer(pools_report(pools, details=details), output, out)
     if pools.reason:

@@ -173,3 +173,8 @@ def test_hours_beside_the_steps_are_named_unless_the_file_states_them(run_cli: R
         for file in (BERT, stated)
     ]
     assert told == [True, False]
+
+
+def test_values_put_over_the_file_hold_for_every_row(run_cli: Run) -> None:
+    rows = rows_of(run_cli, BERT, "--over", "provider", "--set", "constraints.providers=[gcp]")
+    assert {name for name, row in rows.items() if row.get("best") is not None} == {"gcp"}

@@ -229,6 +229,19 @@ def test_no_pair_in_time_is_said(run_cli: Run, tmp_path: Path) -> None:
     assert done.code == 3 and not found["pools"] and found["reason"]
 
 
+def test_values_put_over_the_file_are_planned_and_verified(run_cli: Run, tmp_path: Path) -> None:
+    asked(run_cli, tmp_path, limits="  budget_usd: 1")
+    path, target, more = (
+        tmp_path / "grpo.yaml",
+        tmp_path / "more.json",
+        ("--set", "constraints.budget_usd=9000"),
+    )
+    assert run_cli("pools", path, *more, "-o", "json", "--out", target, *DAY).code == 0
+    assert json.loads(target.read_text())["budget_usd"] == "9000"
+    assert run_cli("verify", target, "--workload", path, *more).code == 0
+    assert run_cli("verify", target, "--workload", path).code == 5
+
+
 def test_a_workload_without_rollouts_is_refused(run_cli: Run) -> None:
     done = run_cli("pools", str(ROOT / "examples" / "bert-large.yaml"), *DAY)
     assert done.code == 2 and "training.rollouts" in done.stderr
