@@ -1,21 +1,23 @@
 """What purchases from a bill's history cost against those of perfect foresight, on generated years.
 
-python -m benchmarks.commit_hindsight --years 100 --seed 7 [--avoid-loss]
+python -m benchmarks.commit_hindsight --years 100 --seed 7 [--avoid-loss] [--days 31]
 
 Each year of `benchmarks.commit_years` is answered as `planner commit --from-focus` answers a bill by the day: the same
 scenarios, options and weight of risk. Then the year to come is paid for: with the purchases, with those that would have
 been best (gap 0.1 %), and with none. Nothing of the coming year reaches the answer.
+With `--days` the bill has only its last days.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
 
-from benchmarks.commit_years import COMING_DAYS, Year, make_year
+from benchmarks.commit_years import COMING_DAYS, KNOWN_DAYS, Year, make_year
 from planner.commitments.avoid_loss import avoid_loss
 from planner.commitments.build import Built, build_model
 from planner.commitments.from_bill import RISK, SELDOM_LOSES, YEAR_OPTIONS, scenario_size
@@ -94,9 +96,11 @@ def main() -> None:
     parser.add_argument("--years", type=int, default=100)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--avoid-loss", action="store_true")
+    parser.add_argument("--days", type=int, default=KNOWN_DAYS, help="that the bill has, the last ones")
     asked = parser.parse_args()
     begun, risk = time.process_time(), SELDOM_LOSES if asked.avoid_loss else RISK
-    years = (make_year(asked.seed, number) for number in range(asked.years))
+    whole = (make_year(asked.seed, number) for number in range(asked.years))
+    years = (replace(year, known=year.known[-asked.days :]) for year in whole)
     costs = np.array([score(year, asked.seed, risk) for year in years])
     used = costs[:, 2] > 0
     cost, best, nothing = costs[used].T

@@ -157,9 +157,8 @@ def solve_bill(
     if float(cost @ solved.x) + float(chance @ solved.recourse) <= nothing:
         return model, solved
     mean = replace(model, risk_weight=0.0)
-    interrupted = (
-        solved.reason == Termination.INTERRUPTED.value
-    )  # whoever interrupts waits for no second search
+    # whoever interrupts waits for no second search
+    interrupted = solved.reason == Termination.INTERRUPTED.value
     left = 0.0 if interrupted else max(time_limit_s - (time.perf_counter() - begun), 0.0)
     again = without_idle(mean, solve_commit(mean, gap=gap, time_limit_s=left, progress=progress))
     return mean, replace(again, reason=solved.reason) if interrupted else again

@@ -7,10 +7,10 @@ little of where all of them are going, so the mean of the log ratios counts as f
 1 - (standard error / mean)^2 of it and never less than none (W. James, C. Stein, "Estimation with quadratic loss",
 1961, positive part). Each time a pool ends for good with a chance that is drawn once per scenario from what n ends
 among N blocks leave open, Beta(n + 1/2, N - n + 14). Its prior expects what the one public bill shows, 2 ends among 58
-blocks (mybinder.org, half a year of its larger compute items), and weighs as much as a quarter of that bill, so that
-neither does a history without an end promise that none comes, nor a month of steady use let half of all use end
-within the next. Hours within a week follow whole weeks of the history, all pools together, divided by the level of
-their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
+blocks (mybinder.org 2017-12 to 2018-06, items of Compute Engine above $20: `benchmarks.commit_ends`), and weighs as
+much as a quarter of that bill, so that neither does a history without an end promise that none comes, nor a month of
+steady use let half of all use end within the next. Hours within a week follow whole weeks of the history, all pools
+together, divided by the level of their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
 """
 
 from __future__ import annotations
