@@ -17,6 +17,7 @@ later deadline is never less likely to be met.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 
@@ -35,6 +36,7 @@ MEAN_POINTS = 2
 SPREAD_POINTS = 3
 _WORK_POINTS = 7
 _MAX_STACKED = 20_000
+_CLEARLY = 1e-9  # beyond any rounding of a chance
 
 
 def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -288,7 +290,12 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
 
 
 def meet_probability(
-    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray
+    job: Job,
+    pool: SpotPool,
+    deadline: FloatArray,
+    work_log_sd: FloatArray,
+    more: FloatArray,
+    needed: FloatArray | None = None,
 ) -> FloatArray:
     """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
 
@@ -298,22 +305,12 @@ def meet_probability(
         deadline: hours from the request for capacity.
         work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
         more: hours, in proportion to the work, that must be left besides, shape `(n,)`.
+        needed: where only this matters: whether the probability reaches so much, shape `(n,)`. What is clearly above or
+            below may then be a bound on that side.
     """
     endless = np.isposinf(deadline)
     if not work_log_sd.any():
         return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline - more))
-    moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
-    points = _hermite(_WORK_POINTS)
-    # All points in one call while that is small: a call costs a millisecond however few the rows.
-    at_once = len(points) if len(points) * len(deadline) <= _MAX_STACKED else 1
-    for first in range(0, len(points), at_once):
-        part = points[first : first + at_once]
-        factor = np.exp(np.outer([node for node, _ in part], work_log_sd))
-        elapsed = describe_elapsed(scaled_job(job, factor), pool)
-        both = elapsed.moved_chance(deadline - factor * more), elapsed.still_chance
-        for (_, weight), one, other in zip(part, *both, strict=True):
-            moved += weight * one
-            still += weight * other
     # The atom moves with the work: P((floor + more) e^(sd z) <= deadline) in closed form.
     floor = job.floor_hours + more
     room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
@@ -321,7 +318,79 @@ def meet_probability(
     z = np.where(
         sure, np.where(deadline >= floor * (1.0 - 1e-9), 9.0, -9.0), room / np.where(sure, 1.0, work_log_sd)
     )
-    return np.where(endless, 1.0, np.minimum(still * normal_cdf_by_table(z) + moved, 1.0))
+    at = _AtPoints(job, pool, deadline, work_log_sd, more, normal_cdf_by_table(z))
+    return np.where(endless, 1.0, at.mean() if needed is None or at.is_small else at.bounded(needed))
+
+
+@record(frozen=True, eq=False)
+class _AtPoints:
+    """The question of `meet_probability` at the points of the error of the work.
+
+    `in_time`: share of the chance of the undisturbed time that is in time, by the closed form.
+    """
+
+    job: Job
+    pool: SpotPool
+    deadline: FloatArray
+    work_log_sd: FloatArray
+    more: FloatArray
+    in_time: FloatArray
+
+    @property
+    def is_small(self) -> bool:
+        """All points in one call while that is small: a call costs a millisecond however few the rows."""
+        return _WORK_POINTS * len(self.deadline) <= _MAX_STACKED
+
+    def chances(self, nodes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+        """Chances to be in time with an excess, and of the undisturbed time, at points, shapes `(p, n)`."""
+        factor = np.exp(np.outer(nodes, self.work_log_sd))
+        elapsed = describe_elapsed(scaled_job(self.job, factor), self.pool)
+        return elapsed.moved_chance(self.deadline - factor * self.more), elapsed.still_chance
+
+    def mean(self) -> FloatArray:
+        """The chance, averaged over all points."""
+        points, parts = _hermite(_WORK_POINTS), []
+        at_once = len(points) if self.is_small else 1
+        for first in range(0, len(points), at_once):
+            nodes = [node for node, _ in points[first : first + at_once]]
+            parts += zip(*self.chances(nodes), strict=True)
+        return self._averaged(parts)
+
+    def bounded(self, needed: FloatArray) -> FloatArray:
+        """The chance where it is close to what is needed; elsewhere a bound, from as few points as tell the side.
+
+        The heaviest points come first. Each adds at most its weight.
+        """
+        points, left = _hermite(_WORK_POINTS), 1.0
+        out, rows, low = np.empty(len(needed)), np.arange(len(needed)), np.zeros(len(needed))
+        at, parts = self, dict[int, tuple[FloatArray, FloatArray]]()
+        for number in sorted(range(len(points)), key=lambda place: -points[place][1]):
+            (moved,), (still,) = at.chances([points[number][0]])
+            parts[number] = moved, still
+            low = low + points[number][1] * (still * at.in_time + moved)
+            left -= points[number][1]
+            enough, lacking = low > needed + _CLEARLY, low + left < needed - _CLEARLY
+            if len(parts) == len(points) or not (enough | lacking).any():
+                continue
+            out[rows[enough]], out[rows[lacking]] = low[enough], (low + left)[lacking]
+            kept = np.flatnonzero(~(enough | lacking))
+            at, rows, low, needed = at._take(kept), rows[kept], low[kept], needed[kept]
+            parts = {key: (one[kept], other[kept]) for key, (one, other) in parts.items()}
+        out[rows] = at._averaged([parts[number] for number in range(len(points))])
+        return out
+
+    def _averaged(self, parts: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+        moved, still = np.zeros_like(self.deadline), np.zeros_like(self.deadline)
+        for (_, weight), (one, other) in zip(_hermite(_WORK_POINTS), parts, strict=True):
+            moved += weight * one
+            still += weight * other
+        return np.minimum(still * self.in_time + moved, 1.0)
+
+    def _take(self, at: npt.NDArray[np.int64]) -> _AtPoints:
+        return _AtPoints(
+            self.job.take(at), self.pool.take(at), self.deadline[at], self.work_log_sd[at], self.more[at],
+            self.in_time[at],
+        )  # fmt: skip
 
 
 def scaled_job(job: Job, factor: FloatArray) -> Job:

@@ -103,6 +103,7 @@ def p_meet_deadline(
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,
+    needed: FloatArray | None = None,
 ) -> FloatArray:
     """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
 
@@ -125,6 +126,8 @@ def p_meet_deadline(
         frailty_sd: see `spot_outcome`.
         dispersion: see `spot_outcome`.
         first_wait_hours: see `spot_outcome`.
+        needed: where only it matters whether the probability reaches so much, shape `(n,)`: see
+            `planner.spot.distribution.meet_probability`.
 
     Returns:
         Probability, shape `(n,)`; never falls when the deadline moves later.
@@ -137,7 +140,7 @@ def p_meet_deadline(
     more = np.zeros_like(job.floor_hours)
     if steady_hours is not None:
         more = np.maximum(np.asarray(steady_hours, dtype=np.float64) - job.floor_hours, 0.0)
-    return meet_probability(job, pool, deadline - later_hours, sd, more - later_hours)
+    return meet_probability(job, pool, deadline - later_hours, sd, more - later_hours, needed)
 
 
 def _pool(

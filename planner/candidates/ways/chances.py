@@ -82,14 +82,12 @@ def keep_confidence(
     open_ = np.flatnonzero(~enough)
     if len(open_):
         few, frames = cells.take(open_), frame.take(open_)
-        alone = spot_alone(candidates, few, frames)
+        had = fallback_had(candidates, few.on_demand, candidates.nodes[few.base])
+        by_both = (confidence - had * frames.surely) / np.where(had < 1.0, 1.0 - had, 1.0)
+        needed = np.where(had < 1.0, np.minimum(by_both, confidence), confidence)
+        alone = spot_chance(candidates, few, frames.room, None, needed)
         enough[open_] = np.maximum(alone, at_least(candidates, few, frames, alone)) >= confidence
     return enough
-
-
-def spot_alone(candidates: Candidates, cells: Cells, frame: Frame) -> FloatArray:
-    """Probability that spot alone is in time, shape `(n,)`."""
-    return spot_chance(candidates, cells, frame.room, None)
 
 
 def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
@@ -99,9 +97,16 @@ def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArr
 
 
 def spot_chance(
-    candidates: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None
+    candidates: Candidates,
+    cells: Cells,
+    hours: FloatArray,
+    steady: FloatArray | None,
+    needed: FloatArray | None = None,
 ) -> FloatArray:
-    """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given."""
+    """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given.
+
+    `needed`: where only it matters whether the chance reaches so much, shape `(n,)`; elsewhere it may be a bound.
+    """
     base = cells.base
     work, write, interval = (
         candidates.work_hours[base],
@@ -116,5 +121,6 @@ def spot_chance(
         work_log_sd=candidates.sigma[base],
         steady_hours=steady,
         later_hours=candidates.later_hours(base),
+        needed=needed,
         **arguments,
     )

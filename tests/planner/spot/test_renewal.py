@@ -229,3 +229,24 @@ def test_frailties_in_one_call_give_what_each_gives(
     assert len(calls) == SPREAD_POINTS
     for name in ("floor", "still", "mean", "variance", "paid_share", "skew"):
         assert np.array_equal(getattr(alone, name), getattr(together, name), equal_nan=True), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whether_a_chance_is_reached_is_told_as_by_the_chance_itself(seed: int) -> None:
+    n, random = 4_000, np.random.default_rng(seed)
+    given = {
+        "rate_per_hour": random.uniform(0.0, 0.5, n), "nodes": np.ones(n), "gang_exponent": np.ones(n),
+        "mean_wait_hours": random.uniform(0.0, 8.0, n), "checkpoint_interval_hours": random.uniform(0.2, 3.0, n),
+        "checkpoint_write_hours": random.uniform(0.0, 0.1, n), "restart_hours": random.uniform(0.0, 0.3, n),
+        "notice_hours": random.choice([0.0, 0.1], n), "work_log_sd": random.choice([0.0, 0.05, 0.3], n),
+    }  # fmt: skip
+    work = random.uniform(1.0, 60.0, n)
+    deadline = np.where(random.uniform(size=n) < 0.01, np.inf, work * random.uniform(0.8, 3.0, n))
+    chance = p_meet_deadline(work, deadline_hours=deadline, **given)
+    exact = random.uniform(size=n) < 0.1  # asked for is the chance itself
+    needed = np.where(exact, chance, random.uniform(-0.1, 1.1, n))
+    bound = p_meet_deadline(work, deadline_hours=deadline, **given, needed=needed)
+    assert ((bound >= needed) == (chance >= needed)).all()
+    assert (bound[exact] == chance[exact]).all()
+    assert np.count_nonzero(bound != chance) > 0
+    assert np.where(bound >= needed, bound <= chance + 1e-12, bound >= chance - 1e-12).all()
