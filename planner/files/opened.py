@@ -17,10 +17,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 
-_ROOT = Path(__file__).parents[2]
-_COPIES = frozenset(str(_ROOT / "catalogs" / name) for name in ("cache/copies.py", "store/cache.py"))
-# modules and versions of libraries, which their folder and the program's own files tell
-_IMPORTING = ("importlib.", "_frozen_importlib")
+# Who reads what something else tells: copies, by their names; imports (modules and versions of libraries), by their
+# folder and the program's own files.
+_KNOWN = ("importlib.", "_frozen_importlib", "catalogs.cache.copies", "catalogs.store.cache")
 _LOOKED_FOR = "planner.looked_for"
 _LISTED = frozenset({"os.listdir", "os.scandir"})
 # an answer that other processes or machines had a part in, or that came with a warning, is not told by files alone
@@ -119,9 +118,12 @@ class Reading:
 
 
 def _is_known(frame: FrameType | None, depth: int = 8) -> bool:
-    """Whether it is read by an import, or as a copy, whose name tells what it was made of."""
+    """Whether it is read by an import, or as a copy, whose name tells what it was made of.
+
+    By the names of modules: to look at a frame's code is an event, too.
+    """
     while frame is not None and depth:
-        if frame.f_code.co_filename in _COPIES or frame.f_globals.get("__name__", "").startswith(_IMPORTING):
+        if frame.f_globals.get("__name__", "").startswith(_KNOWN):
             return True
         frame, depth = frame.f_back, depth - 1
     return False
