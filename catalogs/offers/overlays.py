@@ -18,13 +18,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import Coded, Table
 
 FLAG = "overlay"
@@ -161,7 +161,7 @@ def _hits(offers: Table, family: Coded, overlay: Overlay) -> BoolArray:
 
 
 def _match(column: Coded, pattern: str) -> BoolArray:
-    fits = np.asarray([fnmatchcase(text, pattern) for text in (*column.values, "")], dtype=np.bool_)
+    fits = np.asarray([matches(pattern, text) for text in (*column.values, "")], dtype=np.bool_)
     return np.asarray(fits[column.codes], dtype=np.bool_)
 
 

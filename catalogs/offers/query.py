@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from catalogs.errors import CatalogInputError
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import BoolArray, Coded, Table
 from catalogs.tariffs import usd_per
 
@@ -256,7 +256,7 @@ def _fits(field_name: str, text: str, word: str) -> bool:
     text, word = text.lower(), word.lower()
     if field_name in ("accelerator", "instance type"):
         return fits_name(text, word)
-    return fnmatchcase(word, text)
+    return matches(text, word)
 
 
 def _places(offers: Table) -> Coded:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 
 from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.patterns import matches
 
 _COLUMNS = ("allocation_unit", "link_domain_accelerators")
 
@@ -53,7 +53,7 @@ def with_racks(types: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
 def rack_of(provider: str, instance_type: str) -> Rack | None:
     """The rack that a machine is part of, None for one of its own."""
     fitting = (rack for rack in load_racks() if rack.provider == provider)
-    return next((rack for rack in fitting if fnmatchcase(instance_type, rack.pattern)), None)
+    return next((rack for rack in fitting if matches(rack.pattern, instance_type)), None)
 
 
 def _with_rack(row: dict[str, str]) -> dict[str, str]:

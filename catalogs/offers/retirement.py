@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.patterns import matches
 
 Row = Mapping[str, str]
 RETIRED = "retired"
@@ -51,7 +51,7 @@ def retirement_of(provider: str, instance_type: str, day: str) -> Retirement | N
             for retirement in load_retirements()
             if retirement.provider == provider
             and retirement.retired_on <= day
-            and fnmatchcase(instance_type, retirement.pattern)
+            and matches(retirement.pattern, instance_type)
         ),
         None,
     )

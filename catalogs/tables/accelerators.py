@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import Table
 
 
@@ -64,7 +64,7 @@ def canonical(name: str, provider: str = "performance", instance_type: str = "")
         CatalogError: when no alias fits.
     """
     for alias in load_aliases(provider):
-        fits = not alias.instance_type_pattern or fnmatchcase(instance_type, alias.instance_type_pattern)
+        fits = not alias.instance_type_pattern or matches(alias.instance_type_pattern, instance_type)
         if alias.provider_name == name and fits:
             return alias.accelerator
     if name in set(load_accelerators()["accelerator"]):

@@ -9,9 +9,9 @@ from functools import cache
 
 from catalogs.tables.columns import DATA_DIRECTORY
 
-_DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_DATE = r"\d{4}-\d{2}(-\d{2})?"
 _PLACES = Decimal("1e-8")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
 
 
 def decimal_text(value: Decimal | str, places: Decimal = _PLACES) -> str:
@@ -38,7 +38,7 @@ def number_of(value: object) -> Decimal:
         ValueError: when it is no finite number, or its commas do not part thousands.
     """
     text = str(value).strip()
-    if "," in text and _THOUSANDS.fullmatch(text):
+    if "," in text and re.fullmatch(_THOUSANDS, text):
         text = text.replace(",", "")
     try:
         number = Decimal(text)
@@ -58,7 +58,7 @@ def split_date(text: str) -> tuple[str, str]:
     Raises:
         ValueError: when the text does not begin with a date.
     """
-    match = _DATE.match(text)
+    match = re.match(_DATE, text)
     if not match:
         raise ValueError(f"{text!r} does not begin with an ISO date or month")
     return match.group(), text[match.end() :].strip()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.patterns import matches
 from catalogs.tables.regions import load_regions
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def _known_places() -> tuple[dict[str, tuple[str, str, str]], list[str]]:
 
 
 def _fits(place: str, pattern: str) -> bool:
-    return fnmatchcase(place if "/" in pattern else place.partition("/")[2], pattern)
+    return matches(pattern, place if "/" in pattern else place.partition("/")[2])
 
 
 @lru_cache(maxsize=1024)
 def _row_of(place: str) -> Partition | None:
-    return next((row for row in load_partitions() if fnmatchcase(place, row.place)), None)
+    return next((row for row in load_partitions() if matches(row.place, place)), None)

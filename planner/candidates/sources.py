@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from catalogs.providers.registry import COMES_WITH, DEFAULT, provider_names
+from catalogs.tables.patterns import matches
 from planner.errors import InputError
 from planner.records import record
 
@@ -57,7 +57,7 @@ def _regions(limits: Constraints) -> tuple[str, ...]:
         f"{provider}/{region}"
         for provider, region in places
         if not patterns
-        or any(fnmatchcase(f"{provider}/{region}" if "/" in one else region, one) for one in patterns)
+        or any(matches(one, f"{provider}/{region}" if "/" in one else region) for one in patterns)
     ]
     if not named:
         raise InputError("constraints.residency and constraints.regions leave no region to ask for")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
+from catalogs.tables.patterns import matches
 from planner.judge.launch import runs_in_turn
 from planner.judge.starts import most_by_asking
 
@@ -189,7 +189,7 @@ def _place(line: Json, limits: Constraints) -> list[str]:
     if limits.providers is not None and line["provider"] not in limits.providers:
         faults.append(f"provider {line['provider']} is not allowed")
     if limits.regions is not None and not any(
-        fnmatchcase(place if "/" in pattern else line["region"], pattern) for pattern in limits.regions
+        matches(pattern, place if "/" in pattern else line["region"]) for pattern in limits.regions
     ):
         faults.append(f"region {place} is not allowed")
     if limits.residency is not None:
@@ -267,7 +267,7 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
         drawn: dict[str, list[float]] = {}
         for line in plan["lines"]:
             own_unit = _quota_names(line).get(quota.quota)
-            inside = line["provider"] == quota.provider and fnmatchcase(line["region"], quota.region)
+            inside = line["provider"] == quota.provider and matches(quota.region, line["region"])
             if own_unit is None or not inside:
                 continue
             unit = quota.unit or own_unit

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
 from functools import cache
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.naming import fits_name
+from catalogs.tables.patterns import matches
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -121,17 +121,17 @@ def start_of(
     waits = [
         stated
         for stated in limits.waiting
-        if fnmatchcase(provider, stated.provider or "*")
-        if fnmatchcase(option, stated.purchase_option)
-        if fnmatchcase(region, stated.region) and fits_name(stated.accelerator, accelerator)
+        if matches(stated.provider or "*", provider)
+        if matches(stated.purchase_option, option)
+        if matches(stated.region, region) and fits_name(stated.accelerator, accelerator)
     ]
     if waits:
         return Wait(waits[-1].hours, waits[-1].hours, inf, 1.0 - min(waits[-1].never_ratio, 0.5))
     if offer.text("option_variant") == "already_owned":
         return Wait(0.0, 0.0, inf, 1.0)
     for row in _table("waiting"):
-        is_place = fnmatchcase(provider, row["provider"]) and fnmatchcase(option, row["purchase_option"])
-        if is_place and fnmatchcase(accelerator, row["accelerator"]):
+        is_place = matches(row["provider"], provider) and matches(row["purchase_option"], option)
+        if is_place and matches(row["accelerator"], accelerator):
             most = most_by_asking(provider, region, accelerator, option, limits)
             part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)
             lead, mean_hours = (
@@ -161,7 +161,7 @@ def _learnt(
     longer, came, missed, expected = prior["requests"], prior["requests"], prior["nevers"], prior["nevers"]
     for request in limits.waited:
         rules = zip(names, (request.provider or "*", request.purchase_option, request.region), strict=True)
-        fits = all(fnmatchcase(text, rule) for text, rule in rules)
+        fits = all(matches(rule, text) for text, rule in rules)
         usual = table[0] + table[1] * request.accelerators
         if not fits or not fits_name(request.accelerator, str(offer.kind["accelerator"])) or usual <= 0:
             continue
@@ -192,13 +192,13 @@ def most_by_asking(
     limits_of_type = [
         stated.accelerators
         for stated in limits.obtainable
-        if fits_name(stated.accelerator, accelerator) and fnmatchcase(region, stated.region)
-        if stated.purchase_option == option and fnmatchcase(provider, stated.provider or "*")
+        if fits_name(stated.accelerator, accelerator) and matches(stated.region, region)
+        if stated.purchase_option == option and matches(stated.provider or "*", provider)
     ]
     if limits_of_type:
         return limits_of_type[-1]
     for row in _table("obtainable"):
-        if row["purchase_option"] == option and fnmatchcase(accelerator, row["accelerator"]):
+        if row["purchase_option"] == option and matches(row["accelerator"], accelerator):
             return float(row["most_accelerators"])
     return None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalogs.offers.naming import fits_name, known_accelerators
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.patterns import matches
 from planner.inputs.faults import Fault, near
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _sold_nowhere(name: str, sold: str) -> list[str]:
 
 
 def _fits_glob(pattern: str, name: str) -> bool:
-    return fnmatchcase(name, pattern)
+    return matches(pattern, name)
 
 
 def residency_names() -> list[str]:

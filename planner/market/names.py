@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.patterns import matches
 from planner.inputs.faults import Fault, near
 from planner.market.name_check import UNPRICED, NameCheck, residency_names, some_names
 from planner.market.offers import match_globs, match_names, places_of
@@ -162,7 +162,7 @@ def _other_names(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         return
     places = [place.partition("/")[::2] for place in places_of(offer_set.offers).values]
     counts = Counter(provider for provider, _ in places)
-    fits = {provider for provider, region in places if any(fnmatchcase(region, one) for one in patterns)}
+    fits = {provider for provider, region in places if any(matches(one, region) for one in patterns)}
     left_out = sorted(provider for provider, count in counts.items() if count > 1 and provider not in fits)
     if left_out:
         names = f"{', '.join(patterns)} fits no name of {', '.join(left_out)}"
@@ -234,7 +234,7 @@ def quota_faults(
             continue
         mine = offers.take(offers.equals("provider", limit.provider)).distinct_keys("region")[1]
         regions = sorted(region for (region,) in mine)
-        if not any(fnmatchcase(region, limit.region) for region in regions):
+        if not any(matches(limit.region, region) for region in regions):
             text = f"no region of {limit.provider} matches {limit.region!r}"
             yield Fault((*path, "region"), text, near(limit.region, regions))
         yield from _quota_name_faults(limit, path, known[limit.provider], tariffs)

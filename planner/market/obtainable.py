@@ -6,7 +6,6 @@ Reservations, capacity blocks, queues and owned machines are firm: what bounds t
 from __future__ import annotations
 
 import csv
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.naming import fits_name
+from catalogs.tables.patterns import matches
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _usual_table(accelerators: tuple[str, ...], options: tuple[str, ...]) -> Flo
     """Most accelerators by obtainable.csv per accelerator and purchase option, with a last row and column for none."""
     table = np.full((len(accelerators) + 1, len(options) + 1), np.inf)
     for item in reversed(load_obtainable()):
-        hit = [fnmatchcase(name, item.accelerator) for name in accelerators] + [False]
+        hit = [matches(item.accelerator, name) for name in accelerators] + [False]
         option = [value == item.purchase_option for value in options] + [False]
         table[np.ix_(hit, option)] = item.most_accelerators
     table.setflags(write=False)
@@ -89,9 +89,9 @@ def _most(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> 
     )  # fmt: skip
     for own in obtainable_limits:
         mask = offers.equals("purchase_option", own.purchase_option)
-        theirs = np.asarray([*(fnmatchcase(name, own.provider or "*") for name in whose.values), False])
+        theirs = np.asarray([*(matches(own.provider or "*", name) for name in whose.values), False])
         same = np.asarray([*(fits_name(own.accelerator, name) for name in names.values), False])
-        near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
+        near = np.asarray([*(matches(own.region, name) for name in places.values), False])
         mask &= theirs[whose.codes] & near[places.codes]
         most[mask & same[names.codes][offer_set.type_of_offer]] = own.accelerators
     return most

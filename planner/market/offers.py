@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from catalogs.offers.naming import fitting_names
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
@@ -368,7 +368,7 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     hits = []
     for text in column.values:
         tail = text.rpartition("/")[2]
-        hits.append(any(fnmatchcase(text if "/" in pattern else tail, pattern) for pattern in patterns))
+        hits.append(any(matches(pattern, text if "/" in pattern else tail) for pattern in patterns))
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 

@@ -8,11 +8,11 @@ provider's for a name or code, GPU for an accelerator. A listed price is not ava
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import distinct
 from planner.plan.model import QuotaNeed
 from planner.records import record
@@ -58,7 +58,7 @@ class Machine:
         return (
             limit.provider == self.provider
             and limit.quota in self.names
-            and fnmatchcase(self.region, limit.region)
+            and matches(limit.region, self.region)
             and option in (None, self.purchase_option)
         )
 
@@ -113,7 +113,7 @@ def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Flo
     hit = offers.equals("provider", limit.provider)
     if limit.region != "*":
         regions = offers.coded("region")
-        match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
+        match = np.asarray([matches(limit.region, text) for text in (*regions.values, "")])
         hit &= match[regions.codes]
     units = np.zeros(offers.n_rows)
     # what one instance takes depends on its type and purchase option, not on the place

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, datetime, time, timedelta
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.naming import fits_name
+from catalogs.tables.patterns import matches
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -171,9 +171,9 @@ def usually_had(provider: str, purchase_option: str, accelerator: str, accelerat
         (
             one
             for one in load_starts()
-            if fnmatchcase(provider, one.provider)
+            if matches(one.provider, provider)
             and purchase_option == one.purchase_option
-            and fnmatchcase(accelerator, one.accelerator)
+            and matches(one.accelerator, accelerator)
         ),
         None,
     )
@@ -182,7 +182,7 @@ def usually_had(provider: str, purchase_option: str, accelerator: str, accelerat
     most = (
         one.most_accelerators
         for one in load_obtainable()
-        if one.purchase_option == purchase_option and fnmatchcase(accelerator, one.accelerator)
+        if one.purchase_option == purchase_option and matches(one.accelerator, accelerator)
     )
     return 1.0 - min(rule.never_ratio * accelerators / next(most, rule.accelerators), MOST_NEVER)
 
@@ -190,7 +190,7 @@ def usually_had(provider: str, purchase_option: str, accelerator: str, accelerat
 @lru_cache(maxsize=1024)
 def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
     """Mask of the texts that fit a pattern, with a last entry for no text, shape `(n_values + 1,)`."""
-    mask = np.asarray([*(fnmatchcase(value, pattern) for value in values), False], dtype=np.bool_)
+    mask = np.asarray([*(matches(pattern, value) for value in values), False], dtype=np.bool_)
     mask.setflags(write=False)
     return mask
 
