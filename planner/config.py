@@ -21,8 +21,8 @@ from planner.render.formats import PLAN_FORMATS
 ENV_PREFIX = "PLANNER_"
 FILE_NAME = "planner.toml"
 _MAX_BYTES = 1 << 20
-_DURATION = re.compile(r"\d+(\.\d+)?\s*(s|m|min|h)?")
-_RATIO = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?\s*%?")
+_DURATION = r"\d+(\.\d+)?\s*(s|m|min|h)?"
+_RATIO = r"\d+(\.\d+)?([eE][-+]?\d+)?\s*%?"
 
 
 @record(frozen=True)
@@ -63,7 +63,7 @@ def _count(value: str) -> str:
 
 
 def _duration(value: str) -> str:
-    return "" if _DURATION.fullmatch(value) else "a duration such as 30s or 2m is needed"
+    return "" if re.fullmatch(_DURATION, value) else "a duration such as 30s or 2m is needed"
 
 
 def _size(value: str) -> str:
@@ -77,7 +77,7 @@ def _size(value: str) -> str:
 
 
 def _ratio(value: str) -> str:
-    return "" if _RATIO.fullmatch(value) else "a ratio such as 0.1% or 0.001 is needed"
+    return "" if re.fullmatch(_RATIO, value) else "a ratio such as 0.1% or 0.001 is needed"
 
 
 SETTINGS: tuple[Setting, ...] = (

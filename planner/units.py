@@ -11,35 +11,36 @@ import re
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
+# Patterns are texts here: `re` compiles one when it is first asked for, most are of other files.
 NUMBER = r"[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION_WORD = (
     r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"  # first letter is the unit
 )
-_DURATION_PART = re.compile(rf"({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])", re.IGNORECASE)
-_OF_NO_FIXED_LENGTH = re.compile(r"(?:months?|mos?|years?|yrs?)\b", re.IGNORECASE)
-_DURATION_ISO = re.compile(
+_DURATION_PART = rf"(?i)({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])"
+_OF_NO_FIXED_LENGTH = r"(?i)(?:months?|mos?|years?|yrs?)\b"
+_DURATION_ISO = (
     r"P(?!$)(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
     r"(?:T(?!$)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
 )
-_DURATION_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d)$")
+_DURATION_CLOCK = r"(\d+):([0-5]\d):([0-5]\d)$"
 _MAX_DURATION_S = 100 * 365 * 86_400
 _MIN_DURATION_S = 0.001
 _MAX_EXPONENT = 30
 MAX_SIZE_BYTES = 10**17  # 100 PB
 MAX_COUNT = 10**21
 MAX_USD = 10**15
-_SIZE = re.compile(rf"({NUMBER})\s*([a-zA-Z]*)$")
+_SIZE = rf"({NUMBER})\s*([a-zA-Z]*)$"
 _SIZE_UNITS = {
     "B": 1,
     **{f"{p}B": 1000**i for i, p in enumerate("KMGTPE", 1)},
     **{f"{p}IB": 1024**i for i, p in enumerate("KMGTPE", 1)},
 }
-_COUNT = re.compile(rf"[+-]?{NUMBER}$")
-_COUNT_WORD = re.compile(rf"({NUMBER})\s*(k|m|mm|mn|b|bn|t|tn|million|billion|trillion)$", re.IGNORECASE)
+_COUNT = rf"[+-]?{NUMBER}$"
+_COUNT_WORD = rf"(?i)({NUMBER})\s*(k|m|mm|mn|b|bn|t|tn|million|billion|trillion)$"
 _COUNT_POWER = {"k": 3, "m": 6, "b": 9, "t": 12}
-_MONEY = re.compile(r"\$?\s*([0-9][0-9,_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:USD)?$", re.IGNORECASE)
-_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?![0-9,_])")  # also as 1,00,000
+_MONEY = r"(?i)\$?\s*([0-9][0-9,_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:USD)?$"
+_GROUPED = r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?![0-9,_])"  # also as 1,00,000
 
 # The same forms for editors (JSON Schema); the parsers above are the truth.
 DURATION_PATTERN = (
@@ -82,7 +83,7 @@ def _checked_duration(seconds: Decimal | float, text: str) -> timedelta:
 def _iso_seconds(text: str) -> Decimal | None:
     if not text.startswith("P"):
         return None
-    match = _DURATION_ISO.match(text)
+    match = re.match(_DURATION_ISO, text)
     if match is None:
         raise ValueError(
             f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' "
@@ -98,7 +99,7 @@ def _iso_seconds(text: str) -> Decimal | None:
 
 
 def _clock_seconds(text: str) -> Decimal | None:
-    match = _DURATION_CLOCK.match(text)
+    match = re.match(_DURATION_CLOCK, text)
     if match is None:
         return None
     hours, minutes, seconds = (int(part) for part in match.groups())
@@ -108,9 +109,9 @@ def _clock_seconds(text: str) -> Decimal | None:
 def _parts_seconds(text: str) -> Decimal:
     total, seen, rest = Decimal(0), set[str](), text
     while rest:
-        match = _DURATION_PART.match(rest)
+        match = re.match(_DURATION_PART, rest)
         if match is None:
-            more = " (months and years differ in length)" if _OF_NO_FIXED_LENGTH.search(rest) else ""
+            more = " (months and years differ in length)" if re.search(_OF_NO_FIXED_LENGTH, rest) else ""
             raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'{more}")
         unit = match.group(2)[0].lower()
         if unit in seen:
@@ -132,7 +133,7 @@ def parse_size(value: object) -> int:
     text = value.strip()
     if text.startswith("-"):
         raise ValueError(f"must be more than zero, got '{text}'")
-    match = _SIZE.match(text)
+    match = re.match(_SIZE, text)
     if match is None:
         raise ValueError(f"is not a size: '{text}'; write like '100GB', '1.6 TB' or '80GiB'")
     number, unit = match.groups()
@@ -167,10 +168,10 @@ def parse_count(value: object) -> int:
         raise ValueError("must be a whole number like 300 or 300e9")
     if isinstance(value, str):
         text = value.strip()
-        word = _COUNT_WORD.match(text)
+        word = re.match(_COUNT_WORD, text)
         if word is not None:
             raise ValueError(f"writes the size in words: '{text}'; {_in_digits(*word.groups())}")
-        if _COUNT.match(text) is None:
+        if re.match(_COUNT, text) is None:
             raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
         number = _exact(text)
     else:
@@ -215,10 +216,10 @@ def _parse_usd(value: object, *, zero: bool) -> Decimal:
         text = value.strip()
         if text.startswith("-"):
             raise ValueError(f"{least}, got {text}")
-        match = _MONEY.match(text)
+        match = re.match(_MONEY, text)
         if match is None:
             raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
-        if "," in match.group(1) and not _GROUPED.match(match.group(1)):
+        if "," in match.group(1) and not re.match(_GROUPED, match.group(1)):
             raise ValueError(
                 f"has a comma that separates no thousands: '{value}'; write like 5000 or 5000.50"
             )

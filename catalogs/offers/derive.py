@@ -9,7 +9,6 @@ from functools import cache
 from catalogs.offers.flags import admit_offers
 from catalogs.tables.columns import DATA_DIRECTORY, column_names, make_table, read_csv_table
 from catalogs.tables.model import Catalog, PurchaseOption
-from catalogs.tables.normalize import decimal_text
 from catalogs.tables.table import Table
 
 DERIVED_FLAG = "derived_from_ratio"
@@ -56,6 +55,8 @@ def _dearer(known: dict[str, str], base: dict[str, str], ratio: dict[str, str]) 
 
 
 def _derived(base: dict[str, str], ratio: dict[str, str]) -> dict[str, str]:
+    from catalogs.tables.normalize import decimal_text
+
     price = Decimal(base["price_per_hour"]) * Decimal(str(ratio["ratio"]))
     term = PurchaseOption(ratio["purchase_option"]).term_hours
     return {

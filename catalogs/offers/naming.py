@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from catalogs.tables.patterns import matches
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -16,10 +17,10 @@ _PREFIXES = ("ecs.", "standard_")
 _BESIDE = frozenset(
     {"nvidia", "amd", "intel", "tesla", "geforce", "quadro", "instinct", "hbm2", "hbm2e", "hbm3", "hbm3e"}
 )
-_PARTS = re.compile(r"[a-z0-9]+")
-_FORM = re.compile(r"(?<=sxm)\d$")
-_MEMORY = re.compile(r"[0-9]+gb")
-_SERIES = re.compile(r"\brtx[ -](?=[a-z]?\d)")
+_PARTS = r"[a-z0-9]+"  # `re` compiles these when a name is not an id
+_FORM = r"(?<=sxm)\d$"
+_MEMORY = r"[0-9]+gb"
+_SERIES = r"\brtx[ -](?=[a-z]?\d)"
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
@@ -72,11 +73,11 @@ def _is_one_of(pattern: str, names: Collection[str]) -> bool:
 @lru_cache(maxsize=1 << 14)  # a question asks the same few names of every machine of the catalog
 def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
     """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
-    if fnmatchcase(name, pattern):
+    if matches(pattern, name):
         return True
     short = _without_prefix(name)
     if _WILDCARDS & set(pattern):
-        return fnmatchcase(short, pattern)
+        return matches(pattern, short)
     if is_whole:
         return short == pattern
     return bool(pattern) and (
@@ -87,10 +88,12 @@ def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
 def _is_called(name: str, device: str) -> bool:
     """Whether an accelerator has the model, memory and form that a driver's or a shop's name says."""
     words = [
-        _FORM.sub("", word) for word in _PARTS.findall(_SERIES.sub("rtx", device)) if word not in _BESIDE
+        re.sub(_FORM, "", word)
+        for word in re.findall(_PARTS, re.sub(_SERIES, "rtx", device))
+        if word not in _BESIDE
     ]
     parts = name.split("-")
-    if not any(_MEMORY.fullmatch(part) for part in parts):
+    if not any(re.fullmatch(_MEMORY, part) for part in parts):
         return False  # a machine
     return bool(words) and words[0] == parts[0] and set(words) <= set(parts)
 

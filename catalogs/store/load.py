@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from catalogs.cache.copies import is_folder
 from catalogs.store.cache import load_compiled, save_compiled
-from catalogs.store.plausible import flag_implausible
 from catalogs.store.read import (
     SNAPSHOT_TABLES,
     Source,
@@ -132,6 +131,8 @@ def parse_sources(sources: Sequence[Source]) -> dict[str, Table]:
     Raises:
         CatalogError: when the rows cannot be read.
     """
+    from catalogs.store.plausible import flag_implausible
+
     rows: dict[str, list[list[str]]] = {name: [] for name in SNAPSHOT_TABLES}
     for source in sources:
         for name, more in parse_source(source).items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from catalogs.errors import CatalogError
 from catalogs.tables.columns import DATA_DIRECTORY
 from catalogs.tables.model import INSTANCE_TYPE_KEY
+from catalogs.tables.patterns import matches
 from catalogs.tables.table import Table
 from catalogs.tariffs import load_tariffs
 
@@ -39,7 +39,7 @@ def load_bands() -> tuple[Band, ...]:
 
 def band_of(accelerator: str) -> Band | None:
     """The band of an accelerator; None where there is none."""
-    return next((band for band in load_bands() if fnmatchcase(accelerator, band.pattern)), None)
+    return next((band for band in load_bands() if matches(band.pattern, accelerator)), None)
 
 
 def flag_implausible(types: Table, offers: Table) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import json
@@ -169,6 +168,8 @@ def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
     Raises:
         CatalogError: when the bytes are no gzip of UTF-8 CSV with that table's columns.
     """
+    import gzip
+
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             plain = file.read(_MAX_UNPACKED_BYTES + 1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Network, Part
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_VARIABLE = r"(?a)[A-Za-z_][A-Za-z0-9_]*"
 _OFFLOADS = ("offload_optimizer", "offload_weights", "offload_activations")
 
 
@@ -135,7 +135,7 @@ def run_faults(w: Workload) -> Iterator[Fault]:
     except ValueError as error:
         yield Fault(("run", "command"), f"cannot be split into words: {error}".lower())
     for name in w.run.env:
-        if not _VARIABLE.fullmatch(name):
+        if not re.fullmatch(_VARIABLE, name):
             text = "no name of an environment variable: letters, digits and _, not starting with a digit"
             yield Fault(("run", "env", name), text, at_key=True)
         if name in w.run.secrets:

@@ -7,7 +7,7 @@ import re
 from planner.records import record
 
 MEASURED_PATTERN = r"^[0-9][0-9_,]*(\.[0-9]+)? *[kM]? *(tokens|samples|images|steps)/s +on +[0-9]+ *x +[^ ]+$"
-_LINE = re.compile(
+_LINE = (
     r"(?P<value>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<scale>[kM]?)\s*(?P<unit>tokens|samples|images|steps)/s"
     r"(?:\s+on\s+(?P<count>[0-9]+)\s*x\s+(?P<device>\S+))?"
 )
@@ -38,7 +38,7 @@ def parse_measured(text: str, *, whole: bool = True) -> Measured:
     Raises:
         ValueError: says how to write it.
     """
-    hit = _LINE.fullmatch(text.strip())
+    hit = re.fullmatch(_LINE, text.strip())
     if hit is None or (whole and hit["count"] is None):
         example = EXAMPLE if whole else "12500 tokens/s"
         raise ValueError(f"is not a measured throughput: '{text}'; write like {example}")

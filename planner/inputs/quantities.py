@@ -18,13 +18,12 @@ from planner.units import parse_cost, parse_count, parse_duration, parse_money, 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
 _ISO_LIKE = 4  # digits of a year before the first dash
-_LIKE_A_DATE = re.compile(r"[0-9]{4}-")
-_OTHER_ORDER = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}")
+_LIKE_A_DATE = r"[0-9]{4}-"
+_OTHER_ORDER = r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}"
 _LONGEST_DATE = 40  # characters, with a weekday, a time and a zone
-_NAMED_MONTH = re.compile(
-    r"\b(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?"
-    r"|nov(ember)?|dec(ember)?)\b",
-    re.IGNORECASE,
+_NAMED_MONTH = (
+    r"(?i)\b(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?"
+    r"|nov(ember)?|dec(ember)?)\b"
 )
 
 
@@ -44,7 +43,7 @@ def date_hint(value: object) -> str:
     text = str(value).strip()
     if len(text) > _LONGEST_DATE or not re.search("[0-9]", text):
         return ""
-    is_date = _OTHER_ORDER.fullmatch(text) or _NAMED_MONTH.search(text)
+    is_date = re.fullmatch(_OTHER_ORDER, text) or re.search(_NAMED_MONTH, text)
     return f"write the date as year-month-day, like 2026-12-31, got '{text}'" if is_date else ""
 
 
@@ -88,7 +87,7 @@ def parse_deadline(value: object) -> timedelta | date | datetime:
     """Read a length of time from the start, a date (its last moment counts) or a date and time."""
     if isinstance(value, date):
         return parse_moment(value)
-    if isinstance(value, str) and _LIKE_A_DATE.match(value.strip()):
+    if isinstance(value, str) and re.match(_LIKE_A_DATE, value.strip()):
         return parse_moment(value)
     try:
         return parse_duration(value)

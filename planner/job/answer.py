@@ -14,10 +14,6 @@ from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_rela
 from planner.candidates.plan_parts.summary import lines_of
 from planner.errors import InputError
 from planner.job.assemble import assemble_plan
-from planner.job.batch import other_batch
-from planner.job.later_deadline import with_later_deadline
-from planner.job.memory_room import other_confidence
-from planner.job.precision import other_precision
 from planner.market.pricing import total_usd
 from planner.plan.model import Plan, Proof
 
@@ -75,6 +71,11 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
 
 def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, CandidateSearch]:
     """When nothing fits, look for another batch, precision or sureness of memory, and beyond the node limit."""
+    from planner.job.batch import other_batch
+    from planner.job.later_deadline import with_later_deadline
+    from planner.job.memory_room import other_confidence
+    from planner.job.precision import other_precision
+
     context = search.candidates.context
     of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:

@@ -33,8 +33,8 @@ _PEAKS = {
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
 # Software whose graphs the host launches; programs of XLA and its kin run without it.
 _PYTORCH = frozenset({"cuda", "rocm"})
-_MEMORY_SIZE = re.compile(r"-\d+gb")
-_CONSUMER = re.compile(r"(rtx|gtx)[1-5]0[5-9]0")
+_MEMORY_SIZE = r"-\d+gb"
+_CONSUMER = r"(rtx|gtx)[1-5]0[5-9]0"
 _FAST_LINKS = frozenset({"nvswitch", "nvlink", "neuronlink", "xgmi", "ici"})
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
@@ -157,7 +157,7 @@ def _domain(hardware: Table, count: Floats) -> Floats:
 
 def accelerator_family(accelerator: str) -> str:
     """The id without its memory size: `a100-80gb-sxm` and `a100-40gb-sxm` are the family `a100-sxm`."""
-    return _MEMORY_SIZE.sub("", accelerator)
+    return re.sub(_MEMORY_SIZE, "", accelerator)
 
 
 def by_text(hardware: Table, name: str, figure: Callable[[str], float]) -> Floats:
@@ -251,7 +251,7 @@ def _clock(hardware: Table, kind: str, constants: Constants) -> Floats | float:
     if kind == "transformer" or "accelerator" not in hardware:
         return 1.0
     boost = constants.get("vision.clock_ratio", 1.0)
-    return by_text(hardware, "accelerator", lambda word: boost if _CONSUMER.match(word) else 1.0)
+    return by_text(hardware, "accelerator", lambda word: boost if re.match(_CONSUMER, word) else 1.0)
 
 
 def _filtering(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:

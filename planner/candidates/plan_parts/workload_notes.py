@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.presets import encoder_positions, find_preset
 from planner.market.pricing import total_usd
-from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.work import is_sampled
 from planner.render.precision import dollars_known
@@ -149,6 +148,7 @@ def _tables_note(model: ModelSpec) -> str:
     """What the speed of a model with embedding tables rests on; "" without."""
     if model.tables is None:
         return ""
+    from planner.performance.embeddings import TABLES_WITHIN
     from planner.render.units import compact  # only where this is said
 
     size = f"{compact(model.tables.rows, 'rows')} rows in all, {model.tables.all_bytes / 2.0**30:,.0f} GiB"
