@@ -14,7 +14,7 @@ import numpy as np
 
 from catalogs.tables.rows import whole
 from catalogs.tables.table import distinct
-from planner.candidates.choose import best_where, rank
+from planner.candidates.choose import best_where, rank_best
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
 from planner.candidates.wanted import value_of
 from planner.records import record
@@ -233,14 +233,9 @@ def list_decisions(candidates: Candidates, limit: int) -> list[Listed]:
         candidates: all candidates, at least one feasible.
         limit: decisions to show beside the best one; providers and ways to buy may add to them.
     """
-    objective = candidates.context.asked.workload.preferences.objective
-    ranked = rank(candidates, np.flatnonzero(candidates.bits == 0), objective)
-    facets = np.stack([facet.code(candidates, ranked) for facet in FACETS], axis=1)
-    same, first = _decisions(facets)
-    decisions, facets = ranked[first], facets[first]
+    decisions, facets, copies = _decisions(candidates)
     shown = _shown(candidates, decisions, facets, limit)
     target = _targets(facets, shown)
-    copies = np.bincount(same, minlength=len(first)) - 1
     return [
         Listed(
             int(decisions[row]),
@@ -271,10 +266,7 @@ def best_decisions(candidates: Candidates, limit: int) -> IntArray:
         candidates: all candidates, at least one feasible.
         limit: most decisions.
     """
-    objective = candidates.context.asked.workload.preferences.objective
-    ranked = rank(candidates, np.flatnonzero(candidates.bits == 0), objective)
-    facets = np.stack([facet.code(candidates, ranked) for facet in FACETS], axis=1)
-    return np.asarray(ranked[_decisions(facets)[1][:limit]], dtype=np.int64)
+    return _decisions(candidates)[0][:limit]
 
 
 def count_near_ties(candidates: Candidates) -> int:
@@ -282,20 +274,31 @@ def count_near_ties(candidates: Candidates) -> int:
     value = value_of(candidates)
     feasible = np.flatnonzero(candidates.bits == 0)
     near = feasible[value[feasible] <= value[feasible].min() * (1 + HAIR_RATIO)]
-    return len(_decisions(np.stack([facet.code(candidates, near) for facet in FACETS], axis=1))[1]) - 1
+    return int(_decision_of(_facets_of(candidates, near)).max())
 
 
-def _decisions(facets: IntArray) -> tuple[IntArray, IntArray]:
-    """Number of each row's decision, counted in order, and the first row of each."""
+def _decisions(candidates: Candidates) -> tuple[IntArray, IntArray, IntArray]:
+    """The best candidate of each decision in the order of the objective, its facets, and how many others are of it."""
+    objective = candidates.context.asked.workload.preferences.objective
+    feasible = np.flatnonzero(candidates.bits == 0)
+    facets = _facets_of(candidates, feasible)
+    decision = _decision_of(facets)
+    place, own = rank_best(candidates, feasible, objective, decision)
+    return feasible[place], facets[place], np.bincount(decision)[own] - 1
+
+
+def _facets_of(candidates: Candidates, at: IntArray) -> IntArray:
+    """Codes of the facets of candidates, shape `(n, n_facets)`."""
+    return np.stack([facet.code(candidates, at) for facet in FACETS], axis=1)
+
+
+def _decision_of(facets: IntArray) -> IntArray:
+    """Number of each row's decision, from 0."""
     joint = np.zeros(len(facets), dtype=np.int64)
     for column in range(facets.shape[1]):
         _, _, code = distinct(facets[:, column])
         _, _, joint = distinct(joint * (int(code.max(initial=0)) + 1) + code)
-    _, first, code = distinct(joint)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place[code], first[order]
+    return joint
 
 
 def _shown(candidates: Candidates, decisions: IntArray, facets: IntArray, limit: int) -> list[int]:
