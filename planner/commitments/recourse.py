@@ -21,6 +21,7 @@ At the best `lambda` D is the cost itself (strong duality), so one pass gives bo
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ class Recourse:
     def __init__(self, model: CommitModel, deadline: float = math.inf) -> None:
         """Prepare `model`; after `deadline` (of `time.perf_counter`) all but the first evaluation give up."""
         self.model = model
-        self._deadline, self._begun = deadline, False
+        self._deadline, self._spare, self._begun = deadline, 0, False
         parts = components(model.plan_rate_usd)
         self._chunks = [_Chunk(model, numbers, parts) for numbers in few(model.hours)]
 
@@ -59,14 +60,23 @@ class Recourse:
         model = self.model
         scenarios, count = len(model.probability), len(model.columns)
         value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
+        began = time.perf_counter()
         for chunk in self._chunks:
             if self._begun and time.perf_counter() > self._deadline:
                 raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
             np.add.at(slope, chunk.scenarios, chunk.by_column(by_pool, by_plan))
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            self._deadline -= self._spare * (time.perf_counter() - began)
         return Evaluation(value, value - slope @ x, slope)
+
+    def until(self, deadline: float, spare: int = 0) -> Recourse:
+        """The same with another deadline, so much earlier that `spare` more evaluations end before it."""
+        other = copy.copy(self)
+        other._deadline, other._spare, other._begun = deadline, spare, False
+        return other
 
     def multipliers(self, x: Floats) -> list[Floats]:
         """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
