@@ -50,6 +50,6 @@ def use() -> None:
             value = ran + (value - ran) * stretch()
         return set_option(solver, name, value)
 
-    highspy.Highs.setOptionValue = stretched  # type: ignore[method-assign]
+    highspy.Highs.setOptionValue = stretched  # type: ignore[assignment, method-assign]
     solve.next_of = _next_of
     solve._start_child = lambda *_: None

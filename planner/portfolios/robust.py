@@ -67,7 +67,8 @@ def choose_robust(
     if terms.averse:
         near = run.worth_considering(result, first.objective_usd)
         considered = int(near.sum())
-        search = run.solve(near, plain, first.objective_usd, SolveOptions(options.gap, options.time_limit_s, options.backend))
+        wishes = SolveOptions(options.gap, options.time_limit_s, options.backend)
+        search = run.solve(near, plain, first.objective_usd, wishes)
         bound, solver = max(bound, search.bound), search.solver
         picks = plain if search.best is None else search.best
     if run.expected_usd(picks) < first.expected_usd:
