@@ -21,9 +21,11 @@ At the best `lambda` D is the cost itself (strong duality), so one pass gives bo
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -40,13 +42,22 @@ Ints = npt.NDArray[np.int64]
 MAX_PLANS = 2  # that cover a common pool
 
 
+@dataclass
+class _Known:
+    """What the first evaluations told: seconds of one, and that of buying nothing."""
+
+    pace_s: float = 0.0
+    nothing: Evaluation | None = None
+
+
 class Recourse:
     """The oracle of `solve_benders` for a `CommitModel`."""
 
     def __init__(self, model: CommitModel, deadline: float = math.inf) -> None:
         """Prepare `model`; after `deadline` (of `time.perf_counter`) all but the first evaluation give up."""
         self.model = model
-        self._deadline, self._begun = deadline, False
+        self._deadline, self._spare, self._begun = deadline, 0, False
+        self._known = _Known()
         parts = components(model.plan_rate_usd)
         self._chunks = [_Chunk(model, numbers, parts) for numbers in few(model.hours)]
 
@@ -56,17 +67,35 @@ class Recourse:
         Raises:
             OutOfTimeError: the deadline passed.
         """
+        if self._known.nothing is not None and not x.any():
+            self._begun = True
+            return self._known.nothing
         model = self.model
         scenarios, count = len(model.probability), len(model.columns)
         value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
+        began = time.perf_counter()
         for chunk in self._chunks:
-            if self._begun and time.perf_counter() > self._deadline:
+            if self._begun and time.perf_counter() > self._deadline - self._spare * self._known.pace_s:
                 raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
             np.add.at(slope, chunk.scenarios, chunk.by_column(by_pool, by_plan))
-        self._begun = True
-        return Evaluation(value, value - slope @ x, slope)
+        self._begun, self._known.pace_s = True, time.perf_counter() - began
+        found = Evaluation(value, value - slope @ x, slope)
+        if not x.any():
+            self._known.nothing = found
+        return found
+
+    @property
+    def pace_s(self) -> float:
+        """Seconds that the last evaluation took; 0 before any."""
+        return self._known.pace_s
+
+    def until(self, deadline: float, spare: int = 0) -> Recourse:
+        """The same with another deadline, so much earlier that `spare` more evaluations end before it."""
+        other = copy.copy(self)
+        other._deadline, other._spare, other._begun = deadline, spare, False
+        return other
 
     def multipliers(self, x: Floats) -> list[Floats]:
         """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""

@@ -16,10 +16,11 @@ from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
 from planner.records import record
 from solvers.problem.solution import Termination
-from solvers.search.decompose import BendersResult, Round, solve_benders
+from solvers.search.decompose import BendersResult, OutOfTimeError, Round, solve_benders
 
 Floats = npt.NDArray[np.float64]
 CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour
+FIRST_SHARE = 0.8  # of the time limit, at most, for purchases that a mean may have to replace
 Method = Literal["auto", "benders", "closed_form"]
 
 
@@ -65,6 +66,7 @@ def solve_commit(
     method: Method = "auto",
     start: Floats | None = None,
     progress: Callable[[Round], None] | None = None,
+    recourse: Recourse | None = None,
 ) -> Solved:
     """Return the commitments of least objective.
 
@@ -75,9 +77,11 @@ def solve_commit(
         start: a first point for the decomposition.
         method: `auto` takes the closed form where the pools separate.
         progress: called after each round.
+        recourse: of the model, where it is known.
     """
     begun = time.perf_counter()
-    stage, recourse = first_stage(model), Recourse(model, begun + time_limit_s)
+    stage, recourse = first_stage(model), recourse or Recourse(model)
+    recourse = recourse.until(begun + time_limit_s, spare=1)  # what is sold has to be evaluated yet
     if not model.columns or (method != "benders" and is_separable(model)):
         x = solve_separable(model) if model.columns else np.zeros(0)
         costs = recourse.evaluate(x).value
@@ -91,10 +95,10 @@ def solve_commit(
     if math.isfinite(benders_result.objective):
         sellable = np.where(stage.integer, x, np.floor(x * CENT_TENTHS + 1e-6) / CENT_TENTHS)
         if (sellable != x).any():
-            x, costs = sellable, Recourse(model).evaluate(sellable).value
+            x, costs = sellable, recourse.until(math.inf).evaluate(sellable).value
     else:  # interrupted before anything was evaluated: to buy nothing is always allowed
         x = np.zeros_like(benders_result.x)
-        costs = Recourse(model).evaluate(x).value
+        costs = recourse.until(math.inf).evaluate(x).value
     objective = stage.objective(x, costs)
     status = "optimal" if objective - benders_result.bound <= gap * abs(objective) + 1e-9 else "feasible"
     return Solved(
@@ -111,19 +115,28 @@ def solve_commit(
     )
 
 
-def without_idle(model: CommitModel, solved: Solved) -> Solved:
+def without_idle(
+    model: CommitModel, solved: Solved, recourse: Recourse | None = None, deadline: float = math.inf
+) -> Solved:
     """Return the solution without plans whose dollars do not lower the objective: what is left within the gap.
 
     Args:
         model: the question.
         solved: its solution; units of reservations stay.
+        recourse: of the model, where it is known.
+        deadline: of `time.perf_counter`, after which no more plans are looked at.
     """
-    stage, recourse = first_stage(model), Recourse(model)
+    stage, recourse = first_stage(model), (recourse or Recourse(model)).until(deadline)
     best = solved
     for number in np.flatnonzero((solved.x > 0) & ~stage.integer):
         x = best.x.copy()
         x[number] = 0.0
-        costs = recourse.evaluate(x).value
+        if time.perf_counter() + recourse.pace_s > deadline:
+            break
+        try:
+            costs = recourse.evaluate(x).value
+        except OutOfTimeError:
+            break
         objective = stage.objective(x, costs)
         if objective <= best.objective_usd:
             best = replace(best, x=x, recourse=costs, objective_usd=objective)
@@ -148,17 +161,22 @@ def solve_bill(
         time_limit_s: wall-clock limit.
         progress: called after each round.
     """
-    begun = time.perf_counter()
-    solved = without_idle(model, solve_commit(model, gap=gap, time_limit_s=time_limit_s, progress=progress))
+    begun, recourse = time.perf_counter(), Recourse(model)
+
+    def best(one: CommitModel, share: float) -> Solved:
+        left = max(time_limit_s * share - (time.perf_counter() - begun), 0.0)
+        found = solve_commit(one, gap=gap, time_limit_s=left, progress=progress, recourse=recourse)
+        return without_idle(one, found, recourse, begun + time_limit_s)
+
+    solved = best(model, FIRST_SHARE)
     if not (model.risk_weight and solved.x.any()):
         return model, solved
     cost, chance = first_stage(model).cost, model.probability
-    nothing = float(chance @ Recourse(model).evaluate(np.zeros_like(solved.x)).value)
+    nothing = float(chance @ recourse.evaluate(np.zeros_like(solved.x)).value)
     if float(cost @ solved.x) + float(chance @ solved.recourse) <= nothing:
         return model, solved
     mean = replace(model, risk_weight=0.0)
     # whoever interrupts waits for no second search
     interrupted = solved.reason == Termination.INTERRUPTED.value
-    left = 0.0 if interrupted else max(time_limit_s - (time.perf_counter() - begun), 0.0)
-    again = without_idle(mean, solve_commit(mean, gap=gap, time_limit_s=left, progress=progress))
+    again = best(mean, 0.0 if interrupted else 1.0)
     return mean, replace(again, reason=solved.reason) if interrupted else again

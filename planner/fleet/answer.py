@@ -159,7 +159,8 @@ def _none(
     context = found.context
     dear = at_most(workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)
-    broken = _reasons(at_their_dearest(first.question, question), first.result, options, enough_usd)
+    wishes = SolveOptions(time_limit_s=asked.next_s, backend=options.backend)
+    broken = _reasons(at_their_dearest(first.question, question), first.result, wishes, enough_usd)
     budget = context.asked.workload.constraints.budget_usd
     if (
         enough_usd is not None
@@ -274,11 +275,11 @@ def _candidates(context: Context) -> CandidateSearch:
 
 
 def _reasons(
-    question: FleetInput, result: FleetResult, options: Options, enough_usd: float | None
+    question: FleetInput, result: FleetResult, wishes: SolveOptions, enough_usd: float | None
 ) -> list[Excess]:
     """A set of limits that must give way, and by how much; it may be up to `WORTH` heavier than the lightest.
 
-    `enough_usd`: a budget with which a plan is known.
+    `wishes`: how to solve, and the time left; `enough_usd`: a budget with which a plan is known.
 
     Raises:
         PlannerError: none need give way, though the solver said that nothing fits.
@@ -287,7 +288,6 @@ def _reasons(
 
     if not question.n_options:
         return []
-    wishes = SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend)
     fleet_explanation = explain_infeasible_fleet(question, options=wishes, worth=WORTH, enough_usd=enough_usd)
     if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(

@@ -20,6 +20,7 @@ from planner.fleet.question import SHARES, Excess, FleetInput, violations
 from planner.fleet.solve import SHORT, solve_fleet
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
+from solvers.search.clock import Clock
 from solvers.search.elastic import least_violation
 
 LITTLE = 0.01  # of the budget
@@ -86,7 +87,7 @@ def explain_infeasible_fleet(
     Args:
         fleet: the question.
         weights: of its limits.
-        options: how to solve.
+        options: how to solve; the time limit is for all of it.
         worth: part of its weight by which another set must be lighter than more budget alone to be worth a search.
         enough_usd: a budget with which a plan is known; by default what the cheapest fleet costs.
     """
@@ -97,10 +98,16 @@ def explain_infeasible_fleet(
         return FleetExplanation((), {}, 0.0, Status.FEASIBLE, solver_fault=True)
     rows = _row_weights(offers, weights or FleetWeights())
     throughput = rows.pop("throughput")
-    more = _more_workers(offers, rows, throughput, options)
+    wishes = options or SolveOptions()
+    clock = Clock(wishes.time_limit_s)
+
+    def left() -> SolveOptions:
+        return replace(wishes, time_limit_s=clock.for_next_s())
+
+    more = _more_workers(offers, rows, throughput, left())
     if more is not None:
         return more
-    over = _over_budget(fleet, rows["budget"], options, enough_usd)
+    over = _over_budget(fleet, rows["budget"], left(), enough_usd)
     if (
         over is not None
         and fleet.budget_usd
@@ -109,7 +116,7 @@ def explain_infeasible_fleet(
         return over
     problem = build_fleet(fleet, prepared=offers)
     most = math.inf if over is None else over.weight_usd
-    found = least_violation(problem, rows, {Total(): throughput}, options=options, below=most, worth=worth)
+    found = least_violation(problem, rows, {Total(): throughput}, options=left(), below=most, worth=worth)
     if not found.solution.has_point or not found.weighted < most:
         return over or FleetExplanation((), {}, math.inf, found.solution.status)
     known = set(fleet.keys)
@@ -119,7 +126,7 @@ def explain_infeasible_fleet(
 
 
 def _over_budget(
-    fleet: FleetInput, usd_each: float, options: SolveOptions | None, enough_usd: float | None
+    fleet: FleetInput, usd_each: float, options: SolveOptions, enough_usd: float | None
 ) -> FleetExplanation | None:
     """The cheapest fleet where only the budget gives way; None where there is none, or no budget, or one within it.
 
@@ -139,7 +146,7 @@ def _over_budget(
 
 
 def _more_workers(
-    offers: Prepared, rows: Mapping[str, float], throughput: float, options: SolveOptions | None
+    offers: Prepared, rows: Mapping[str, float], throughput: float, options: SolveOptions
 ) -> FleetExplanation | None:
     """The fewest workers beyond their limit with which a fleet keeps all else, where nothing lighter can do; else None.
 
@@ -159,7 +166,7 @@ def _more_workers(
             return None
     if not more:
         return None
-    any_fleet = replace(options or SolveOptions(), gap=1.0)  # of so many workers: what it costs is no matter
+    any_fleet = replace(options, gap=1.0)  # of so many workers: what it costs is no matter
     found = solve_fleet(replace(fleet, max_total_units=allowed + more), any_fleet, exact=False)
     weight = more * rows["total_units"]
     return (

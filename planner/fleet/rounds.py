@@ -25,6 +25,7 @@ from planner.fleet.whole_runs import in_runs, model_cost, run_units
 from planner.fleet.workers import Workers, in_granules
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Termination
+from solvers.search.clock import LEAST_SHARE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,6 +81,11 @@ class Round:
     def left_s(self) -> float:
         """Seconds until the time limit."""
         return self.options.time_limit_s - (time.perf_counter() - self.begin)
+
+    @property
+    def next_s(self) -> float:
+        """Seconds that the next question may take: what is left, and a little where an answer needs it late."""
+        return max(self.left_s, LEAST_SHARE * self.options.time_limit_s, _LEAST_S)
 
     def ask(self, workers: Workers) -> FleetInput:
         """The question about workers without a reserve."""
@@ -187,7 +193,7 @@ def cheapest(asked: Round) -> Outcome:
     runs = round(work / units) if units else 1
     question = spread_over(question_of(context, workers, work), asked.spread, runs)
     # the proof of an answer is of its first question
-    result = _solve(question, options, max(asked.left_s, 1.0), exact=asked.first is None, prove=asked.prove)
+    result = _solve(question, options, asked.next_s, exact=asked.first is None, prove=asked.prove)
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
     for _ in range(_ROUNDS):
@@ -216,7 +222,7 @@ def cheapest(asked: Round) -> Outcome:
         if mixes and asked.left_s <= 0:
             break
         question = spread_over(question_of(context, workers, work, spared, mix.period), asked.spread, runs)
-        result = _solve(question, options, max(asked.left_s, 1.0), exact=False, prove=asked.prove)
+        result = _solve(question, options, asked.next_s, exact=False, prove=asked.prove)
     if not mixes and asked.likely is not None and asked.left_s > 0:
         return cheapest(replace(asked, likely=None))
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)

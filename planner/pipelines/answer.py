@@ -37,6 +37,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
+from solvers.search.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,10 +52,8 @@ if TYPE_CHECKING:
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
 _CHEAPER_RATIO = 1e-9
-LOCAL_TIME_SHARE = (
-    0.05  # of the time limit, at most and beside it, for a plan that tells which candidates to price
-)
-LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the search has used all of it
+LOCAL_TIME_SHARE = 0.05  # of the time left, at most, for a plan that tells which candidates to price
+PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
 
 
 @record(frozen=True)
@@ -178,10 +177,13 @@ def plan_pipeline(
     gathered = gatherer.gather()
     solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
     method: Literal["auto", "milp"] = "milp" if options.solver == "milp" else "auto"
-    asking = Asking(loaded, catalog, solving, method)
-    result = asking.solve(gathered, solving.time_limit_s)
-    gathered, result = _with_time_as_planned(gatherer, gathered, result, asking)
-    result, robust = asking.robust(gathered, result, robust_level)
+    terms = Terms.of(loaded.pipeline.risk, robust_level)
+    averse = terms is not None and terms.averse
+    asking = Asking(
+        loaded, catalog, solving, method, Clock(solving.time_limit_s), PLAIN_SHARE if averse else 1.0
+    )
+    gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
+    result, robust = asking.robust(gathered, result, terms)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
@@ -190,9 +192,7 @@ def plan_pipeline(
     _check(total, result)
     least = bound = None
     if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
-        left = solving.time_limit_s - result.seconds
-        limited = replace(solving, time_limit_s=max(left, LEAST_TIME_SHARE * solving.time_limit_s))
-        least, bound = least_hours(pipe, limited)
+        least, bound = least_hours(pipe, asking.left(1.0))
     budget = loaded.pipeline.budget_usd
     over = total - budget if stages and budget is not None and total > budget else None
     check_ages([(s.way.instance_type, s.way.price_as_of) for s in stages if s.way.price_as_of], options)
@@ -254,12 +254,21 @@ def _between(stages: Sequence[Stage], total: Decimal) -> tuple[Decimal, Decimal]
 
 @record(frozen=True)
 class Asking:
-    """How the candidates gathered are solved: within the quotas that tasks share."""
+    """How the candidates gathered are solved: within the quotas that tasks share, and on one clock.
+
+    Until `share` of the time limit has passed; what comes after may take the rest.
+    """
 
     loaded: LoadedPipeline
     catalog: Catalog
     solving: SolveOptions
     method: Literal["auto", "milp"]
+    clock: Clock
+    share: float = 1.0
+
+    def left(self, share: float) -> SolveOptions:
+        """The options of the next solve, which ends when this share of the time limit has passed."""
+        return replace(self.solving, time_limit_s=self.clock.for_next_s(share))
 
     def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
         given = [one.workload.constraints.quota for one in self.loaded.workloads if one is not None]
@@ -274,27 +283,25 @@ class Asking:
         return tuple(quota.name for quota in self._quotas(gathered))
 
     def robust(
-        self, gathered: Gathered, result: PipelineResult, level: float | None
+        self, gathered: Gathered, result: PipelineResult, terms: Terms | None
     ) -> tuple[PipelineResult, Robust | None]:
         """The choice with risk in place of the plain one, where it is asked for and there is a plan."""
-        terms = Terms.of(self.loaded.pipeline.risk, level)
         if terms is None or result.course is None:
             return result, None
-        chosen, made = choose_robust(
-            priced(gathered.pipe), self._quotas(gathered), result, terms, self.solving
-        )
+        pipe = priced(gathered.pipe)
+        chosen, made = choose_robust(pipe, self._quotas(gathered), result, terms, self.left(1.0))
         return (chosen, made) if made.confirmed else (result, made.as_plain())
 
-    def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
-        """The best choice within `limit_s`."""
+    def solve(self, gathered: Gathered) -> PipelineResult:
+        """The best choice within the time left."""
+        limit_s = self.clock.for_next_s(self.share)
         began, quotas = time.perf_counter(), self._quotas(gathered)
         if quotas:  # a plan known may exceed them
             pipe, before = priced(gathered.pipe), dict[str, int]()
         else:
             pipe, before = worth_pricing(gathered.pipe, LOCAL_TIME_SHARE * limit_s)
         before_s = time.perf_counter() - began
-        options = replace(self.solving, time_limit_s=limit_s)
-        result = solve_shared(pipe, quotas, options, method=self.method)
+        result = solve_shared(pipe, quotas, self.left(self.share), method=self.method)
         dropped = {
             name: before.get(name, 0) + result.dropped.get(name, 0) for name in (*before, *result.dropped)
         }
@@ -305,17 +312,15 @@ def _with_time_as_planned(
     gatherer: Gatherer, gathered: Gathered, result: PipelineResult, asking: Asking
 ) -> tuple[Gathered, PipelineResult]:
     """Ask for ways at the time that each task has in the plan, and plan again while that makes it cheaper."""
-    left = asking.solving.time_limit_s - result.seconds
     for _ in range(MOST_ROUNDS):
-        if result.course is None or not gathered.pipe.timed or left <= 0:
+        if result.course is None or not gathered.pipe.timed or asking.clock.left_s(asking.share) <= 0:
             break
         pipe = in_order(gathered.pipe, result.orders)
         ends = latest_ends(pipe, result.course, pipe.deadline_hours)
         more = gatherer.more((ends - result.course.start_hours).tolist())
         if more is None:
             break
-        other = asking.solve(more, left)
-        left -= other.seconds
+        other = asking.solve(more)
         if other.course is None:
             break
         cheaper = other.course.cost_usd < result.course.cost_usd * (1.0 - _CHEAPER_RATIO)

@@ -44,7 +44,10 @@ SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
-PROBED = 2  # knots tried at a node
+# Knots tried at a node, by how much of the way from the root's bound to the cutoff is left: a good split early on is
+# worth its relaxations in each node below.
+PROBED = ((0.7, 4), (0.35, 2), (0.0, 1))
+SOON, SELDOM = 8, 4  # after so many relaxations rounded in vain, one of so many is rounded
 SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
 WORTH_BUILDING = 1_000  # unless it is small already
 LEAST_GAIN = 1e-6  # of the cutoff: a side that gains less counts as this much where splits are compared
@@ -93,7 +96,8 @@ class Branching:
         self._problem = build_pipeline(priced_for_solver(self._pipe, search.cost))
         self._linear = get_backend(search.options.backend).linear(self._problem)
         self._shares = Shares.of(self._problem)
-        self._number = self._branched = 0
+        self._number = self._vain = 0
+        self._lowest = np.inf
         self._offered: set[bytes] = set()
 
     def part(self, allowed: Bools) -> Branching:
@@ -175,25 +179,27 @@ class Branching:
             wide.improve(thrifty=False)
             self._search.offer(wide.chosen, follow(self._whole, wide.chosen).cost_usd)
 
-    def round(self, node: Node) -> None:
-        """Offer the choice that a node's relaxation leans to."""
+    def round(self, node: Node) -> bool:
+        """Offer the choice that a node's relaxation leans to; say whether it leads to a cheaper one."""
+        known = self._search.cost
         order = np.lexsort((-node.x, self._pipe.task))
         self.offer(order[np.searchsorted(self._pipe.task[order], np.arange(self._pipe.n_tasks))])
+        return self._search.cost < known
 
-    def explore(self, root: Node, *, gap: float, most_nodes: int) -> float:
+    def explore(self, root: Node, *, gap: float, most: int) -> float:
         """Branch until every choice within the root is known, or proven to cost nearly as much as the best.
 
         Args:
             root: where to begin; it has a relaxation.
             gap: nodes are cut off where they cannot save this part of the best cost.
-            most_nodes: nodes to branch, at most.
+            most: relaxations, about.
 
         Returns:
             The bound on every choice within the root.
         """
         waiting, proven, node = [root], np.inf, None
-        while self._branched < most_nodes:
-            self._branched += 1
+        self._lowest = min(self._lowest, root.bound)
+        while self._number < most:
             cutoff = self._search.cost * (1 - gap)
             if node is None or node.bound >= cutoff:
                 if node is not None:
@@ -202,7 +208,7 @@ class Branching:
                     node = None
                     break
                 node = heapq.heappop(waiting)
-            splits = self._splits(node)
+            splits = self._splits(node, self._probed(node, cutoff))
             if not splits:  # whole: the best choice within the node, but for what the model rounds off
                 self._offer_whole(node)
                 proven, node = min(proven, node.bound), None
@@ -213,7 +219,7 @@ class Branching:
                 node = None
                 continue
             if len(allowed) >= WORTH_BUILDING and allowed.sum() <= SMALLER * len(allowed):
-                proven = min(proven, self._explore_apart(node, allowed, gap=gap, most_nodes=most_nodes))
+                proven = min(proven, self._explore_apart(node, allowed, gap=gap, most=most))
                 node = None
                 continue
             sides = self._best_sides(node, allowed, splits, cutoff)
@@ -223,19 +229,19 @@ class Branching:
             for side in sides[1:]:
                 heapq.heappush(waiting, side)
             node = sides[0] if sides else None
-            if node is not None and node.bound < cutoff:
-                self.round(node)
+            if node is not None and node.bound < cutoff and (self._vain < SOON or not node.number % SELDOM):
+                self._vain = 0 if self.round(node) else self._vain + 1
         left = [*waiting, *([] if node is None else [node])]
         return min(proven, *(one.bound for one in left)) if left else proven
 
-    def _explore_apart(self, node: Node, allowed: Bools, *, gap: float, most_nodes: int) -> float:
+    def _explore_apart(self, node: Node, allowed: Bools, *, gap: float, most: int) -> float:
         """Explore what is left of a node by a model of that alone; return the bound on every choice there."""
         apart = self.part(allowed)
         root = apart.root(self._search.cost * (1 - gap))
         if root is None:
             return node.bound
-        bound = apart.explore(root, gap=gap, most_nodes=most_nodes)
-        self._branched = apart._branched
+        bound = apart.explore(root, gap=gap, most=most)
+        self._number = apart._number
         return max(node.bound, bound)
 
     def _best_sides(
@@ -255,7 +261,7 @@ class Branching:
             one, other = (max(min(side.bound, cutoff) - node.bound, least) for side in sides)
             if one * other > gain:
                 best, gain = [side for side in sides if np.isfinite(side.bound)], one * other
-            if min(side.bound for side in sides) >= cutoff:
+            if max(side.bound for side in sides) >= cutoff:  # one side is left: nothing is branched
                 break
         return best
 
@@ -267,8 +273,13 @@ class Branching:
         if course.end_hours.max(initial=0.0) <= self._whole.deadline_hours * (1 + TIME_TOLERANCE):
             self._search.offer(chosen, course.cost_usd)
 
-    def _splits(self, node: Node) -> list[Split]:
-        """A split for each of the knots whose tasks are mixed most, the likely best first; [] where all is whole."""
+    def _probed(self, node: Node, cutoff: float) -> int:
+        """How many knots are tried at a node."""
+        left = (cutoff - node.bound) / max(cutoff - self._lowest, SAFE * abs(cutoff))
+        return next((count for share, count in PROBED if left > share), PROBED[-1][1])
+
+    def _splits(self, node: Node, most: int) -> list[Split]:
+        """Splits for the `most` knots whose tasks are mixed most, the likely best first; [] where all is whole."""
         pipe = self._pipe
         used = np.flatnonzero(node.x > SUPPORT)
         task, place, x = pipe.task[used], pipe.place[used], node.x[used]
@@ -295,6 +306,6 @@ class Branching:
         share = per_task(x * inside[used])[mixed]
         knots, of = np.unique(np.round(np.minimum(share, 1 - share), SHARE_DIGITS), return_inverse=True)
         weight = np.bincount(of, weights=apart[mixed], minlength=len(knots))
-        ranked = np.argsort(-weight, kind="stable")[:PROBED].tolist()
+        ranked = np.argsort(-weight, kind="stable")[:most].tolist()
         tasks = [int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]) for knot in ranked]
         return [Split(at, np.asarray(inside, dtype=np.bool_)) for at in tasks]

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from solvers.problem.milp import Milp
 
 LOCAL_TIME_SHARE, LEAST_GAIN = 0.1, 1e-9  # of the time limit, at most, for a first choice; a gain that counts
-LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
 
 
 def choose_robust(
@@ -54,7 +53,7 @@ def choose_robust(
         quotas: what candidates draw on together.
         result: the plan by expected cost.
         terms: what is minimised.
-        options: gap, backend and time limit, of which the plan by expected cost has used some.
+        options: gap, backend, and the time left.
 
     Returns:
         The result with the robust choice in place of the plain one, under the bound on expected cost, and what
@@ -68,12 +67,9 @@ def choose_robust(
     if terms.averse:
         near = run.worth_considering(result, first.objective_usd)
         considered = int(near.sum())
-        left = max(options.time_limit_s - result.seconds, LEAST_SHARE * options.time_limit_s)
         rows = np.flatnonzero(near)
         small = [replace(quota, units=quota.units[rows]) for quota in quotas]
-        other = solve_shared(
-            pipe.take(rows), small, replace(options, time_limit_s=left), solve_part=run.solve_part
-        )
+        other = solve_shared(pipe.take(rows), small, options, solve_part=run.solve_part)
         bound, solver = max(bound, other.bound_usd), other.method
         if other.course is not None and other.course.cost_usd < first.objective_usd * (1.0 - 1e-12):
             found = run.as_planned(other, result)

@@ -36,8 +36,10 @@ WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
 TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline
 LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
-SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.6, 60  # branching for a plan, among the relaxation's places
-GAP_SHARE, MOST_NODES = 0.99, 600  # the branching that proves; one model of all that is left takes longer
+# Parts of the gap and relaxations, at most: of the branching for a plan, among the relaxation's places, and of the one
+# that proves; one model of all that is left takes longer.
+SUPPORT_GAP_SHARE, SUPPORT_RELAXATIONS = 0.6, 240
+GAP_SHARE, MOST_RELAXATIONS = 0.99, 2_400
 NEAR_ENOUGH = 1e-9  # of the best cost: sums of costs differ by rounding
 _KEEP = ("f", "d", "start", "last")
 
@@ -154,13 +156,13 @@ def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, ro
     gap = search.options.gap
     if search.done:
         return
-    _branch(branching, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
+    _branch(branching, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_RELAXATIONS)
     search.note("near the relaxation")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
     left = branching.left(root, cutoff)
-    search.raise_bound(min(cutoff, _branch(branching, left, gap * GAP_SHARE, MOST_NODES)))
+    search.raise_bound(min(cutoff, _branch(branching, left, gap * GAP_SHARE, MOST_RELAXATIONS)))
     search.note("branching")
     if search.done:
         return
@@ -169,13 +171,13 @@ def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, ro
     search.raise_bound(_as_one_model(search, pipe, left, cutoff) if branching.complete(left) else cutoff)
 
 
-def _branch(branching: Branching, allowed: Bools, gap: float, most_nodes: int) -> float:
+def _branch(branching: Branching, allowed: Bools, gap: float, most: int) -> float:
     """Branch over the allowed candidates; return the bound on every choice of them, -inf where no time is left."""
     if not branching.complete(allowed):
         return math.inf
     part = branching.part(allowed)
     root = part.root()
-    return -math.inf if root is None else part.explore(root, gap=gap, most_nodes=most_nodes)
+    return -math.inf if root is None else part.explore(root, gap=gap, most=most)
 
 
 def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:

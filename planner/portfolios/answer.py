@@ -26,8 +26,10 @@ from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress
 from planner.portfolios.sooner import sooner
 from planner.render.presentable import Presentable
 from solvers.problem.solution import Status
+from solvers.search.clock import Clock
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
+PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
 MOST_BUILDS = 16  # times candidates of workloads are built for later starts, about 0.3 CPU s each
 NOT_FOLLOWING = (
     "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
@@ -124,7 +126,7 @@ def plan_portfolio(
     Args:
         loaded: the portfolio.
         planning: moment and flags of `optimize`, for jobs that are workloads.
-        options: how to solve; the time limit is the solver's, candidates come before.
+        options: how to solve; the time limit is for all solves together, the first candidates come before.
         catalog: gives the prices; asked only when a job is a workload. By default the snapshot of `catalog_dir`.
         catalog_dir: snapshot directory, by default the newest refreshed or the bundled one.
         robust_level: level of the worst outcomes that count too, in place of the file's `risk`.
@@ -139,30 +141,50 @@ def plan_portfolio(
     used: list[Catalog] = []
 
     gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
-    gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
+    terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
+    asking = _Asking(options, Clock(options.time_limit_s))
+    plain = replace(asking, share=PLAIN_SHARE) if terms is not None and terms.averse else asking
+    gathered, question, result = _with_later_starts(gatherer, loaded, plain, progress)
     relaxed = None
     if result.status is Status.INFEASIBLE:
-        relaxed = _by_budget_alone(loaded, gathered, options)
+        relaxed = _by_budget_alone(loaded, gathered, asking.left())
         if relaxed is None:
             gatherer.time_late()
             gathered = replace(gatherer.gather(), notes=gathered.notes)
             question = in_time(gathered.question)
-            relaxed = _relaxed(loaded, gathered, options)
+            relaxed = _relaxed(loaded, gathered, asking.left())
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
-    terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
     if terms is not None and result.picks is not None:
-        gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
+        gathered, question, result = _widened(gatherer, loaded, plain, (gathered, question, result), terms)
     _take_sooner(
         gathered, question, result, relaxed
     )  # before a choice with risk: what costs the same may vary more
     if terms is not None and result.picks is not None:
-        with_risk, robust = choose_robust(gathered, question, result, terms, options)
+        with_risk, robust = choose_robust(gathered, question, result, terms, asking.left())
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust
     )
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """How to solve, on one clock; until a share of its limit has passed."""
+
+    options: PortfolioOptions
+    clock: Clock
+    share: float = 1.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the share has passed."""
+        return self.clock.left_s(self.share) <= 0
+
+    def left(self) -> PortfolioOptions:
+        """The options of the next solve."""
+        return replace(self.options, time_limit_s=self.clock.for_next_s(self.share))
 
 
 def _weights(loaded: LoadedPortfolio) -> ElasticWeights:
@@ -205,23 +227,18 @@ def _take_sooner(
 
 
 def _with_later_starts(
-    gatherer: Gatherer,
-    loaded: LoadedPortfolio,
-    options: PortfolioOptions,
-    progress: Progress | None,
-    began: float,
+    gatherer: Gatherer, loaded: LoadedPortfolio, asking: _Asking, progress: Progress | None
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """Solve with all jobs at once; then, where limits are scarce and no windows declared, let jobs follow others."""
     limits = loaded.portfolio.quota or loaded.portfolio.commitments or gatherer.own
     shared = bool(limits) and not loaded.portfolio.windows
-    wish = replace(options, time_limit_s=options.time_limit_s * FIRST_SHARE) if shared else options
-    at_once = _gather_and_solve(gatherer, loaded, wish, progress, began)
+    first_asking = replace(asking, share=asking.share * FIRST_SHARE) if shared else asking
+    at_once = _gather_and_solve(gatherer, loaded, first_asking, progress)
     gathered, question, result = at_once
-    left = options.time_limit_s - (time.perf_counter() - began)
     if not shared or result.interrupted:
         return at_once
     if result.reduced.source.over_budget:
-        question, result = _whatever_it_costs(gatherer, question, options)
+        question, result = _whatever_it_costs(gatherer, question, first_asking.left())
     first = gatherer.first_starts()
     built = sum(workload is not None for workload in loaded.workloads)
     starts = MOST_BUILDS // built if built else MOST_STARTS
@@ -229,11 +246,10 @@ def _with_later_starts(
     later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
     if later is None:
         return at_once
-    if left <= 0 or len(later.hours) == 1:
+    if asking.is_late or len(later.hours) == 1:
         return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), *at_once[1:]
     gatherer.let_follow(later)
-    wish = replace(options, time_limit_s=left)
-    following = _gather_and_solve(gatherer, loaded, wish, progress, time.perf_counter())
+    following = _gather_and_solve(gatherer, loaded, asking, progress)
     result, other = at_once[2], following[2]
     if result.objective is not None and (other.objective is None or other.objective > result.objective):
         note = "all jobs start immediately: no better plan with later starts was found in time, but one may exist"
@@ -256,33 +272,28 @@ def _whatever_it_costs(
 
 
 def _gather_and_solve(
-    gatherer: Gatherer,
-    loaded: LoadedPortfolio,
-    options: PortfolioOptions,
-    progress: Progress | None,
-    began: float,
+    gatherer: Gatherer, loaded: LoadedPortfolio, asking: _Asking, progress: Progress | None
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """Solve over the candidates that `optimize` works out, then with those that shared limits make worth a look."""
     gathered = gatherer.gather()
     question = in_time(gathered.question)
-    result = solve_portfolio(question.numbers, options, progress=progress)
+    result = solve_portfolio(question.numbers, asking.left(), progress=progress)
     for _ in range(MOST_ROUNDS):
         wanted = missing_up_to(loaded, gathered, result)
-        left = replace(options, time_limit_s=options.time_limit_s - (time.perf_counter() - began))
-        if not wanted or left.time_limit_s <= 0 or result.interrupted:
+        if not wanted or asking.is_late or result.interrupted:
             break
         for entry, cost in wanted.items():
             gatherer.up_to_usd[entry] = cost
         gathered = gatherer.gather()
         question = in_time(gathered.question)
-        result = solve_portfolio(question.numbers, left, progress=progress)
+        result = solve_portfolio(question.numbers, asking.left(), progress=progress)
     return gathered, question, result
 
 
 def _widened(
     gatherer: Gatherer,
     loaded: LoadedPortfolio,
-    options: PortfolioOptions,
+    asking: _Asking,
     outcome: tuple[Gathered, Question, PortfolioResult],
     terms: Terms,
 ) -> tuple[Gathered, Question, PortfolioResult]:
@@ -294,7 +305,8 @@ def _widened(
     gatherer.widen_for_risk(_up_to_usd(loaded, gathered, result, round(most * MICRO)))
     gathered = gatherer.gather()
     question = in_time(gathered.question)
-    wider = solve_portfolio(question.numbers, options)
+    asking = replace(asking, share=(1.0 + asking.share) / 2)
+    wider = solve_portfolio(question.numbers, asking.left())
     if wider.objective is None or wider.objective > (result.objective or 0):
         return outcome
     return gathered, question, wider

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from solvers.problem.milp import Milp
 
 TRIED, LEAST_GAIN = 20, 1e-9  # ways of a job that limits may refuse before the next job; a gain that counts
-LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
 
 
 def choose_robust(
@@ -52,7 +51,7 @@ def choose_robust(
         question: the candidates in time.
         result: the plan by expected cost.
         terms: what is minimised.
-        options: gap, backend and time limit, of which the plan by expected cost has used some.
+        options: gap, backend, and the time left.
 
     Returns:
         The result with the robust plan in place of the plain one, under the bound on expected cost, and what robustness
@@ -68,8 +67,8 @@ def choose_robust(
     if terms.averse:
         near = run.worth_considering(result, first.objective_usd)
         considered = int(near.sum())
-        left = max(options.time_limit_s - result.seconds, LEAST_SHARE * options.time_limit_s)
-        search = run.solve(near, plain, first.objective_usd, SolveOptions(options.gap, left, options.backend))
+        wishes = SolveOptions(options.gap, options.time_limit_s, options.backend)
+        search = run.solve(near, plain, first.objective_usd, wishes)
         bound, solver = max(bound, search.bound), search.solver
         picks = plain if search.best is None else search.best
     if run.expected_usd(picks) < first.expected_usd:

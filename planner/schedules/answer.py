@@ -21,6 +21,7 @@ from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
 from planner.schedules.relaxation import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
 from solvers.problem.solution import Status
+from solvers.search.clock import Clock
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 GIB = 2**30
 MONEY_DIGITS = 12
+WHY_SHARE = 0.8  # of the time limit, at most, until it is known what helps where nothing fits
 ANY_NUMBER = 1_000_000_000  # of nodes, where a job sets no limit
 
 
@@ -124,19 +126,20 @@ def plan_schedule(
 
     Args:
         loaded: the question.
-        options: gap, time limit, backend; where nothing fits, the explanation has the same limit once more.
+        options: gap, time limit, backend; where nothing fits, the explanation has what is left.
         tariffs: prices of transfer and storage; default the bundled ones.
     """
     from catalogs.tariffs import load_tariffs
 
     tariffs = load_tariffs() if tariffs is None else tariffs
     question, moves = gather(loaded, tariffs)
-    result = solve_schedule(question, options)
+    clock = Clock(options.time_limit_s)
+    result = solve_schedule(question, replace(options, time_limit_s=clock.for_next_s()))
     schedule = loaded.schedule
     explanation: Explanation | None = None
     ways: tuple[WayOut, ...] = ()
     if result.status is Status.INFEASIBLE:
-        explanation, ways = _explain(question, options)
+        explanation, ways = _explain(question, options, clock)
     missing: tuple[tuple[str, float, float], ...] = ()
     if explanation is not None and explanation.missing is not None:
         missing = tuple(zip(question.jobs, explanation.missing.tolist(), question.work.tolist(), strict=True))
@@ -296,14 +299,17 @@ def _jobs(question: ScheduleInput, result: ScheduleResult) -> tuple[JobLine, ...
     )  # fmt: skip
 
 
-def _explain(question: ScheduleInput, options: SolveOptions) -> tuple[Explanation, tuple[WayOut, ...]]:
+def _explain(
+    question: ScheduleInput, options: SolveOptions, clock: Clock
+) -> tuple[Explanation, tuple[WayOut, ...]]:
     """What is missing, and per kind of remedy the smallest with the cost of the plan that it allows."""
-    explanation = explain_schedule(question, options)
+    explanation = explain_schedule(question, replace(options, time_limit_s=clock.for_next_s(WHY_SHARE)))
     if explanation.missing is not None and not explanation.missing.any():
         raise AssertionError("schedule: the solver says infeasible, yet all work can be done: its fault")
     ways = []
     for kind in dict.fromkeys(remedy.kind for remedy in explanation.remedies):
         remedy = next(item for item in explanation.remedies if item.kind == kind)
-        solved = solve_schedule(apply_remedy(question, remedy), replace(options, gap=max(options.gap, 1e-3)))
+        left = replace(options, gap=max(options.gap, 1e-3), time_limit_s=clock.for_next_s())
+        solved = solve_schedule(apply_remedy(question, remedy), left)
         ways.append(WayOut(remedy, None if math.isnan(solved.usd) else solved.usd))
     return explanation, tuple(ways)

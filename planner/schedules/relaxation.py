@@ -105,8 +105,8 @@ def _least(helps: Callable[[int], bool], most: int) -> int | None:
 
 
 def _fits(question: ScheduleInput, options: SolveOptions, until: float) -> bool:
-    """Whether all of the work can be done: without a solver where a job alone cannot, or a schedule is at hand."""
-    if (question.work - most_work(question) > HAIR * question.work).any():
+    """Whether it is known in time that all work can be done: without a solver where a job alone cannot do its own."""
+    if time.perf_counter() > until or (question.work - most_work(question) > HAIR * question.work).any():
         return False
     if len(question.jobs) > 1 and _contended(question) and greedy_schedule(question) is not None:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.speeds import Speed, predict_speeds
 from solvers.problem.solution import Status
+from solvers.search.clock import Clock
 
 if TYPE_CHECKING:
     from datetime import date
@@ -132,14 +134,15 @@ def plan_serving(
         max_nodes=float(serving.max_nodes or math.inf),
         headroom=float(serving.headroom_ratio),
     )
-    result = solve_serving(question, options)
+    clock = Clock(options.time_limit_s)
+    result = solve_serving(question, replace(options, time_limit_s=clock.for_next_s()))
     lines = _lines(question, result, prices)
     total = sum((line.usd_per_hour for line in lines), Decimal(0)) if lines else None
     if total is not None and abs(float(total) - result.usd_per_hour) > 1e-9 * max(1.0, float(total)):
         raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
     manifests = () if catalog is None else catalog.manifests
-    changes, needed = _change(question, result, prices, options)
-    proof = None if total is None else prove(question, float(total), options.gap, options.time_limit_s)
+    changes, needed = _change(question, result, prices, options, clock)
+    proof = None if total is None else prove(question, float(total), options.gap, clock.for_next_s())
     return ServingAnswer(
         serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio),
         sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),
@@ -232,12 +235,12 @@ def _lines(question: ServingInput, result: ServingResult, prices: list[Price]) -
 
 
 def _change(
-    question: ServingInput, result: ServingResult, prices: list[Price], options: SolveOptions
+    question: ServingInput, result: ServingResult, prices: list[Price], options: SolveOptions, clock: Clock
 ) -> tuple[tuple[Change, ...], tuple[Line, ...]]:
     """The limits to change where they leave no fleet, and the fleet that carries the load then."""
     if result.status is not Status.INFEASIBLE or result.unserved:
         return (), ()
-    found = least_change(question, options)
+    found = least_change(question, options, clock)
     if found is None:
         return (), ()
     changes, changed, fleet = found

@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from solvers.problem.options import SolveOptions
+from solvers.search.clock import Clock
 
 _GAP = 1e-6  # of counts of machines
 
@@ -27,22 +28,27 @@ class Change(NamedTuple):
 
 
 def least_change(
-    question: ServingInput, options: SolveOptions
+    question: ServingInput, options: SolveOptions, clock: Clock | None = None
 ) -> tuple[tuple[Change, ...], ServingInput, ServingResult] | None:
     """The limits to change, the question with them changed and its cheapest fleet; None where none was found in time.
 
     Args:
         question: no fleet within its limits carries the load, though each bucket has a machine.
         options: how to solve.
+        clock: of the answer, by default one that begins now.
     """
-    exact = replace(options, gap=_GAP)
+    clock = clock or Clock(options.time_limit_s)
+
+    def left(gap: float) -> SolveOptions:
+        return replace(options, gap=gap, time_limit_s=clock.for_next_s())
+
     free = replace(question, max_nodes=math.inf)
-    limit = _least_limits(free, exact)
+    limit = _least_limits(free, left(_GAP))
     if limit is None:
         return None
     most = question.max_nodes
     if math.isfinite(most):
-        least = solve_serving(replace(free, limit=limit, usd_per_hour=np.ones_like(limit)), exact)
+        least = solve_serving(replace(free, limit=limit, usd_per_hour=np.ones_like(limit)), left(_GAP))
         if not least.counts:
             return None
         most = max(most, float(sum(least.counts.values())))
@@ -54,7 +60,7 @@ def least_change(
     ]
     if most > question.max_nodes:
         changes.append(Change("", round(question.max_nodes), round(most)))
-    return tuple(changes), changed, solve_serving(changed, options)
+    return tuple(changes), changed, solve_serving(changed, left(options.gap))
 
 
 def _least_limits(

@@ -19,6 +19,7 @@ from solvers.problem.milp import Block, Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
 from solvers.problem.solution import Solution, Status, Termination
+from solvers.search.clock import Clock
 from solvers.search.tighten import caps_from_reduced_costs, safe_bound
 
 BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for
@@ -159,15 +160,16 @@ def least_violation(
     """
     softened = soften(problem, rows, columns)
     options = replace(options or SolveOptions(), core_columns=0, start={})
+    clock = Clock(options.time_limit_s)
     if math.isfinite(below):
-        relaxation = relax(softened, options.time_limit_s, options.backend)
+        relaxation = relax(softened, clock.for_next_s(), options.backend)
         bound = safe_bound(relaxation)
         if worth > 0 and bound >= below * (1 - worth):
             none = Solution(Status.NO_SOLUTION, Termination.GAP_REACHED, bound=bound)
             return LeastViolation(none, {}, math.nan)
         caps = caps_from_reduced_costs(softened, relaxation, below * (1 - BELOW_GAP_SHARE * options.gap))
         softened = restrict(replace(softened, ub=caps), np.flatnonzero(caps > softened.lb))
-    solution = solve(softened, options)
+    solution = solve(softened, replace(options, time_limit_s=clock.for_next_s()))
     amounts = {
         key: value for key, value in solution.x.items() if isinstance(key, Slack) and value > tolerance
     }
