@@ -56,7 +56,7 @@ def _pair(pair: str, place: str) -> tuple[str, str]:
     if focus not in known:
         close = near(focus, list(known))
         raise InputError(
-            f"{place}: FOCUS has no column {focus!r}{f' (did you mean {close!r}?)' if close else ''}"
+            f"{place}: FOCUS has no column {focus[:60]!r}{f' (did you mean {close!r}?)' if close else ''}"
         )
     return column, focus
 
