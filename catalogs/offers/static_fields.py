@@ -80,7 +80,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 OWNING_FIELDS = ("purchase_price_usd", "lifetime_years", "power_kw", "power_watts", "usd_per_kwh")
 
 _MONEY_FIELDS = {*OWNING_FIELDS, "price_per_hour", "currency", "cost_basis", "salvage_usd", "pue"}
-_MONEY_FIELDS |= {"hosting_usd_per_month", "utilisation_ratio"}
+_MONEY_FIELDS |= {"hosting_usd_per_month", "utilisation_ratio", "purchase_option"}
 
 
 @dataclass(frozen=True)

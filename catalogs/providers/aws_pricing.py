@@ -73,7 +73,7 @@ def parse_price_list(
     def product(text: Any) -> list[Row]:
         try:
             item = json.loads(text) if isinstance(text, str) else text
-        except ValueError:
+        except (ValueError, RecursionError):
             raise changed(API, "PriceList element (not JSON)") from None
         prices = _prices(item, as_of, regions, reader)
         return [price.row() for price in prices if price.option.value in options]

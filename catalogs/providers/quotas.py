@@ -175,7 +175,7 @@ def _load(path: Path, max_age_s: float, now_s: float) -> LiveQuotas | None:
         if not 0 <= age_s < max_age_s:  # a clock moved backwards makes it of unknown age
             return None
         return LiveQuotas(tuple(LiveQuota(**quota) for quota in saved["quotas"]), {}, is_cached=True)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -58,7 +58,7 @@ def read_pointer(provider_directory: Path) -> Pointer | None:
         pointer = Pointer(values["snapshot"], values.get("checked_as_of", ""))
         checked = pointer.checked_as_of == "" or _DAY.fullmatch(pointer.checked_as_of)
         good = is_snapshot_name(pointer.snapshot) and checked
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return pointer if good else None
 

@@ -194,7 +194,7 @@ def _parse(path: Path, name: str, text: str) -> Statement:
         signed_at, expires_at = (datetime.fromisoformat(values[key]) for key in ("signed_at", "expires_at"))
         if signed_at.tzinfo is None or expires_at.tzinfo is None or not isinstance(values["providers"], dict):
             raise ValueError("a moment without a time zone, or no providers")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CatalogInputError(
             f"{path}: a statement that this planner cannot read ({error}); update the planner"
         ) from error

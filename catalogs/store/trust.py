@@ -79,7 +79,7 @@ def _read_seen() -> dict[str, datetime]:
         signed_at = {
             str(name): datetime.fromisoformat(moment).astimezone(UTC) for name, moment in values.items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CatalogInputError(
             f"{path}: damaged ({error}): whether an older catalog is replayed is unknown; delete it once the "
             "catalog in use is known to be the present one"

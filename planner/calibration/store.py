@@ -162,7 +162,7 @@ def load(path: Path) -> Calibration:
         values = json.loads(read_limited(path, MAX_BYTES))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); delete it or run `planner calibrate` again") from None
     try:
         return _parse(values, path)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from planner.errors import InputError
 from planner.files import limited
+from planner.files.tables import csv_rows
 from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset
@@ -84,7 +85,7 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
     if kind == "focus" or (kind == "auto" and _is_parquet(path)):
         return _focus(path, pools)
     with open_text(path) as file:
-        reader = csv.DictReader(file)
+        reader = csv_rows(file, path)
         header = [name.strip() for name in reader.fieldnames or ()]
         if not header:
             raise InputError(f"{path}: is empty; a header such as hour,pool,instances is needed")
@@ -92,10 +93,7 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
         if kind == "auto" and (detect_dataset(header, costs=False) or detect_adapter(header)):
             return _focus(path, pools)
         require(path, header, _DEMAND)
-        try:
-            return _simple(reader, path, pools)
-        except csv.Error as error:
-            raise InputError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+        return _simple(reader, path, pools)
 
 
 def open_text(path: Path) -> IO[str]:
@@ -338,7 +336,7 @@ def type_of(row: Mapping[str, str]) -> str:
     if details.startswith("{"):
         try:
             named = json.loads(details)
-        except ValueError:
+        except (ValueError, RecursionError):
             named = {}
         for key in ("InstanceType", "x_InstanceType"):
             if isinstance(named.get(key), str):

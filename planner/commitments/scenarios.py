@@ -8,7 +8,6 @@ what is planned leaves the history as it was drawn.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from planner.commitments.history import CsvCell, History, open_text, parse_hour, parse_units, require, rows_of
 from planner.commitments.prices import HOURS_PER_YEAR
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> 
     name = str(path)
     begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
     with open_text(path) as file:
-        reader = csv.DictReader(file)
+        reader = csv_rows(file, path)
         require(path, list(reader.fieldnames or ()), ("scenario", "hour", "pool", "instances"))
         for line, row in rows_of(reader, path, len(reader.fieldnames or ())):
             if row["pool"] not in index:

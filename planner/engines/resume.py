@@ -55,7 +55,7 @@ class Parts:
                 for line in read_limited(path, MAX_RECORD_BYTES).decode("utf-8").splitlines():
                     entry = json.loads(line)
                     found[entry["key"]] = entry["value"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(
                     f"{path}: is not a part of results ({error}); remove it: what it held is computed again"
                 ) from None

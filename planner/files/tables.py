@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from planner.errors import InputError
+
+_LONGEST_NAME = 200  # characters of a column's name: beyond, what stands on the first line is no header
 
 
 class _Lines:
     """A `csv.reader` whose own errors name the file: a cell above its limit, a line end inside a cell."""
 
-    def __init__(self, text: str, path: Path) -> None:
-        self._rows = csv.reader(io.StringIO(text), delimiter=delimiter_of(text.partition("\n")[0]))
+    def __init__(self, lines: Iterable[str], path: Path, delimiter: str, quoting: int) -> None:
+        self._rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
         self._path = path
+        self._is_first = True
 
     @property
     def line_num(self) -> int:
@@ -26,12 +29,19 @@ class _Lines:
 
     def __next__(self) -> list[str]:
         try:
-            return next(self._rows)
+            row = next(self._rows)
         except csv.Error as error:
             what = str(error).partition(" - ")[0]
             raise InputError(
                 f"{self._path}:{self.line_num}: cannot be read as CSV: {what}; quote the cell or save the file again"
             ) from None
+        if self._is_first and any(len(name) > _LONGEST_NAME for name in row):
+            raise InputError(
+                f"{self._path}:{self.line_num}: the name of a column has over {_LONGEST_NAME} characters; the first "
+                "line must name the columns"
+            )
+        self._is_first = False
+        return row
 
 
 def delimiter_of(header: str) -> str:
@@ -39,13 +49,24 @@ def delimiter_of(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def csv_rows(text: str, path: Path) -> csv.DictReader[str]:
+def csv_rows(
+    text: str | io.StringIO, path: Path, *, delimiter: str | None = None, quoting: int = csv.QUOTE_MINIMAL
+) -> csv.DictReader[str]:
     """Return a reader of rows by column; `line_num` and `fieldnames` as usual.
 
     Args:
-        text: the file's.
+        text: the file's, or the file opened as text, at its beginning.
         path: for messages.
+        delimiter: between columns; None: as the header says.
+        quoting: as `csv.reader` takes it.
+
+    Raises:
+        InputError: from the reader, at the line that cannot be read.
     """
+    lines = io.StringIO(text) if isinstance(text, str) else text
+    if delimiter is None:
+        delimiter = delimiter_of(lines.readline())
+        lines.seek(0)
     reader: csv.DictReader[str] = csv.DictReader(())
-    reader.reader = _Lines(text, path)  # type: ignore[assignment]
+    reader.reader = _Lines(lines, path, delimiter, quoting)  # type: ignore[assignment]
     return reader

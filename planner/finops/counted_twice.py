@@ -44,8 +44,13 @@ def months_counted_twice(twice: Mapping[date, float], costs: Mapping[date, float
     )
 
 
-@lru_cache(maxsize=1)
 def _accepted() -> float:
     """Share of a month's cost from which the check `repeated` withholds figures."""
+    return next(float(row["withhold_at"]) for row in quality_checks() if row["check"] == "repeated")
+
+
+@lru_cache(maxsize=1)
+def quality_checks() -> tuple[Mapping[str, str], ...]:
+    """The checks of a month with their thresholds, as `planner.finops.quality` runs them."""
     with _CHECKS.open(encoding="utf-8", newline="") as file:
-        return next(float(row["withhold_at"]) for row in csv.DictReader(file) if row["check"] == "repeated")
+        return tuple(csv.DictReader(file))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -182,18 +183,42 @@ def read_cube(folder: Path) -> Cube:
         files: dict[str, str] = manifest.pop("files")
         if manifest.pop("schema_version") != SCHEMA_VERSION:
             raise InputError(f"{path}: was written by another version: build the cube again")
-        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in manifest.items()}
-        cube = Cube(folder=folder, **given)
+        cube = _of_manifest(manifest, folder)
+        if not all(isinstance(text, str) and Path(name).name == name for name, text in files.items()):
+            raise ValueError("files")
     except OSError:
         raise InputError(f"{folder}: is not a cube (it has no {MANIFEST})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{path}: is damaged: build the cube again") from None
     for name, sha256 in files.items():
         if not (folder / name).is_file():
             raise InputError(f"{folder}: lacks {name}: build the cube again")
         if _sha256(folder / name) != sha256:
             raise InputError(f"{folder / name}: was changed after it was written: build the cube again")
-    return replace(cube, sources=tuple((str(name), str(sha256)) for name, sha256 in cube.sources))
+    return cube
+
+
+def _of_manifest(values: dict[str, Any], folder: Path) -> Cube:
+    """The cube that a manifest describes.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none.
+    """
+    if not all(isinstance(values[name], list) for name in ("tags", "months", "sources")):
+        raise TypeError("lists")
+    numbers = [values.pop(name) for name in ("rows", "charges", "billed", "effective")]
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        raise ValueError("numbers")
+    cube = Cube(
+        folder=folder, grain=values.pop("grain"), currency=values.pop("currency"),
+        tags=tuple(values.pop("tags")), months=tuple(values.pop("months")),
+        rows=int(numbers[0]), charges=int(numbers[1]), billed=float(numbers[2]), effective=float(numbers[3]),
+        sources=tuple((name, sha256) for name, sha256 in values.pop("sources")),
+    )  # fmt: skip
+    texts = [cube.currency, *cube.tags, *cube.months, *(text for pair in cube.sources for text in pair)]
+    if values or cube.grain not in ("day", "month") or not all(isinstance(text, str) for text in texts):
+        raise ValueError("texts")
+    return cube
 
 
 def cube_sql(tags: Sequence[str], grain: Grain, month: str, extras: Sequence[str] = ()) -> str:

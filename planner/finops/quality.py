@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from planner.finops.bill_days import rest_days
+from planner.finops.counted_twice import quality_checks
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
     ProviderDays,
@@ -161,7 +162,7 @@ def assess_quality(
         to_withhold = {"complete_providers": 1.0 if others is None else others}
         return tuple(
             _judge(check, values.get(check["check"]), withhold, words, to_withhold.get(check["check"]))
-            for check in _checks()
+            for check in quality_checks()
         )
 
     gate = Gate(month, judged(month, "withhold_at"), bill.findings, providers=providers[month])
@@ -369,12 +370,6 @@ def _number(value: object) -> float:
     import pandas as pd
 
     return 0.0 if pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
-
-
-@lru_cache(maxsize=1)
-def _checks() -> tuple[Mapping[str, str], ...]:
-    with (_DATA / "quality_checks.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
 
 
 @lru_cache(maxsize=1)

@@ -16,13 +16,13 @@ Columns, one row per day and run, unknown cells empty:
 
 from __future__ import annotations
 
-import csv
 import math
 from datetime import date
 from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
+from planner.files.tables import csv_rows
 from planner.records import record
 
 NEEDED = ("date", "allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")
@@ -88,11 +88,11 @@ def load_utilisation(path: Path) -> Utilisation:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
-    reader = csv.DictReader(text.splitlines())
+    reader = csv_rows("\n".join(text.splitlines()), path)
     names = [name.strip() for name in reader.fieldnames or []]
     if missing := [name for name in NEEDED if name not in names]:
         raise InputError(
-            f"{path}:1: lacks the columns {', '.join(missing)}; it has {', '.join(names) or 'none'}"
+            f"{path}:1: lacks the columns {', '.join(missing)}; it has {', '.join(names[:12]) or 'none'}"
         )
     reader.fieldnames = names
     return Utilisation(str(path), tuple(_row(path, reader.line_num, cells) for cells in reader))

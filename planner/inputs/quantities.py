@@ -103,10 +103,10 @@ def parse_ratio(value: object) -> float:
         try:
             percent = float(value.strip()[:-1])
         except ValueError:
-            raise ValueError(f"must be a ratio above 0 and at most 1, got '{value}'") from None
+            raise ValueError(f"must be a ratio above 0 and at most 1, got '{value[:60]}'") from None
         raise ValueError(f"must be a ratio above 0 and at most 1, not percent: write {percent / 100:g}")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"must be a ratio above 0 and at most 1, got '{value}'")
+        raise ValueError(f"must be a ratio above 0 and at most 1, got '{str(value)[:60]}'")
     if 1 < value <= 100:
         raise ValueError(
             f"must be a ratio above 0 and at most 1, not percent: write {value / 100:g} instead of {value:g}"
@@ -133,7 +133,7 @@ def parse_share(value: object) -> float:
 def check_measured(value: object) -> str:
     """Accept a line such as `12500 tokens/s on 8 x h100-80gb-sxm`; it stays text."""
     if not isinstance(value, str):
-        raise ValueError(f"must be a line like {EXAMPLE}, got '{value}'")
+        raise ValueError(f"must be a line like {EXAMPLE}, got '{str(value)[:60]}'")
     parse_measured(value)
     return value.strip()
 

@@ -6,13 +6,13 @@ Columns: `asked_at`, `started_at` (empty: not come), `until` (when it was given 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.config_file import Expanded
 from planner.inputs.faults import Fault
 
@@ -55,7 +55,7 @@ def read_requests(text: str, name: str) -> list[dict[str, Any]]:
     Raises:
         InputError: a column is missing, or a row cannot be read; names the line.
     """
-    reader = csv.DictReader(text.splitlines())
+    reader = csv_rows("\n".join(text.splitlines()), Path(name))
     missing = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{name}: needs the column{'s' * (len(missing) > 1)} {', '.join(missing)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -14,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.checks_of_jobs import NO_PRICE, ONE_PRICE, PAID_ALREADY
 from planner.inputs.faults import near
 from planner.inputs.purchase_options import PurchaseOption
@@ -91,7 +90,7 @@ def sized_from_csv(file: Path, text: str) -> SizedTable:
     Raises:
         InputError: names the line.
     """
-    reader = csv.reader(io.StringIO(text))
+    reader = csv_rows(text, file).reader
     header = next(reader, [])
     known = ("job", *_TEXTS, *_NUMBERS)
     for name in header:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
+from planner.files.tables import csv_rows
 from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import (
     AGE_EDGES_HOURS,
@@ -87,7 +88,7 @@ def is_preemption_log(path: Path) -> bool:
     try:
         with open_text(path, MAX_RECORD_BYTES) as file:
             header = next(csv.reader(file), [])
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError, csv.Error):
         return False
     return set(LOG_COLUMNS) <= {name.strip() for name in header}
 
@@ -104,7 +105,7 @@ def read_preemption_log(path: Path) -> list[HazardCell]:
     """
     runs: dict[tuple[str, str, str, str, int], list[tuple[float, float, bool, str]]] = {}
     with open_text(path, MAX_RECORD_BYTES) as file:
-        reader = csv.DictReader(file)
+        reader = csv_rows(file, path)
         missing = [name for name in LOG_COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
             raise InputError(

@@ -90,7 +90,7 @@ def read_hints(path: Path) -> Hints | None:
 def _from_json(path: Path) -> Hints | None:
     try:
         found = json.load(open_text(path, MAX_RECORD_BYTES))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

@@ -11,6 +11,7 @@ import importlib.util
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -63,6 +64,7 @@ class ScipyBackend(ScalingBackend):
             options[JUMP] = False
         rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
         solve = partial(
+            _without_word_of_jump,
             milp,
             problem.c,
             integrality=problem.integrality.astype(np.uint8),
@@ -125,13 +127,19 @@ class ScipyBackend(ScalingBackend):
 
 
 def knows_jump() -> bool:
-    """Whether the bundled HiGHS has the option `JUMP`; scipy's warning that it hands it on as it is, is silenced."""
+    """Whether the bundled HiGHS has the option `JUMP`."""
     import scipy
 
-    known = tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= JUMP_SINCE
-    if known:
+    return tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= JUMP_SINCE
+
+
+def _without_word_of_jump(milp: Callable[..., Any], *given: Any, options: dict[str, Any], **more: Any) -> Any:
+    """Call scipy; its warning that it hands `JUMP` on as it is stays in here, and so does the filter for it."""
+    if JUMP not in options:
+        return milp(*given, options=options, **more)
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f"Unrecognized options detected: {{'{JUMP}'}}", RuntimeWarning)
-    return known
+        return milp(*given, options=options, **more)
 
 
 def _matrix(problem: Milp) -> Any:

@@ -47,3 +47,11 @@ def test_highs_knows_the_option() -> None:
     highspy = pytest.importorskip("highspy")
     solver = highs._load(knapsack(3), np.ones(3, dtype=np.bool_), 60.0)
     assert solver.setOptionValue(JUMP, False) == highspy.HighsStatus.kOk
+
+
+def test_the_filter_for_scipys_warning_does_not_outlive_the_solve() -> None:
+    import warnings
+
+    before = list(warnings.filters)
+    get_backend("scipy").solve(knapsack(3), SolveOptions(gap=0.0))
+    assert list(warnings.filters) == before

@@ -44,7 +44,7 @@ def _summary(text: str, path: Path) -> tuple[dict[str, Any], float | None]:
     if text.lstrip().startswith("{"):
         try:
             state = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
             if not _PRINTED.search(text):
                 raise InputError(f"{path}{place}: not whole JSON ({error}); is the file cut short?") from None

@@ -25,8 +25,11 @@ def read(path: Path, options: ReadOptions) -> Log:
         raise InputError(
             f"{path}:{error.lineno}: not whole JSON ({error.msg}); is the trace cut short?"
         ) from None
-    except RecursionError:
-        raise InputError(f"{path}: not a trace: nested too deeply") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a whole number of thousands of digits, or brackets without end
+        raise InputError(f"{path}: not a trace: {str(error)[:200]}") from None
     events = trace.get("traceEvents") if isinstance(trace, dict) else trace
     if not isinstance(events, list):
         raise InputError(

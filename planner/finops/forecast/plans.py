@@ -143,6 +143,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InputError(
             f"{path}:{error.lineno}: is not JSON: {error.msg}; save plans with -o json"
         ) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
+        raise InputError(f"{path}: is not a plan: {str(error)[:200]}; save plans with -o json") from None
     if not isinstance(values, dict):
         raise InputError(f"{path}: is not a plan; save plans with -o json")
     return values

@@ -104,6 +104,11 @@ def load_saved(patterns: Iterable[str]) -> list[Mapping[str, Any]]:
                 found.append(json.loads(decode(read_limited(Path(name), MAX_BYTES), name)))
             except json.JSONDecodeError as error:
                 raise InputError(f"{name}:{error.lineno}: is not JSON: {error.msg}") from error
+            except (
+                ValueError,
+                RecursionError,
+            ) as error:  # a number of thousands of digits, brackets without end
+                raise InputError(f"{name}: is not JSON that a forecast has: {str(error)[:200]}") from None
     return found
 
 

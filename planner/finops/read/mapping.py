@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from planner.files import write_atomically
 from planner.files.tables import csv_rows
 from planner.finops.read.columns import COST, focus_columns, match_columns
 from planner.finops.read.fields import Field
+from planner.finops.read.model import Finding
 from planner.finops.read.select import text
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
@@ -56,7 +57,7 @@ def _pair(pair: str, place: str) -> tuple[str, str]:
     if focus not in known:
         close = near(focus, list(known))
         raise InputError(
-            f"{place}: FOCUS has no column {focus!r}{f' (did you mean {close!r}?)' if close else ''}"
+            f"{place}: FOCUS has no column {focus[:60]!r}{f' (did you mean {close!r}?)' if close else ''}"
         )
     return column, focus
 
@@ -77,6 +78,58 @@ def _save(path: Path, mapping: Mapping[str, str]) -> None:
     write_atomically(path, text.getvalue().encode("utf-8"))
 
 
+class Renaming:
+    """A mapping that notes which of its columns the files have: one that no file has is a slip of the pen."""
+
+    def __init__(self, mapping: Mapping[str, str]) -> None:
+        """Begin without a file.
+
+        Args:
+            mapping: FOCUS column -> column of the files, or a constant in single quotes.
+        """
+        self.mapping = dict(mapping)
+        self._unused = dict(mapping)
+        self._seen: dict[str, None] = {}
+
+    def fields(self, fields: Sequence[Field]) -> list[Field]:
+        """The fields of one more file, see `with_mapping`."""
+        found = with_mapping(fields, self.mapping)
+        self._seen.update((field.name, None) for field in fields)
+        taken = {field.name: field for field in found}
+        own = {field.name: field for field in fields}
+        self._unused = {
+            focus: column
+            for focus, column in self._unused.items()
+            if focus not in taken or (focus in own and own[focus] is taken[focus] and column != focus)
+        }
+        return found
+
+    def findings(self) -> Iterator[Finding]:
+        """A warning for every column and constant that no file took."""
+        for focus, column in self._unused.items():
+            yield Finding("warning", "unused_mapping", self._said(focus, column))
+
+    def hint(self) -> str:
+        """The same as the end of an error; empty where all are taken."""
+        said = [self._said(focus, column) for focus, column in self._unused.items()]
+        return f"; {'; '.join(said)}" if said else ""
+
+    def _said(self, focus: str, column: str) -> str:
+        place, names = f"--map {column}={focus}", list(self._seen)
+        if _is_constant(column):
+            if focus in self._seen:
+                return f"{place}: is not used: a file has the column {focus} itself"
+            return f"{place}: is not used: no file has one of the mapped columns"
+        wanted = found[1] if (found := _PLAIN.fullmatch(column)) else column
+        close = near(wanted, names)
+        hint = f" (did you mean {close!r}?)" if close else f"; there are {', '.join(names[:12])}"
+        return f"{place}: no file has a column {wanted[:60]!r}{hint}"
+
+
+def _is_constant(column: str) -> bool:
+    return len(column) > 1 and column[0] == column[-1] == "'"
+
+
 def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Field]:
     """The fields of a file under their FOCUS names; constants are added to a file that has one of the columns.
 
@@ -94,7 +147,7 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
     constants = {
         focus: Field(focus, text(column[1:-1]), "varchar")
         for focus, column in mapping.items()
-        if len(column) > 1 and column[0] == column[-1] == "'" and focus not in by_name
+        if _is_constant(column) and focus not in by_name
     }
     own = {field.name for field in fields}
     taken = {*renamed, *constants, *(field.name for field in renamed.values() if field.name in own)}

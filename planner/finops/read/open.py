@@ -29,7 +29,7 @@ from planner.finops.read.fields import Field, names_of
 from planner.finops.read.files import BillFile, damaged, find_files, inspect_files
 from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
-from planner.finops.read.mapping import with_mapping
+from planner.finops.read.mapping import Renaming
 from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source, worst_first
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.rates import Rates, consolidate
@@ -143,12 +143,12 @@ def _open(
     reader = DuckDbEngine(temporary, threads=1 if little else None)
     stager = Stager(reader.connection, temporary, little=little)
     stager.read_clocks(files)
-    read: list[Group] = []
+    read, renaming = list[Group](), Renaming(mapping)
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
         with _damage_named(file):
             read.append(
-                _read_file(stager, file, number, extra_columns, costs, mapping, tags_later=tags_later)
+                _read_file(stager, file, number, extra_columns, costs, renaming, tags_later=tags_later)
             )
     progress("reading", 1.0)
     reader.tries_json = bool(stager.unchecked)
@@ -177,7 +177,7 @@ def _open(
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month, stager.findings)
-    findings += [*stager.findings, *later, *more, *missing_months(totals)]
+    findings += [*stager.findings, *later, *more, *renaming.findings(), *missing_months(totals)]
     findings += [*find_repeats(reader, totals), *find_twins(reader, totals)]
     beside = rows_beside(reader, read)
     tag_texts = texts_sql(reader, groups, where, conversion)
@@ -253,11 +253,11 @@ def _read_file(
     number: int,
     extra_columns: tuple[str, ...],
     costs: bool,
-    mapping: Mapping[str, str],
+    renaming: Renaming,
     *,
     tags_later: bool,
 ) -> Group:
-    fields = with_mapping(stager.fields(file), mapping)
+    fields = renaming.fields(stager.fields(file))
     names = names_of(fields)
     table = f"source_{number}"
     dataset = detect_dataset(names, costs=costs)
@@ -267,7 +267,7 @@ def _read_file(
         return _read_focus(stager, file, fields, dataset, table, extra_columns, tags_later=tags_later)
     adapter = detect_adapter(names)
     if adapter is None:
-        raise InputError(_not_a_bill(file, names))
+        raise InputError(_not_a_bill(file, names) + renaming.hint())
     target, cost_kind = stage_adapted(stager, file, fields, adapter)
     columns = {name: quote(name) for name in adapter.columns}
     return Group(table, (str(target),), columns, "x_source", adapter.version, adapter.name, COST, cost_kind)

@@ -11,8 +11,6 @@ Columns of the file (CSV), one row per rate:
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
+from planner.files.tables import csv_rows
 from planner.finops.read.model import Consolidated, Conversion, Finding
 from planner.finops.read.overlaps import Total
 from planner.inputs.faults import near
@@ -77,7 +76,7 @@ def load_rates(path: Path, target: str) -> Rates:
         raise InputError(f"--rates: {path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InputError(f"--rates: {path}: is not UTF-8 text") from None
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv_rows(text, path)
     names = [(name or "").strip().lower() for name in reader.fieldnames or ()]
     for name in COLUMNS:
         if name not in names:
@@ -88,11 +87,8 @@ def load_rates(path: Path, target: str) -> Rates:
             )
     reader.fieldnames = names
     rates: dict[tuple[str, str], dict[date, tuple[float, int]]] = {}
-    try:
-        for cells in reader:
-            _add(rates, _row(path, reader.line_num, cells), path, reader.line_num)
-    except csv.Error as error:
-        raise InputError(f"--rates: {path}:{reader.line_num}: {error}") from None
+    for cells in reader:
+        _add(rates, _row(path, reader.line_num, cells), path, reader.line_num)
     own = {
         pair[0]: tuple(sorted((day, rate) for day, (rate, _) in days.items()))
         for pair, days in rates.items()

@@ -28,7 +28,7 @@ def read_tags(text: str) -> Mapping[str, str]:
     """Tags by plain key; of two spellings in one charge the first with a value counts, `team` before `user:team`."""
     try:
         found = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     out: dict[str, str] = {}
     pairs = found.items() if isinstance(found, dict) else ()

@@ -8,6 +8,8 @@ from typing import Any
 
 from planner.errors import InputError
 
+_LAST_YEAR = 9998  # the day after must be one of the calendar
+
 
 def number(value: Any, place: str) -> float:
     """A number from 0 up; empty is 0.
@@ -39,9 +41,12 @@ def moment(value: Any, place: str) -> datetime:
             seconds = float(text)
             return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
         found = datetime.fromisoformat(text)
+        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        if found.year > _LAST_YEAR:
+            raise ValueError(text)
     except (ValueError, OverflowError, OSError):
         raise InputError(f"{place}: {text[:40]!r} is not a timestamp like 2026-10-03T12:00:00") from None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return found
 
 
 def day(value: Any, place: str) -> date:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.finops.usage.cells import day, moment, number
 from planner.finops.usage.model import Allocated, UsageFile, days_of
 
@@ -31,7 +32,7 @@ def read_csv(path: str, text: str) -> UsageFile:
     Raises:
         InputError: it has no column of accelerators, or a cell cannot be read.
     """
-    lines = csv.DictReader(text.splitlines())
+    lines = csv_rows("\n".join(text.splitlines()), Path(path), delimiter=",")
     lines.fieldnames = [name.strip() for name in lines.fieldnames or ()]
     names = set(lines.fieldnames)
     if not names & {"GPUs", "GPUHours"}:
@@ -60,7 +61,7 @@ def read_csv(path: str, text: str) -> UsageFile:
 def _labels(text: str) -> tuple[str, ...]:
     try:
         found = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     return tuple(str(value) for value in found.values()) if isinstance(found, dict) else ()
 
@@ -92,7 +93,7 @@ def _allocations(path: str, sets: list[Any]) -> UsageFile:
             place = f"{path}: set {number_of}, {name}"
             own = entry.get("properties") or {}
             start, end = moment(entry["start"], f"{place}: start"), moment(entry["end"], f"{place}: end")
-            spans = list(days_of(start, end))
+            spans = list(days_of(start, end, place))
             days |= {when for when, _ in spans}
             hours = number(entry.get("gpuHours"), f"{place}: gpuHours")
             if not hours or name in _OWN:
@@ -156,7 +157,7 @@ def _pod(one: Mapping[str, Any], name: str, latest: datetime | None) -> Iterator
     end = max(ends) if phase in ("Succeeded", "Failed") and ends else latest
     labels = {str(key): str(value) for key, value in (meta.get("labels") or {}).items()}
     runs = (name, *labels.values())
-    for when, hours in days_of(start, end or start):
+    for when, hours in days_of(start, end or start, f"pod {name}"):
         own = hours * gpus
         bad = own if phase == "Failed" else 0.0
         yield Allocated(

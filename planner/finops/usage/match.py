@@ -148,7 +148,7 @@ def _text(value: Any) -> str:
 def _tags(text: str) -> tuple[tuple[str, str], ...]:
     try:
         found = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     pairs = found.items() if isinstance(found, dict) else ()
     return tuple((str(key), str(value).strip()) for key, value in pairs if value not in (None, ""))

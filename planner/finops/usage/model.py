@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 
+from planner.errors import InputError
 from planner.records import record
 
 HOUR = timedelta(hours=1)
+_LONGEST = timedelta(days=3_660)  # of a job or pod
 
 
 @record(frozen=True)
@@ -86,8 +88,14 @@ class Usage:
         return tuple(dict.fromkeys(remark for file in self.files for remark in file.remarks))
 
 
-def days_of(start: datetime, end: datetime) -> Iterator[tuple[date, float]]:
-    """The days from one moment to another (UTC), each with its hours."""
+def days_of(start: datetime, end: datetime, place: str) -> Iterator[tuple[date, float]]:
+    """The days from one moment to another (UTC), each with its hours.
+
+    Raises:
+        InputError: they are further apart than a job lasts; names the place.
+    """
+    if end - start > _LONGEST:
+        raise InputError(f"{place}: {start:%Y-%m-%d} to {end:%Y-%m-%d} is longer than ten years")
     while start < end:
         midnight = datetime(start.year, start.month, start.day, tzinfo=UTC) + timedelta(days=1)
         until = min(midnight, end)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.finops.usage.cells import moment
 from planner.finops.usage.model import Allocated, Measured, UsageFile
 
@@ -34,6 +35,7 @@ REMEDY = (
     "curl -G PROMETHEUS/api/v1/query_range --data-urlencode 'query=DCGM_FI_DEV_GPU_UTIL' "
     "-d start=... -d end=... -d step=300"
 )
+_LATEST_S = 253_402_300_799.0  # the end of the year 9999
 _Series = tuple[Mapping[str, str], list[tuple[float, float]]]
 
 
@@ -47,9 +49,8 @@ def recognises_csv(header: list[str]) -> bool:
 
 def recognises_json(data: Any) -> bool:
     """Whether it is an answer of Prometheus."""
-    return (
-        isinstance(data, dict) and {"status", "data"} <= data.keys() and "resultType" in (data["data"] or {})
-    )
+    answer = data.get("data") if isinstance(data, dict) else None
+    return isinstance(answer, dict) and "status" in data and "resultType" in answer
 
 
 def read_json(path: str, data: dict[str, Any]) -> UsageFile:
@@ -63,10 +64,13 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
         kind = answer.get("resultType", data["status"])
         raise InputError(f"{path}: holds a {kind}, not a range of samples; ask for it with {REMEDY}")
     series: list[_Series] = []
-    for number, one in enumerate(answer.get("result", ()), 1):
+    results = answer.get("result", [])
+    if not isinstance(results, list):
+        raise InputError(f"{path}: its result is not a list of series; ask for it with {REMEDY}")
+    for number, one in enumerate(results, 1):
         place = f"{path}: series {number}"
         try:
-            pairs = [(float(at), float(value)) for at, value in one["values"]]
+            pairs = [(_second(at), float(value)) for at, value in one["values"]]
             labels = {str(name): str(text) for name, text in one["metric"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
@@ -76,13 +80,25 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
     return _file(path, series)
 
 
+def _second(at: Any) -> float:
+    """Seconds since 1970.
+
+    Raises:
+        ValueError: they are no moment of a calendar.
+    """
+    seconds = float(at)
+    if not 0 <= seconds <= _LATEST_S:
+        raise ValueError(f"{at} is no moment")
+    return seconds
+
+
 def read_csv(path: str, text: str) -> UsageFile:
     """Samples of a CSV: time, value, metric, and labels as the other columns.
 
     Raises:
         InputError: a cell cannot be read.
     """
-    lines = csv.DictReader(text.splitlines())
+    lines = csv_rows("\n".join(text.splitlines()), Path(path), delimiter=",")
     header = [name.strip() for name in lines.fieldnames or ()]
     lines.fieldnames = header
     time = next(name for name in _TIME if name in header)

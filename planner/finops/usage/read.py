@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_unpacked
+from planner.files.tables import csv_rows
 from planner.finops.usage import kubernetes, prometheus, slurm
 from planner.finops.usage.model import Usage, UsageFile
 
@@ -73,7 +73,7 @@ def _read(path: Path) -> UsageFile:
         raise InputError(
             f"{name}: is one scrape, a single moment; ask Prometheus for a range: {prometheus.REMEDY}"
         )
-    header = [cell.strip() for cell in next(csv.reader([first]), [])]
+    header = [cell.strip() for cell in csv_rows(first.strip("\r"), path, delimiter=",").fieldnames or ()]
     if prometheus.recognises_csv(header):
         return prometheus.read_csv(name, text)
     if kubernetes.recognises_csv(header):
@@ -87,13 +87,13 @@ def _read(path: Path) -> UsageFile:
 def _json(name: str, text: str) -> UsageFile:
     try:
         data = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{name}: is not JSON: {error}; fetch the file again") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}: is not JSON: {str(error)[:200]}; fetch the file again") from None
     if prometheus.recognises_json(data):
         return prometheus.read_json(name, data)
     if kubernetes.recognises_json(data):
         return kubernetes.read_json(name, data)
-    keys = ", ".join(list(data)[:8]) if isinstance(data, dict) else "a list"
+    keys = ", ".join(key[:40] for key in list(data)[:8]) if isinstance(data, dict) else "a list"
     raise InputError(f"{name}: is of no tool that is known: it has {keys}. Known: {_KNOWN}")
 
 

@@ -6,8 +6,10 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.finops.usage.cells import moment, number
 from planner.finops.usage.model import Allocated, UsageFile, days_of
 
@@ -37,7 +39,7 @@ def read(path: str, text: str) -> UsageFile:
     """
     if "|" not in text.split("\n", 1)[0]:
         raise InputError(f"{path}:1: sacct without --parsable2 cannot be read; export it with {REMEDY}")
-    lines = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+    lines = csv_rows("\n".join(text.splitlines()), Path(path), delimiter="|", quoting=csv.QUOTE_NONE)
     names = set(lines.fieldnames or ())
     lacking = [one for one in ("Start", "NodeList") if one not in names]
     lacking += [] if names & {"AllocTRES", "AllocGRES"} else ["AllocTRES"]
@@ -78,7 +80,7 @@ def _job(row: Mapping[str, str | None], place: str) -> Iterator[Allocated]:
     )
     places = tuple(one for one in (cells.get("Cluster", ""), cells.get("Account", "")) if one)
     team = cells.get("Account") or cells.get("User", "")
-    for day, hours in days_of(start, _end(cells, start, place)):
+    for day, hours in days_of(start, _end(cells, start, place), place):
         each = hours * gpus / len(nodes)
         for node in nodes:
             yield Allocated(day, node, team, runs, places, each, 0.0 if state in _COMPLETED else each)
@@ -86,14 +88,23 @@ def _job(row: Mapping[str, str | None], place: str) -> Iterator[Allocated]:
 
 def _end(cells: Mapping[str, str], start: datetime, place: str) -> datetime:
     if raw := cells.get("ElapsedRaw", ""):
-        return start + timedelta(seconds=number(raw, f"{place}: ElapsedRaw"))
+        return _after(start, number(raw, f"{place}: ElapsedRaw"), place)
     if elapsed := cells.get("Elapsed", ""):
         match = _ELAPSED.fullmatch(elapsed)
         if not match:
             raise InputError(f"{place}: Elapsed: {elapsed!r} is not a time like 1-02:03:04")
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        return start + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return _after(start, 60.0 * (60.0 * (24.0 * days + hours) + minutes) + seconds, place)
     return start if cells["End"] in ("", "Unknown") else moment(cells["End"], f"{place}: End")
+
+
+def _after(start: datetime, seconds: float, place: str) -> datetime:
+    try:
+        return start + timedelta(seconds=seconds)
+    except OverflowError:
+        raise InputError(
+            f"{place}: {seconds:g} s after {start:%Y-%m-%d} is no moment of a calendar"
+        ) from None
 
 
 def _gpus(cells: Mapping[str, str], place: str) -> float:
@@ -134,17 +145,16 @@ def _expanded(part: str, place: str) -> list[str]:
     if not match:
         return [part.strip()]
     head, ranges, tail = match.groups()
-    out = []
+    rests = _expanded(tail, place)
+    out: list[str] = []
     for piece in ranges.split(","):
         low, dash, high = piece.partition("-")
         if not low.isdigit() or (dash and not high.isdigit()):
             raise InputError(f"{place}: {part[:40]!r} is not a list of hosts like gpu[01-04]")
         last = int(high) if dash else int(low)
-        if last - int(low) > _MAX_HOSTS:
+        if (last - int(low) + 1) * len(rests) + len(out) > _MAX_HOSTS:
             raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")
         out += [
-            f"{head}{number:0{len(low)}d}{rest}"
-            for number in range(int(low), last + 1)
-            for rest in _expanded(tail, place)
+            f"{head}{number:0{len(low)}d}{rest}" for number in range(int(low), last + 1) for rest in rests
         ]
     return out

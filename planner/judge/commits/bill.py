@@ -64,7 +64,9 @@ def _belongs(cells: dict[str, str], pool: Pool) -> bool:
 def _type(cells: dict[str, str]) -> str:
     try:
         details = json.loads(cells.get("SkuPriceDetails") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
+        details = {}
+    if not isinstance(details, dict):
         details = {}
     detailed = [details.get(name) for name in ("InstanceType", "x_InstanceType")]
     types = [name for name in detailed if isinstance(name, str)] + [

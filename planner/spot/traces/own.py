@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.files.limited import MAX_RECORD_BYTES, open_text
+from planner.files.tables import csv_rows
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, check_polarity, on_even_grid, trace_of
 
@@ -42,7 +42,7 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     groups: dict[tuple[str, ...], list[tuple[datetime, float, float, float]]] = {}
     try:
         with open_text(path, MAX_RECORD_BYTES) as file:
-            reader = csv.DictReader(file)
+            reader = csv_rows(file, path)
             missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
             if missing:
                 raise InputError(

@@ -76,7 +76,9 @@ def read_failed_text(
                 times.append(_utc(row[1]))
                 failed.append(_flag(row[2]))
             except (IndexError, ValueError) as error:
-                raise InputError(f"{path}: line {number}: expected `number,time,failed`: {error}") from error
+                raise InputError(
+                    f"{path}: line {number}: expected `number,time,failed`: {str(error)[:200]}"
+                ) from error
     up = 1.0 - np.asarray(failed, dtype=float)
     runs = on_even_grid(times, up, np.full(len(up), np.nan))
     zones = [ZoneSamples(path.stem, start, gap, value, price) for start, gap, value, price in runs]
@@ -167,7 +169,7 @@ def _turned(zone: ZoneSamples, path: Path) -> ZoneSamples:
 def _json(path: Path) -> Mapping[str, Any]:
     try:
         found = json.load(open_text(path, MAX_RECORD_BYTES))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise InputError(f"{path}: holds no JSON object")

@@ -101,7 +101,7 @@ def format_of(path: Path) -> str | None:
 def _json_format(text: str) -> str | None:
     try:
         found = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
     keys = set(found) if isinstance(found, dict) else set()
     for name, needed in (

@@ -15,6 +15,8 @@ from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import FloatArray, ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, trace_of
 
+MOST_SAMPLES = 10_000_000  # of a zone: 19 years by the minute
+
 
 def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 0.1) -> tuple[ZoneTrace, ...]:
     """Read a run-length file: a value is the number of instances obtainable.
@@ -33,17 +35,22 @@ def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 
         need = int(found["requested"] if gang is None else gang)
         label = f"{found.get('set', path.stem)} {found.get('block', '')}".strip()
         return tuple(_zone(name, zone, gap, need, tick_hours, label) for name, zone in found["zones"].items())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise InputError(f"{path}: not a run-length trace: {error!r}") from error
 
 
 def expand(pairs: Sequence[Sequence[float]]) -> FloatArray:
-    """The samples of run-length pairs, shape `(n_samples,)`."""
-    return np.repeat(
-        np.asarray([pair[0] for pair in pairs], dtype=np.float64), [int(pair[1]) for pair in pairs]
-    )
+    """The samples of run-length pairs, shape `(n_samples,)`.
+
+    Raises:
+        ValueError: they are too many.
+    """
+    counts = [int(pair[1]) for pair in pairs]
+    if sum(counts) > MOST_SAMPLES:
+        raise ValueError(f"more than {MOST_SAMPLES:,} samples")
+    return np.repeat(np.asarray([pair[0] for pair in pairs], dtype=np.float64), counts)
 
 
 def _zone(

@@ -19,6 +19,7 @@ from planner.spot.trace import BoolArray, FloatArray, ZoneTrace
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP_SHARE = 0.97  # of spells that must be whole steps of a longer probe interval
 _SHORT = 16  # samples
+MOST_HOURS = 100 * 366 * 24  # of a record
 _HELD_PROBES = 3.0  # a value is taken to hold for at most this many probe intervals
 
 
@@ -58,9 +59,14 @@ def trace_of(zone: ZoneSamples, gang: int, tick_hours: float, source: str) -> Zo
     """Put samples on the grid; a tick is up when `gang` instances could be had.
 
     Raises:
-        InputError: a price is not a number above 0.
+        InputError: a price is not a number above 0, or there are no samples or samples of centuries.
     """
     _check_prices(zone, source)
+    if not 0.0 < len(zone.instances) * zone.gap_hours <= MOST_HOURS:
+        raise InputError(
+            f"{source}: zone {zone.name}: {len(zone.instances):,} samples every {zone.gap_hours:g} h; a record has at "
+            "least one, and covers at most 100 years"
+        )
     at = first_samples(len(zone.instances), zone.gap_hours, tick_hours)
     up = zone.instances >= gang
     provider, region = place_of(zone.name)

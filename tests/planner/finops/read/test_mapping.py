@@ -142,3 +142,32 @@ def test_a_rule_leaves_other_texts_as_they_are(tmp_path: Path) -> None:
     with open_bill([path], mapping=mapping) as bill:
         assert bill.engine.rows("SELECT SubAccountName, Tags FROM focus") == [("1e5", None)]
         assert [one.code for one in bill.findings] == ["bad_cells"]
+
+
+def test_a_mapping_that_no_file_takes_is_named(own: Path, tmp_path: Path) -> None:
+    pairs = (*PAIRS, "regoin=RegionId", "'x'=ServiceCategory")
+    with open_bill([own], mapping=read_mapping(pairs, None)) as bill:
+        said = [one.message for one in bill.findings if one.code == "unused_mapping"]
+    assert said == ["--map regoin=RegionId: no file has a column 'regoin'; there are started, gpu, usd"]
+    for slip, close in (("usb=BilledCost", "usd"), ("Usd=BilledCost", "usd")):
+        with pytest.raises(
+            InputError, match=rf"--map {slip}: no file has a column .* \(did you mean '{close}'"
+        ):
+            open_bill([own], mapping=read_mapping(("started=ChargePeriodStart", slip), None))
+
+
+def test_a_constant_for_a_column_that_the_file_has_is_named(own: Path) -> None:
+    own.write_text(own.read_text().replace("gpu", "ServiceName"))
+    pairs = ("started=ChargePeriodStart", "usd=BilledCost", "'USD'=BillingCurrency", "'x'=ServiceName")
+    with open_bill([own], mapping=read_mapping(pairs, None)) as bill:
+        said = [one.message for one in bill.findings if one.code == "unused_mapping"]
+    assert said == ["--map 'x'=ServiceName: is not used: a file has the column ServiceName itself"]
+
+
+def test_a_mapping_of_one_of_two_files_is_in_use(own: Path, tmp_path: Path) -> None:
+    other = tmp_path / "focus.csv"
+    other.write_text(
+        "ChargePeriodStart,BilledCost,EffectiveCost,ChargeCategory,BillingCurrency\n2026-10-01,3,3,Tax,USD\n"
+    )
+    with open_bill([own, other], mapping=read_mapping(PAIRS, None)) as bill:
+        assert not [one for one in bill.findings if one.code == "unused_mapping"]

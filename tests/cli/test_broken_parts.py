@@ -1,0 +1,48 @@
+"""Broken files that options and keys name end in an answer or a named error; `benchmarks.fuzz_parts` tries more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fuzz_parts import Part, parts, put, tried
+
+SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
+COUNT = 300
+KINDS = (
+    "map file", "rates", "utilisation", "usage", "ledger", "saved forecast", "traces", "spot prices",
+    "waiting records", "fio", "quotations", "jobs of a portfolio", "sized candidates", "demand", "scenarios",
+    "forecast of a schedule", "speeds", "script in Python", "notebook", "config.json", "public key", "private key",
+    "signed statement", "calibration", "results of a sweep", "manifest of a cube",
+)  # fmt: skip
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Part]:
+    pytest.importorskip("cryptography")
+    return parts(tmp_path_factory.mktemp("made"))
+
+
+def test_every_part_is_broken(known: Mapping[str, Part]) -> None:
+    assert set(known) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_part_is_read_so_that_broken_ones_are_read_beyond_their_names(
+    known: Mapping[str, Part], kind: str, tmp_path: Path
+) -> None:
+    for at, (suffix, data) in enumerate(known[kind].seeds):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        known[kind].read(put(known[kind], folder, suffix, data))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_part_ends_in_an_answer_or_a_named_error(
+    known: Mapping[str, Part], kind: str, tmp_path: Path
+) -> None:
+    assert list(tried(kind, known[kind], COUNT, SEED, tmp_path)) == [], f"PLANNER_FUZZ_SEED={SEED}"
