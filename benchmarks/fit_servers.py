@@ -26,8 +26,8 @@ from benchmarks.error_figures import errors
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import write_csv
 from planner.performance.constants import DIRECTORY
+from planner.performance.inference.cases import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
-from planner.performance.inference.shapes import SETTLED
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
