@@ -103,6 +103,7 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.layers_power"],
         c["decode.link_ratio"],
         row.sequence_s,
+        0.0 if engine.graphs else c["decode.eager_layer_s"] * devices.host_pace,
     )
 
 
@@ -121,6 +122,8 @@ def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | No
         base = row.spread
         if engine.precision == "mxfp4" and row.year < SETTLED:
             base = max(base, c["mxfp4.spread"])
+    if not engine.graphs:
+        base = float(np.hypot(base, c["decode.eager_spread"]))
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
     result: Floats = np.hypot(base, unlike)
     return result
