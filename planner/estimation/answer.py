@@ -285,7 +285,7 @@ def _describe(
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)), asked.assumptions)
         if fits and not requests
         else None,
-        doubts=doubts_of(built, nodes) if fits and requests is None else (),
+        doubts=doubts_of(built, nodes, row) if fits and requests is None else (),
         answered=_answered(asked, requests, row) if fits else None,
         is_inference=requests is not None,
     )

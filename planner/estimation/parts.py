@@ -13,7 +13,9 @@ from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
 from planner.performance.search_explain import LayoutReport, explain_layouts
 from planner.performance.search_job import build_job
-from planner.performance.step import learned_ratio, loading_s
+from planner.performance.search_table import generation_spread
+from planner.performance.spec import COMPONENTS
+from planner.performance.step import Step, learned_ratio, loading_s
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
@@ -108,16 +110,32 @@ def _known(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def doubts_of(built: Built, nodes: int) -> tuple[str, ...]:
-    """Why the prediction is uncertain, in words; empty where it is as good as most, or rests on the user's own runs."""
+def doubts_of(built: Built, nodes: int, row: dict[str, Any]) -> tuple[str, ...]:
+    """Why the prediction is uncertain, in words; empty where it is as good as most, or rests on the user's own runs.
+
+    Args:
+        built: the job on its machine.
+        nodes: machines.
+        row: its row of `estimate_shapes`.
+    """
     calibration, training = built.asked.calibration, built.training
     if calibration is not None and calibration.describe(str(built.hardware["generation"][0])):
         return ()
     job = built.job
     accelerators = nodes * float(job.devices.count[0])
     thin = float(job.devices.spread[0])
+    parts = {name: np.asarray([row[name]]) for name in COMPONENTS}
+    step = Step(np.asarray([row["step_time_s"]]), parts)
+    generation = float(generation_spread(job, np.zeros(1, dtype=np.int64), step)[0])
     return doubts(
-        job.kind, training.stack, job.work, thin, accelerators, job.constants, training.open_choices
+        job.kind,
+        training.stack,
+        job.work,
+        thin,
+        accelerators,
+        job.constants,
+        training.open_choices,
+        generation,
     )
 
 

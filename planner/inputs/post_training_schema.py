@@ -128,6 +128,11 @@ class Rollouts(Section):
     tensor_parallel: SmallInt | None = Field(
         None, description="Accelerators of one engine; default: the fewest that hold the model well."
     )
+    cuda_graphs: Bool = Field(
+        True,
+        description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
+        " disable_cuda_graph of SGLang), in which the host launches every kernel.",
+    )
     placement: Literal["colocated", "disaggregated"] = Field(
         "colocated",
         description="Generation alternates with training on the same accelerators, or has separate ones.",
@@ -175,6 +180,11 @@ class EngineChoice(Section):
     )
     max_concurrency: Width | None = Field(
         None, description="Maximum concurrent requests on one replica; default: the engine's limit."
+    )
+    cuda_graphs: Bool = Field(
+        True,
+        description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
+        " disable_cuda_graph of SGLang), in which the host launches every kernel.",
     )
     shared_prefix: Bool = Field(
         False,

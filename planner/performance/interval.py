@@ -103,10 +103,22 @@ def doubts(
     accelerators: float,
     c: Constants,
     open_choices: tuple[str, ...],
+    generation: float = 0.0,
 ) -> tuple[str, ...]:
-    """Why the interval of one job is wide, in words; empty where the prediction is as good as most."""
+    """Why the interval of one job is wide, in words; empty where the prediction is as good as most.
+
+    Args:
+        kind: model family.
+        stack: software stack class.
+        work: the job.
+        thin: extra spread of the accelerator family.
+        accelerators: devices of the cluster.
+        c: constants, as in `log_spread`.
+        open_choices: what the user left open.
+        generation: extra spread of an engine that generates in each step.
+    """
     count = np.asarray([accelerators])
-    width = log_spread(kind, stack, work, np.asarray([thin]), count, c, open_choices)
+    width = log_spread(kind, stack, work, np.hypot(np.asarray([thin]), generation), count, c, open_choices)
     if not width[0] > UNCERTAIN:
         return ()
     words = []

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Coded, Table
+from planner.performance.inference.cases import rate_spread
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
 from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
 from planner.performance.post_training.adapters import adapter_spread
+from planner.performance.post_training.reinforcement import generation_share
 from planner.performance.search_job import Ints, Job, step_of
 from planner.performance.spec import COMPONENTS
 from planner.performance.step import Step
@@ -51,6 +53,7 @@ def shape_table(
     fits[picked] = True
     total = numbers(step.total)
     thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
+    thin = np.hypot(thin, np.nan_to_num(numbers(generation_spread(job, layout.hardware, step))))
     accelerators = nodes * job.devices.count[device]
     spread = np.exp(log_spread(
         job.kind, job.training.stack, replace(job.work, unsure=job.unsure), thin, accelerators, job.constants,
@@ -77,6 +80,22 @@ def shape_table(
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
     columns["checkpoint_gib"] = np.full(size, job.checkpoint_gib)
     return Table(columns, length=size)
+
+
+def generation_spread(job: Job, hardware: Ints, step: Step) -> Floats:
+    """What the interval of an engine's speed adds to that of steps that generate; 0 of others.
+
+    Args:
+        job: the job.
+        hardware: device row of each step, shape `(n,)`.
+        step: the steps.
+    """
+    rollouts = job.training.tuning.rollouts
+    if rollouts is None:
+        return np.zeros(len(hardware))
+    width = rate_spread(rollouts.engine, job.devices, job.constants)[hardware]
+    result: Floats = generation_share(rollouts, step) * width
+    return result
 
 
 def parked_gib(job: Job, layout: Layouts) -> Floats:

@@ -18,6 +18,8 @@ from planner.performance.spec import ModelSpec
 Floats = npt.NDArray[np.float64]
 GIB = 1024.0**3
 _KEY_BYTES = {"bf16": 2.0, "fp8": 1.0}
+# Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
+SETTLED = 2026
 
 
 def build_cases(
@@ -101,4 +103,27 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.layers_power"],
         c["decode.link_ratio"],
         row.sequence_s,
+        0.0 if engine.graphs else c["decode.eager_layer_s"] * devices.host_pace,
     )
+
+
+def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | None = None) -> Floats:
+    """Half width in log of the 80 % interval of an engine's rate on each device row, wider on chips of few rows.
+
+    Args:
+        engine: what answers.
+        devices: one row per case.
+        c: constants.
+        base: width on the chips that most rows measured; that of the engine (data/engines.csv) by default, or more for
+            MXFP4 in releases before `SETTLED`.
+    """
+    if base is None:
+        row = find_engine(engine.name, engine.year)
+        base = row.spread
+        if engine.precision == "mxfp4" and row.year < SETTLED:
+            base = max(base, c["mxfp4.spread"])
+    if not engine.graphs:
+        base = float(np.hypot(base, c["decode.eager_spread"]))
+    unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
+    result: Floats = np.hypot(base, unlike)
+    return result

@@ -89,6 +89,8 @@ class Efficiency:
         layers_power: launches grow with layers, the work of the host does not: between 1 and 0.
         link: share of the link's rate that sums over tensor-parallel groups reach.
         sequence_s: time of the host for each sequence of a step (scheduling, sampling, text), where nothing hides it.
+        launch_s: time in which the host launches the kernels of a layer one by one (eager mode); 0 where steps are
+            replayed from CUDA graphs.
     """
 
     compute: Floats
@@ -101,6 +103,7 @@ class Efficiency:
     layers_power: float
     link: float
     sequence_s: Floats | float = 0.0
+    launch_s: Floats | float = 0.0
 
 
 def cached_bytes(case: Cases, tokens: Floats) -> Floats:
@@ -179,9 +182,11 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
-    result: Floats = (
-        np.hypot(weights + keys, work) + fixed + number * (sums_s(case, engine) + engine.sequence_s)
-    )
+    device = np.hypot(weights + keys, work) + fixed + number * sums_s(case, engine)
+    # the host queues kernels while the device works: the longer of both, smoothly where they are alike
+    launched = case.layers * engine.launch_s
+    device = np.where(launched > 0.0, (device**4 + launched**4) ** 0.25, device)
+    result: Floats = device + number * engine.sequence_s
     return result
 
 

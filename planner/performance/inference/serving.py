@@ -17,8 +17,7 @@ import numpy.typing as npt
 from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
-from planner.performance.inference.cases import build_cases, efficiency
-from planner.performance.inference.engines import find_engine
+from planner.performance.inference.cases import build_cases, efficiency, rate_spread
 from planner.performance.inference.rates import prefill_s, room, step_s
 from planner.performance.inference.shapes import LEAST_SEQUENCES
 from planner.performance.post_training.spec import Engine, Requests, Tuning
@@ -95,10 +94,7 @@ def serving_devices(hardware: Table, model: ModelSpec, engine: Engine) -> Device
 
 def spread_of(engine: Engine, devices: Devices) -> Floats:
     """Half width in log of the 80 % interval of the speed on each device row."""
-    c = load_constants()
-    unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
-    result: Floats = np.hypot(find_engine(engine.name, engine.year).spread, unlike)
-    return result
+    return rate_spread(engine, devices, load_constants())
 
 
 def serve(

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
-from planner.performance.inference.cases import GIB, build_cases, efficiency
+from planner.performance.inference.cases import GIB, build_cases, efficiency, rate_spread
 from planner.performance.inference.chips import stored_bytes
-from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     MEMORY_SHARE,
     all_bytes,
@@ -44,8 +43,6 @@ from planner.records import record
 Floats = npt.NDArray[np.float64]
 # Least room for keys and values beside the weights: sequences of mean length.
 LEAST_SEQUENCES = 4.0
-# Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
-SETTLED = 2026
 
 
 @record(frozen=True, eq=False)
@@ -257,14 +254,7 @@ def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
     work = training.tuning.requests or training.tuning.rollouts
     assert work is not None
-    engine = find_engine(work.engine.name, work.engine.year)
-    base = engine.spread if work.answers is not None else c["items.spread"]
-    if work.answers is not None and work.engine.precision == "mxfp4" and engine.year < SETTLED:
-        base = max(base, c["mxfp4.spread"])
-    # chips that few rows measured, and lengths known by their mean alone
-    unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
-    result: Floats = np.hypot(base, unlike)
-    return result
+    return rate_spread(work.engine, devices, c, None if work.answers is not None else c["items.spread"])
 
 
 def replica_table(

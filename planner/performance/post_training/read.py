@@ -68,7 +68,9 @@ def _rollouts(post: Any) -> Rollouts:
         update_batch=section.update_batch,
         epochs=section.epochs,
         old_logprobs=section.old_logprobs == "computed",
-        engine=Engine(*_figures(section), section.precision, "bf16", section.tensor_parallel),
+        engine=Engine(
+            *_figures(section), section.precision, "bf16", section.tensor_parallel, None, section.cuda_graphs
+        ),
         colocated=section.placement == "colocated",
         generation_share=section.generation_share,
         steps_off_policy=section.steps_off_policy,
@@ -93,7 +95,7 @@ def engine_of_section(section: Any) -> Engine:
     """The engine that a section of batch inference or of a serving file names."""
     return Engine(
         *_figures(section), section.precision, section.kv_precision,
-        section.tensor_parallel, section.max_concurrency,
+        section.tensor_parallel, section.max_concurrency, section.cuda_graphs,
     )  # fmt: skip
 
 

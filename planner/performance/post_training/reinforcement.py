@@ -157,6 +157,18 @@ def with_rollouts(
     return _sum(step, generation, generations.refit_s[at], slower, ahead=generations.ahead)
 
 
+def generation_share(rollouts: Rollouts, step: Step) -> Floats:
+    """Share of each step that takes longer where generation does; 0 where only training sets the pace."""
+    waits = step.parts["generation_s"]
+    if rollouts.pool != "both":
+        return np.zeros(step.total.shape)
+    ahead = not rollouts.colocated and rollouts.steps_off_policy > 0
+    paced = np.where(waits > 0.0, step.total - step.parts["refit_s"], 0.0) if ahead else waits
+    ends = np.isfinite(step.total)  # none without an engine
+    result: Floats = np.where(ends, paced, 0.0) / np.where(ends, step.total, 1.0)
+    return result
+
+
 def _best_share(generations: Generations, rows: Ints, step: Step) -> Ints:
     """The first share with the shortest step of each layout.
 

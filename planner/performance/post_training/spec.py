@@ -27,6 +27,7 @@ class Engine:
         precision: of weights; `kv_precision` of cached keys and values.
         tensor_parallel: accelerators of one replica, None leaves it to the search.
         most_running: most requests at once on one replica, None for the engine's own limit.
+        graphs: steps are replayed from CUDA graphs; else the host launches each kernel (eager mode).
     """
 
     name: str = "vllm"
@@ -35,6 +36,7 @@ class Engine:
     kv_precision: str = "bf16"
     tensor_parallel: int | None = None
     most_running: int | None = None
+    graphs: bool = True
 
 
 @record(frozen=True)

@@ -168,3 +168,10 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
 def _is_count(value: object) -> bool:
     word = str(value)
     return word.isascii() and word.isdigit() and len(word) < 8 and int(word) > 0
+
+
+def add_eager(reading: Reading, keys: Lookup, *names: str) -> None:
+    """Note that the engine of rollouts launches every kernel from the host."""
+    key = keys.first(*names)
+    if key and keys.flag(key):
+        reading.add("rollouts.cuda_graphs", False, key)

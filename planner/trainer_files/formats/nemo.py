@@ -10,6 +10,7 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     NODES,
     add_adapter,
+    add_eager,
     add_offload,
     add_optimizer,
     add_whole,
@@ -273,6 +274,7 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
         )
         reading.add("training.global_batch", asked * group, text)
         reading.warn(f"{text}: the time in which the student writes its own answers is not counted")
+    add_eager(reading, keys, "policy.generation.vllm_cfg.enforce_eager")
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
         reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)

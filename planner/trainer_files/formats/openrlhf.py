@@ -9,6 +9,7 @@ from planner.trainer_files.formats.common import (
     ACCELERATORS,
     MICRO_BATCH,
     add_adapter,
+    add_eager,
     add_launcher,
     add_offload,
     add_whole,
@@ -33,6 +34,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "estimator": ("algo.advantage.estimator", "advantage_estimator"),
     "penalty": ("algo.kl.init_coef", "init_kl_coef"),
     "engines": ("vllm.num_engines", "vllm_num_engines"),
+    "eager": ("vllm.enforce_eager", "enforce_eager"),
     "engine_split": ("vllm.tensor_parallel_size", "vllm_tensor_parallel_size"),
     "together": ("train.colocate_all", "colocate_all_models"),
     "ahead": ("train.async_enable", "async_train"),
@@ -146,6 +148,7 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
     _lengths(reading, keys)
     if keys.first(*_NAMES["engines"]):
         reading.add("rollouts.engine", "vllm", keys.first(*_NAMES["engines"]))
+        add_eager(reading, keys, *_NAMES["eager"])
         add_whole(reading, keys, "rollouts.tensor_parallel", *_NAMES["engine_split"])
     ahead = keys.first(*_NAMES["ahead"])
     ahead = ahead if ahead and keys.flag(ahead) else ""

@@ -13,6 +13,7 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     NODES,
     add_adapter,
+    add_eager,
     add_offload,
     add_whole,
     warn_of_groups,
@@ -101,6 +102,7 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     if keys.flag("algorithm.rollout_correction.bypass_mode"):
         reading.add("rollouts.old_logprobs", "reused", "algorithm.rollout_correction.bypass_mode")
     reading.add("rollouts.engine", keys.text(f"{_ROLLOUT}name") or None, f"{_ROLLOUT}name")
+    add_eager(reading, keys, f"{_ROLLOUT}enforce_eager")
     add_whole(reading, keys, "rollouts.tensor_parallel", f"{_ROLLOUT}tensor_model_parallel_size")
     if not keys.flag(f"{_ACTOR}use_kl_loss") and not keys.flag("algorithm.use_kl_in_reward"):
         text = "neither use_kl_loss nor use_kl_in_reward"

@@ -636,3 +636,38 @@ def test_short_runs_are_slower_and_long_ones_reach_the_steady_rate() -> None:
     equal = {"output_tokens": {"mean": 300, "p95": 300, "max": 300}}
     even = rates_of_runs(2048 * 8, 1e8, **equal)
     assert even[0] == pytest.approx(even[1], rel=0.02)
+
+
+@given(number=st.floats(1, 512), layers=st.integers(1, 126), launch=st.floats(1e-5, 2e-3))
+def test_a_step_in_eager_mode_takes_no_less_than_its_launches_or_its_kernels(
+    number: float, layers: int, launch: float
+) -> None:
+    one, context = case(layers=layers), np.asarray([1024.0])
+    replayed = step_s(one, engine(), np.asarray([number]), context)[0]
+    eager = step_s(one, replace(engine(), launch_s=launch), np.asarray([number]), context)[0]
+    assert max(replayed, layers * launch) <= eager * (1 + 1e-12)
+    assert eager <= 2**0.25 * max(replayed, layers * launch) * (1 + 1e-12)
+
+
+def answers(**more: Any) -> dict[str, Any]:
+    """The bundled requests on one H100 in vLLM since 0.14."""
+    return estimate(inference={**REQUESTS, "engine_version": "0.14", "tensor_parallel": 1, **more}).row(0)
+
+
+def test_eager_mode_costs_a_single_sequence_much_and_many_little() -> None:
+    """An 8B model on H100: near three times for one (launches of 32 layers), a sixth at 256 at once."""
+    slowed = {
+        running: answers(max_concurrency=running)["samples_per_s"]
+        / answers(max_concurrency=running, cuda_graphs=False)["samples_per_s"]
+        for running in (1, 256)
+    }
+    assert 2.0 < slowed[1] < 4.0
+    assert 1.05 < slowed[256] < 1.4
+
+
+def test_the_interval_is_wider_in_eager_mode() -> None:
+    replayed, eager = (
+        np.log(row["step_time_high_s"] / row["step_time_s"])
+        for row in (answers(), answers(cuda_graphs=False))
+    )
+    assert eager == pytest.approx(np.hypot(replayed, 0.3))

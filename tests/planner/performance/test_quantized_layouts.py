@@ -18,7 +18,7 @@ from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
-from tests.planner.performance.test_performance import A100, SMALL, machines
+from tests.planner.performance.test_performance import A100, LLAMA_70B, SMALL, machines
 from tests.planner.performance.test_performance_laws import MOE
 
 QUANTIZED = st.sampled_from(["int8", "nf4", "nf4_double"])
@@ -107,3 +107,15 @@ def test_on_one_machine_the_layout_is_sharded_data_parallelism() -> None:
         SMALL, tuned(TrainingSpec(64, 2048, "bf16"), "nf4_double", LayoutPin()), machines(A100), [1]
     )
     assert (shapes["tp"][0], shapes["pp"][0], shapes["dp"][0] * shapes["cp"][0]) == (1, 1, 8)
+
+
+@pytest.mark.parametrize(("base", "share"), [("nf4_double", 0.27), ("int8", 0.51)])
+def test_sharded_weights_are_gathered_as_they_are_packed(base: BaseWeights, share: float) -> None:
+    """Over slow links, where nothing hides it, gathering takes as many times less as the weights have fewer bits."""
+    pin = LayoutPin(zero_stage=3, tensor_parallel=1, pipeline_parallel=1, micro_batch=1)
+    slow = machines({**A100, "intra_node": "pcie", "intra_node_gb_per_s": 0.05})
+    part = {}
+    for kept in ("half", base):
+        training = tuned(TrainingSpec(8, 512, "bf16"), kept, pin)
+        part[kept] = estimate_shapes(LLAMA_70B, training, slow, [1]).row(0)["dp_comm_s"]
+    assert part[base] / part["half"] == pytest.approx(share, rel=0.1)

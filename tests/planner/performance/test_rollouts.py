@@ -170,3 +170,25 @@ def test_log_probabilities_that_are_reused_take_no_pass() -> None:
     # with a reference one of two passes is left
     both, one = estimate(), estimate(old_logprobs="reused")
     assert one["other_models_s"] == pytest.approx(both["other_models_s"] / 2.0, rel=0.05)
+
+
+def width(row: dict[str, Any]) -> float:
+    return math.log(row["step_time_high_s"] / row["step_time_s"])
+
+
+def test_the_engine_s_interval_counts_with_its_share_of_the_step() -> None:
+    """Its half-width of 0.27 (vLLM of 2026) and 0.511 (of 2025), times what generation takes of the step."""
+    new, old = estimate(engine="vllm", engine_version="0.14"), estimate(engine="vllm", engine_version="0.8")
+    parts = [spread * row["generation_s"] / row["step_time_s"] for spread, row in ((0.27, new), (0.511, old))]
+    rest = [width(row) ** 2 - part**2 for row, part in zip((new, old), parts, strict=True)]
+    assert parts[1] > 2.0 * parts[0] > 0.1
+    assert rest[0] == pytest.approx(rest[1], rel=1e-6)
+    assert rest[0] > 0.2**2
+
+
+def test_an_engine_that_training_hides_widens_nothing() -> None:
+    ahead = {"placement": "disaggregated", "steps_off_policy": 1, "engine": "vllm"}
+    hidden = estimate(generation_share=0.9, engine_version="0.8", **ahead)
+    slow = estimate(generation_share=0.1, engine_version="0.8", **ahead)
+    assert hidden["generation_s"] == 0.0 < slow["generation_s"]
+    assert width(hidden) < 0.8 * width(slow)

@@ -656,6 +656,15 @@ def test_an_update_that_divides_no_step_is_left_out_with_a_warning(tmp_path: Pat
     assert training.rollouts.update_batch is None
 
 
+@pytest.mark.parametrize(("said", "graphs"), [("True", "cuda_graphs: false"), ("False", "engine: vllm")])
+def test_verl_says_whether_its_engine_runs_in_eager_mode(tmp_path: Path, said: str, graphs: str) -> None:
+    text = VERL.strip() + f" actor_rollout_ref.rollout.enforce_eager={said}\n"
+    found = gather([write(tmp_path, "run.sh", text)], Wishes())
+    (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+    assert graphs in blank.example
+    assert ("cuda_graphs" in blank.example) is (said == "True")
+
+
 def test_verl_on_megatron_without_a_reference(tmp_path: Path) -> None:
     named = VERL.replace("${MODEL:-Qwen/Qwen2.5-7B-Instruct}", "$HOME/models/Qwen3-235B-A22B")
     text = named.strip().replace("use_kl_loss=True", "use_kl_loss=False") + (
