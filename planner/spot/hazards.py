@@ -213,8 +213,15 @@ class HazardModel:
         return make_table(one, one / 2, sd, 0.0, source, of_family=False)
 
     def _of_pool(self, pool: tuple[str, str], gang: float, asked: Asked, label: str) -> HazardTable:
-        """The zone at this gang, between gangs that it was seen at, else its region's or the pool's."""
+        """The zone at this gang, between gangs that it was seen at, else its region's or the pool's.
+
+        A zone that was never up says so of its own type: of others it is no record.
+        """
         by_gang, region, zone = self._pools[pool], asked.region, asked.zone
+        if pool[1] != asked.type_ and not any(
+            (region, zone) in z and z[region, zone].up for z in by_gang.values()
+        ):
+            zone = ""
         levels = (
             ("zone", [g for g, zones in by_gang.items() if (region, zone) in zones]),
             ("region", [g for g, zones in by_gang.items() if any(r == region for r, _ in zones)]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -57,6 +58,32 @@ def test_a_pool_that_was_up_once_is_not_closed() -> None:
     assert key not in seen.sides["up"].closed
     once = seen.table_for(PLACE)
     assert once.availability_ratio > with_record(never_up(720.0)).table_for(PLACE).availability_ratio
+
+
+def test_a_size_that_was_never_up_says_nothing_of_other_sizes_in_its_zone() -> None:
+    whole = load_hazards()
+    without = replace(whole, cells=tuple(c for c in whole.cells if c.instance_type != "p2.8xlarge"))
+
+    def share(model: HazardModel, kind: str, zone: str) -> float:
+        return model.table_for(SpotZone(zone, "us-west-2", kind, 1.0, "aws")).availability_ratio
+
+    assert share(without, "p2.xlarge", "us-west-2b") < 0.01, "never up in 575 h"
+    judged = share(without, "p2.8xlarge", "us-west-2b")
+    assert judged == share(without, "p2.8xlarge", "us-west-2d") > 0.3, (
+        "as a zone of the region without a record"
+    )
+    assert judged != share(without, "p2.8xlarge", "us-west-2a"), (
+        "a zone that was up is a record of other sizes too"
+    )
+
+
+def test_a_zone_with_too_few_for_a_gang_is_a_record_of_other_sizes() -> None:
+    model = load_hazards()
+    scarce = {(c.region, c.zone) for c in model.cells if c.instance_type == "a3-highgpu-1g" and c.never_up}
+    assert scarce, "up at smaller gangs"
+    for region, zone in scarce:
+        place = SpotZone(zone, region, "a3-highgpu-8g", 1.0, "gcp", 2, accelerators=8)
+        assert model.table_for(place).availability_ratio < 0.05
 
 
 def test_spells_met_at_a_random_moment_outlast_by_the_equilibrium_chance() -> None:
