@@ -114,12 +114,27 @@ class Machine:
         return self.numbers.get(name, self.texts.get(name, ""))
 
 
+# What other files and people call the fields.
+_OTHER_WORDS = {
+    **dict.fromkeys(("name", "type", "machine"), "instance_type"),
+    **dict.fromkeys(("gpu", "gpu_type"), "accelerator"),
+    **dict.fromkeys(("accelerators", "gpus", "gpu_count", "num_gpus"), "accelerator_count"),
+    **dict.fromkeys(("count", "machines", "instances"), "nodes"),
+    **dict.fromkeys(("ram", "ram_gib", "ram_gb", "memory", "memory_gb"), "memory_gib"),
+    **dict.fromkeys(("cpus", "cores"), "vcpus"),
+    **dict.fromkeys(("price", "usd_per_hour", "cost_per_hour"), "price_per_hour"),
+    **dict.fromkeys(("country", "location", "place"), "region"),
+}
+
+
 def no_such_field(entry: Entry) -> Faults:
     """Faults of unknown fields, with the field that was probably meant."""
     faults: Faults = []
     for name, (_, line) in entry.values.items():
         if name not in FIELDS:
-            close = difflib.get_close_matches(name, FIELDS, n=1)
+            close = (
+                [_OTHER_WORDS[name]] if name in _OTHER_WORDS else difflib.get_close_matches(name, FIELDS, n=1)
+            )
             hint = f" (did you mean {close[0]}?)" if close else ""
             faults.append((line, f"{name}: no such field{hint}"))
     return faults

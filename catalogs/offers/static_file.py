@@ -10,6 +10,10 @@ from typing import Any
 from catalogs.errors import CatalogInputError
 from catalogs.offers.static_fields import Entry, Faults
 
+_EXAMPLE = (
+    "machines: [{instance_type: my-h100, accelerator: h100-80gb-sxm, accelerator_count: 8, nodes: 2, vcpus: 192, "
+    "memory_gib: 2048, price_per_hour: 6}]"
+)
 MAX_BYTES = 4 * 1024 * 1024
 Values = dict[str, tuple[str, int]]
 
@@ -80,7 +84,7 @@ def _read_yaml(path: Path, text: str) -> tuple[Values, list[Entry], Faults]:
     if root is None:
         return {}, [], [(1, "machines: the file is empty")]
     if not isinstance(root, yaml.MappingNode):
-        return {}, [], [(1, "machines: expected a mapping with a list `machines`")]
+        return {}, [], [(1, f"machines: expected a mapping with a list `machines`: {_EXAMPLE}")]
     defaults: Values = {}
     entries: list[Entry] = []
     for key, node in root.value:

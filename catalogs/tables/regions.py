@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.tables.table import Table
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -49,6 +51,29 @@ def regions_in(residency: str) -> frozenset[tuple[str, str]]:
     )
     return frozenset(
         key for key, group, country, continent in keys if lowered in (group, country.lower(), continent)
+    )
+
+
+def own_site_in(place: str, residency: Sequence[str]) -> bool:
+    """Whether own machines, whose file names a country or group as their region, stand within one of some groups.
+
+    Args:
+        place: `provider/region`, such as `onprem/DE` or `onprem/uk`; regions of clouds are in none.
+        residency: residency groups, countries or continents.
+    """
+    region = place.rpartition("/")[2]
+    if region.lower() not in group_names():
+        return False
+    places = regions_in(region)
+    return any(places <= regions_in(group) for group in residency)
+
+
+@cache
+def group_names() -> frozenset[str]:
+    """Residency groups, countries and continents, in small letters: what `regions_in` takes."""
+    table = load_regions()
+    return frozenset(
+        str(name).lower() for key in ("residency", "country", "continent") for name in table[key] if name
     )
 
 

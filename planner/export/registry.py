@@ -11,6 +11,7 @@ from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.frameworks.registry import FRAMEWORKS
 from planner.export.view import Launch
+from planner.inputs.faults import near
 from planner.records import record
 
 
@@ -109,6 +110,17 @@ TARGETS: Mapping[str, Target] = {
 }
 
 
+# What users call a target.
+OTHER_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("k8s", "eks", "gke", "aks", "kubectl", "jobset", "kueue", "kubeflow"), "kubernetes"),
+    **dict.fromkeys(("tf", "opentofu"), "terraform"),
+    "sbatch": "slurm",
+    "sky": "skypilot",
+    "docker": "dockerfile",
+    "hpa": "autoscaler",
+}
+
+
 def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, ...]:
     """Write a launch for a target.
 
@@ -127,7 +139,9 @@ def checked(target: str, options: Options) -> Options:
         InputError: no such target, framework or option.
     """
     if target not in TARGETS:
-        raise InputError(f"--to {target}: not a target; they are {', '.join(TARGETS)}")
+        meant = OTHER_NAMES.get(target.lower(), "") or near(target.lower(), TARGETS)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise InputError(f"--to {target}: not a target; they are {', '.join(TARGETS)}{hint}")
     if options.framework not in FRAMEWORKS:
         raise InputError(f"--framework {options.framework}: not known; they are {', '.join(FRAMEWORKS)}")
     entry = TARGETS[target]

@@ -69,9 +69,9 @@ def launch_of_fallback(asked: Round, mix: FallbackMix, chances: Chances, total: 
     low, high = _hours(asked, mix, chances)
     usd = _usd(asked, mix, float(total))
     pool = _pool(asked, one)
-    waits = one.stay_hours - one.mean("waiting") - one.mean("spot_hours") - one.mean("on_demand_hours")
+    used = one.mean("waiting") + one.mean("spot_hours") + one.mean("on_demand_hours")
+    waits = max(float((one.stay_hours - used)[0]), 0.0)
     wait = allotted_hours(candidates, one.ways.on_demand, workers.nodes)[0]
-    first = pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait)
 
     def moment(hours: float) -> str:
         return (context.dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
@@ -83,11 +83,11 @@ def launch_of_fallback(asked: Round, mix: FallbackMix, chances: Chances, total: 
         expected_hours=mix.period, p10_hours=low, p90_hours=high, finish_p10=moment(low), finish_p90=moment(high),
         expected_interruptions=count * float(one.mean("interruptions")[0]), spot_hours=float(spot[0]),
         on_demand_hours=count * float(one.mean("on_demand_hours")[0]),
-        waiting_hours=count * max(float(waits[0]), 0.0), lost_hours=count * float(one.mean("lost")[0]),
+        waiting_hours=count * waits, lost_hours=count * float(one.mean("lost")[0]),
         on_demand_acquire_s=float(wait) * 3600.0 + context.asked.assumptions.on_demand_acquire_s,
         checkpoints=checkpoints_of(candidates, at, workers.rows.tolist()),
         places=spot_places(context, workers.rows, workers.nodes, spot), notes=(NOT_PUBLISHED, NOTE),
-        first_wait_hours=float(first[0]), p_on_demand_had_ratio=chances.had,
+        first_wait_hours=min(float(pool.wait_at_launch[0]), waits), p_on_demand_had_ratio=chances.had,
     )  # fmt: skip
 
 

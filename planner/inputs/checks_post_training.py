@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 _ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
 ANY_FAMILY = ("pretrain", "sft", "contrastive")
+_EXAMPLES = {
+    "teacher": "'teacher: {preset: qwen3-32b}'",
+    "rollouts": "'rollouts: {prompt_tokens: {mean: 512}, response_tokens: {mean: 800, max: 4096}}'",
+    "contrastive": "'contrastive: {width: 1024}', the width of the embeddings",
+}
 
 
 @cache
@@ -80,7 +85,9 @@ def objective_faults(w: Workload) -> Iterator[Fault]:
     for key, is_needed in sections:
         is_given = getattr(training, key) is not None
         if is_needed and not is_given:
-            yield Fault(("training", "objective"), f"{name} needs a section 'training.{key}'")
+            yield Fault(
+                ("training", "objective"), f"{name} needs a section 'training.{key}', e.g. {_EXAMPLES[key]}"
+            )
         if is_given and not is_needed:
             yield Fault(("training", key), f"objective {name} has no {key}: remove it", at_key=True)
     if training.packing and (objective.sequences > 1 or objective.rollouts):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from planner.inputs.faults import MAX_SHOWN, Fault, Path, alike, near
-from planner.inputs.other_words import KEYS, begins_with, key_meant, other_name, why_not_here
+from planner.inputs.other_words import KEYS, begins_with, key_meant, other_name, value_elsewhere, why_not_here
 from planner.inputs.schema import Workload
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         remedy, only = _REMEDIES.get(path), _choices(path, root)
         if remedy is None and len(only) == 1:
             remedy = f"write '{path[-1]}: {only[0]}'"
+        remedy = remedy or _purpose(path, root)
         text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
@@ -128,9 +129,25 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
+        said = value_elsewhere(path, value)
+        if said:
+            return Fault(path, f"{text}; {said}")
         choices = _choices(path, root)
         hint = other_name(value, choices) or near(value, choices) or begins_with(value, choices)
     return Fault(path, text, hint)
+
+
+def _purpose(path: Path, root: type[BaseModel]) -> str:
+    """What a key is for, as the schema says, with the keys of a section; "" where it does not say."""
+    section = section_at(path[:-1], root)
+    field = section.model_fields.get(str(path[-1])) if section is not None else None
+    said = (
+        (field.description or "").replace(", ...", " and the like").rstrip(".") if field is not None else ""
+    )
+    first = said.split(" ", 1)[0]
+    if first[1:].islower() or len(first) == 1:  # no name or abbreviation
+        said = said[:1].lower() + said[1:]
+    return said + _keys_at(path, root) if said.lower() != str(path[-1]) else ""
 
 
 def _only_its_items_are_wrong(detail: ErrorDetails) -> bool:
@@ -191,8 +208,8 @@ def _as_section(path: Path, value: object, root: type[BaseModel]) -> str:
     section = section_at(path, root)
     names = () if section is None else tuple(section.model_fields)
     if isinstance(value, str):
-        key = next((name for name in ("preset", "type") if name in names), "")
-        return f"; write {{{key}: {value}}}" if key else ""
+        key = next((name for name in ("preset", "type", "allow") if name in names), "")
+        return f"; write {{{key}: {f'[{value}]' if key == 'allow' else value}}}" if key else ""
     if isinstance(value, int | float) and "mean" in names:
         return f"; write {{mean: {value}}}"
     if isinstance(value, list) and "allow" in names and all(isinstance(item, str) for item in value):

@@ -12,8 +12,9 @@ _NEITHER = "it changes neither time nor cost: leave it out"
 _WITHOUT_SPOT = "to do without spot, write exclude_purchase_options: [spot] under 'constraints'"
 _NO_SPOT = "to do without spot, write exclude_purchase_options: [spot]; how spot may be used is 'spot' at the top level"
 _MACHINES = (
-    "machines that you own stand in a file under prices.offers, reserved ones under commitments; "
-    "constraints.accelerators and constraints.instance_types limit the choice; baseline names today's cluster"
+    "machines that you own stand in a file under prices.offers (`planner validate FILE` says what it lacks), "
+    "reserved ones under commitments; constraints.accelerators and constraints.instance_types limit the choice; "
+    "baseline names today's cluster"
 )
 _PLACES = "where machines may stand is constraints.regions, where the data is is data.location"
 _WHAT_IS_BOUGHT = "write purchase_options under 'constraints'"
@@ -23,6 +24,29 @@ _CREDITS = "credits pay for a plan and do not change it: write the provider unde
 _SCOPE = "write what it is a budget of as by: tag:team, service or account, and scope: its value"
 _STANDS = "only the place counts: write location, such as aws/us-east-1"
 _PRECISION = "write precision: bf16, fp16, fp8 or fp32"
+_PROMPTS = "write rollouts: {prompt_tokens: {mean: 512}}; without generation part of sequence_length"
+_RESPONSES = (
+    "write rollouts: {response_tokens: {mean: 800, max: 4096}}; without generation part of sequence_length"
+)
+_GROUP = "write rollouts: {samples_per_prompt: 16}"
+_OF_A_STEP = "global_batch counts the responses of a step: its prompts x rollouts.samples_per_prompt"
+_IN_SEQUENCES = "write global_batch in sequences: tokens of a step / sequence_length"
+_RESOLUTION = (
+    "write image_size under 'model'; of a video model, sequence_length counts the latent tokens of a clip"
+)
+_KIND_OF_MODEL = "write family: transformer, cnn, vit or diffusion"
+_AUDIO = "write samples; an audio model takes pieces (Whisper: 30 s), so hours x 120 of those"
+_GRAPH = "graph networks are not modelled as such: write samples, those of an epoch"
+_ACCOUNT = "limits of the account are quota under 'constraints': [{provider: aws, quota: h100, limit: 64}]"
+_PAID = "what is already paid is commitments: [{provider, region, instance_type, purchase_option, nodes}]"
+_RUNS = "many runs of one training are kind: fleet with fleet: {runs: 200}"
+_OF_THE_JOB = "write a section 'training', or with kind: inference 'inference'"
+_WHICH_QUOTA = "write quota: h100, a family of instance types or the quota's name"
+_TERM = "a commitment counts for the whole run: leave one out that ends before it"
+_WITH_SPOT = (
+    "spot is allowed unless constraints exclude it; for spot alone, write purchase_options: [spot] there"
+)
+_BOUGHT = "write parts: [{name: workstation, usd: 5000}]"
 _PASSES = "passes over the set are 'epochs', in place of tokens, samples or steps"
 
 KEYS: Mapping[str, str] = {
@@ -73,6 +97,23 @@ KEYS: Mapping[str, str] = {
     "tie_word_embeddings": "tied_embeddings",
     "sliding_window": "attention_window",
     "vocab_size": "vocab",
+    **dict.fromkeys(("parameters", "num_params", "num_parameters", "n_params"), "params"),
+    **dict.fromkeys(("hidden_dim", "embed_dim", "embedding_dim"), "hidden"),
+    **dict.fromkeys(("depth", "num_blocks"), "layers"),
+    **dict.fromkeys(("num_heads", "n_attention_heads"), "heads"),
+    "mlp_dim": "ffn",
+    **dict.fromkeys(("img_size", "image_resolution"), "image_size"),
+    **dict.fromkeys(("rank", "r", "lora_r"), "lora_rank"),
+    **dict.fromkeys(("optim", "optimizer_name"), "optimizer"),
+    **dict.fromkeys(("mixed_precision", "torch_dtype"), "precision"),
+    "teacher_model": "teacher",
+    **dict.fromkeys(("images", "rows", "examples", "records", "num_samples", "pairs", "clips"), "samples"),
+    **dict.fromkeys(("documents", "prompts", "num_prompts", "num_requests"), "requests"),
+    "prompt_tokens": "input_tokens",
+    **dict.fromkeys(
+        ("completion_tokens", "max_tokens", "max_new_tokens", "response_tokens"), "output_tokens"
+    ),
+    **dict.fromkeys(("gpu_type", "accelerator_type"), "accelerators"),
     "dataset": "data",
 }
 _OF_NUMBERS: Mapping[str, str] = {"accelerators": "max_accelerators"}  # where the value is a number
@@ -91,7 +132,43 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "lr_scheduler": _NEITHER,
         "warmup_steps": _NEITHER,
         "weight_decay": _NEITHER,
-        "seed": _NEITHER,
+        **dict.fromkeys(
+            (
+                "seed",
+                "beta",
+                "temperature",
+                "top_p",
+                "kl_coef",
+                "fim_rate",
+                "warmup_ratio",
+                "lora_alpha",
+                "lora_dropout",
+                "max_grad_norm",
+                "gradient_clipping",
+                "grad_clip",
+                "label_smoothing",
+                "scheduler",
+            ),
+            _NEITHER,
+        ),
+        **dict.fromkeys(("max_prompt_length", "prompt_max_len", "prompt_length"), _PROMPTS),
+        **dict.fromkeys(
+            (
+                "max_completion_length",
+                "max_new_tokens",
+                "generate_max_len",
+                "max_response_length",
+                "response_length",
+            ),
+            _RESPONSES,
+        ),
+        **dict.fromkeys(("num_generations", "group_size", "n_samples_per_prompt"), _GROUP),
+        **dict.fromkeys(("prompts", "rollout_batch_size", "train_prompt_bsz"), _OF_A_STEP),
+        **dict.fromkeys(
+            ("global_batch_tokens", "batch_tokens", "tokens_per_batch", "batch_size_tokens"), _IN_SEQUENCES
+        ),
+        **dict.fromkeys(("resolution", "frames", "num_frames"), _RESOLUTION),
+        "reward_model": "what scores the responses is not counted: leave it out",
         "batch": _WHOLE_BATCH,
         "gradient_checkpointing": _RECOMPUTED,
         "activation_checkpointing": _RECOMPUTED,
@@ -105,6 +182,17 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "seq_len": _LENGTH,
         "max_seq_length": _LENGTH,
         "context_length": _LENGTH,
+        **dict.fromkeys(("max_position_embeddings", "frames", "num_frames"), _LENGTH),
+        **dict.fromkeys(("type", "model_type"), _KIND_OF_MODEL),
+        "resolution": "write image_size, the side of a square image in pixels",
+    },
+    "rollouts": {
+        **dict.fromkeys(("num_generations", "group_size", "n"), "write samples_per_prompt"),
+        **dict.fromkeys(("max_prompt_length", "prompt_length"), "write prompt_tokens: {mean: 512}"),
+        **dict.fromkeys(
+            ("max_completion_length", "max_new_tokens", "max_response_length"),
+            "write response_tokens: {mean: 800, max: 4096}",
+        ),
     },
     "inference": {"sequence_length": "write input_tokens, and output_tokens where it generates"},
     "constraints": {
@@ -112,6 +200,7 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "credits": _CREDITS,
         "owned": _MACHINES,
         "hours": "write deadline: 5h, or a date",
+        "count": "write max_accelerators, or max_nodes for machines",
         "location": _PLACES,
     },
     "preferences": {
@@ -138,7 +227,29 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "jobs do not wait for each other; tasks of a pipeline do (planner pipeline)",
     ),
     "recurrence": dict.fromkeys(("runs", "count", "repeats", "number"), "write times: how many runs in all"),
+    "quota": {
+        **dict.fromkeys(("gpu", "gpus", "accelerator", "instance_type", "family", "name"), _WHICH_QUOTA),
+        **dict.fromkeys(
+            ("max", "count", "value", "gpu_count"), "write limit, and unit: GPU, vCPU or instances"
+        ),
+    },
+    "commitments": {
+        **dict.fromkeys(("until", "end", "ends", "expires", "expiry", "term"), _TERM),
+        **dict.fromkeys(("count", "quantity", "instances"), "write nodes"),
+    },
+    "spot": dict.fromkeys(("preemptible", "enabled", "use", "allow", "allowed"), _WITH_SPOT),
+    "machine": {
+        "gpu": "write accelerator, such as rtx4090-24gb-pcie",
+        **dict.fromkeys(
+            ("count", "gpus", "num_gpus", "gpu_count"), "write accelerators; several machines are machines"
+        ),
+        **dict.fromkeys(("price", "cost", "usd", "price_usd"), _BOUGHT),
+    },
+    "parts": dict.fromkeys(("price", "cost", "amount", "price_usd"), "write usd"),
     "data": {
+        **dict.fromkeys(("hours", "hours_of_audio", "audio_hours", "duration"), _AUDIO),
+        **dict.fromkeys(("nodes", "edges"), _GRAPH),
+        **dict.fromkeys(("columns", "features"), "the width of a sample belongs to the model: leave it out"),
         **dict.fromkeys(("bucket", "uri", "url", "path"), _STANDS),
         "format": "write encoded: image, audio or video where CPU cores decode the samples, else leave it out",
     },
@@ -148,6 +259,10 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("region", "regions"), _PLACES),
         "credits": _CREDITS,
         "seed": _NEITHER,
+        **dict.fromkeys(("quotas", "quota", "limits"), _ACCOUNT),
+        **dict.fromkeys(("reservations", "reserved", "savings_plans", "reserved_instances"), _PAID),
+        **dict.fromkeys(("trials", "n_trials", "num_trials", "runs"), _RUNS),
+        **dict.fromkeys(("workload", "job", "task_config"), _OF_THE_JOB),
     },
 }
 VALUES: Mapping[str, str] = {
@@ -170,6 +285,37 @@ VALUES: Mapping[str, str] = {
     "cheapest": "cost",
     "fastest": "time",
 }
+
+
+_OBJECTIVES = ("sft", "dpo", "orpo", "kto", "reward", "ppo", "grpo", "distill", "contrastive")
+_ANY_NETWORK = (
+    "it is not modelled as such: family: cnn with params, forward_flops_per_sample and activations_per_sample takes "
+    "any network; what its data loader does is not counted"
+)
+VALUES_ELSEWHERE: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("training", "method"): {
+        **{name: f"write objective: {name}; method says which weights learn" for name in _OBJECTIVES},
+        "distillation": "write objective: distill; method says which weights learn",
+        "rlhf": "write objective: ppo or grpo; method says which weights learn",
+        **dict.fromkeys(
+            ("qat", "quantization_aware"),
+            "the rounding of quantization-aware training is not counted: write full",
+        ),
+    },
+    ("model", "family"): {
+        **dict.fromkeys(
+            ("llm", "gpt", "bert", "encoder", "decoder", "moe", "mamba", "ssm"), "write transformer"
+        ),
+        **dict.fromkeys(("dit", "unet"), "write diffusion"),
+        **dict.fromkeys(("gnn", "graph", "rnn", "lstm", "mlp", "tabular", "gbdt", "dlrm"), _ANY_NETWORK),
+    },
+}
+
+
+def value_elsewhere(path: tuple[str | int, ...], value: str) -> str:
+    """Return what to write instead of a value that belongs to another key; "" where nothing is known."""
+    section, key = (str(part) for part in ("", "", *path)[-2:])
+    return VALUES_ELSEWHERE.get((section, key), {}).get(value.lower().replace("-", "_"), "")
 
 
 def key_meant(key: str, value: object, known: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
 from planner.market.machines import machine_hint
-from planner.render.numbers import usd
+from planner.render.numbers import usd, usd_change
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,10 +43,15 @@ def explain_kinds(search: CandidateSearch | None) -> list[str]:
     ]
 
 
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def _against(candidates: Candidates, at: int, winner: int) -> str:
     brief = summarize(candidates, at, winner)
     change = f"{brief.delta_hours:+,.1f} h against the plan"
-    return f"{describe(brief)}, {usd(brief.cost_usd)} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
+    cost = f"{usd(brief.cost_usd)} ({usd_change(brief.delta_cost_usd)})"
+    return f"{describe(brief)}, {cost}, {brief.hours:,.1f} h ({change})"
 
 
 def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
@@ -96,7 +101,10 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
         ]
     candidates = search.candidates
     mine = np.isin(candidates.offer, rows)
-    out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that can run the job"]
+    offered, fitting = (
+        _counted(number, word) for number, word in ((len(rows), "offer"), (int(mine.sum()), "candidate"))
+    )
+    out = [f"{wanted}: {offered}, {fitting} that can run the job"]
     bits = candidates.bits[mine]
     winner = best_where(candidates, candidates.bits == 0, asked.workload.preferences.objective)
     best = best_where(candidates, mine & (candidates.bits == 0), asked.workload.preferences.objective)

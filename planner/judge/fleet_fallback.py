@@ -21,7 +21,7 @@ from planner.judge.fleet_chance import FleetCourse, course_of, luck_levels, shar
 from planner.judge.fleet_spread import hours_of
 from planner.judge.fleet_workers import Worker, with_hours, worker_of
 from planner.judge.goods import Offer
-from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN, checkpoints, first_wait_hours, place
+from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN, checkpoints, first_wait, place
 from planner.judge.limits import has_fallback
 from planner.judge.money import Charge, billed, rounded, total
 from planner.judge.prices import Z80
@@ -386,6 +386,8 @@ def _launch(
         "checkpoints": checkpoints(bench, now.most),
         "places": [place(bench, now.spot, now.each, spot) | {"records": None, "hazards": IfStated(None)}],
         "why": STATED, "notes": [UNKNOWN, NOTE], "replay": None,
-        "first_wait_hours": Near(first_wait_hours(replace(pool, first_wait=situation.pool.first_wait)), near, 1e-7),
+        "first_wait_hours": first_wait(
+            replace(pool, first_wait=situation.pool.first_wait), max(waits, 0.0), near, 2.0 * CHANCE_SLACK * now.stay
+        ),
         "p_on_demand_had_ratio": Near(situation.had),
     }  # fmt: skip

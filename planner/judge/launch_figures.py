@@ -45,6 +45,7 @@ def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     usd = _with_prices(spot, float(whole), usd)
     alone = candidate.p_meet if course is None else course.p_alone
     # waits on spot and hours of the fall-back are weighed with such a chance each
+    waits = max(candidate.hours - candidate.waiting - paid, 0.0)
     unknown_hours = 2.0 * CHANCE_SLACK * candidate.hours if candidate.in_turn else 1e-7
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
@@ -62,7 +63,7 @@ def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
         "expected_interruptions": Near(candidate.interruptions, ratio),
         "spot_hours": Near(spot_hours, ratio),
         "on_demand_hours": Near(other, max(ratio, _CHANCE_RATIO), 1e-5),
-        "waiting_hours": Near(max(candidate.hours - candidate.waiting - paid, 0.0), ratio, unknown_hours),
+        "waiting_hours": Near(waits, ratio, unknown_hours),
         "lost_hours": Near(candidate.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(_acquire_s(bench, candidate), 1e-9, 1e-6),
         "checkpoints": checkpoints(bench, candidate),
@@ -73,7 +74,7 @@ def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
             for at, part in enumerate(spot)
         ],
         "why": STATED,
-        "first_wait_hours": Near(first_wait_hours(candidate.situation.pool), ratio, 1e-7),
+        "first_wait_hours": first_wait(candidate.situation.pool, waits, ratio, unknown_hours),
         "p_on_demand_had_ratio": Near(candidate.situation.had) if fallback else None,
         "notes": [UNKNOWN] if fallback else [],
         "replay": None if plan["launch"]["replay"].is_null else STATED,
@@ -87,10 +88,19 @@ def _as_likely(high: float, deadline_hours: float, stated: Node) -> float:
     return min(high, deadline_hours) if stated.number() >= _LIKELY else max(high, deadline_hours)
 
 
-def first_wait_hours(pool: Capacity) -> float:
-    """Expected hours from asking for spot to the first start: where it is gone, the wait of who comes at any time."""
+def first_wait(pool: Capacity, waits: float, ratio: float, unknown_hours: float) -> Near:
+    """Expected hours from asking for spot to the first start: where it is gone, the wait of who comes at any time.
+
+    It is at most all expected waiting, `waits`, which ends where on-demand takes over; `ratio` and `unknown_hours` are
+    how closely that is known.
+    """
     load = pool.rate * pool.wait
-    return pool.first_wait * load / (1.0 + load)
+    alone = pool.first_wait * load / (1.0 + load)
+    return (
+        Near(alone, ratio, 1e-7)
+        if alone < waits - unknown_hours
+        else Near(min(alone, waits), ratio, unknown_hours)
+    )
 
 
 def _acquire_s(bench: Bench, candidate: Candidate) -> float:

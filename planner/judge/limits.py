@@ -193,10 +193,10 @@ def _place(line: Json, limits: Constraints) -> list[str]:
     ):
         faults.append(f"region {place} is not allowed")
     if limits.residency is not None:
-        from catalogs.tables.regions import regions_in
+        from catalogs.tables.regions import own_site_in, regions_in
 
         allowed = set().union(*(regions_in(group) for group in limits.residency))
-        if (line["provider"], line["region"]) not in allowed:
+        if (line["provider"], line["region"]) not in allowed and not own_site_in(place, limits.residency):
             faults.append(f"region {place} is outside the residency {', '.join(limits.residency)}")
     return faults
 

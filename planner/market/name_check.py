@@ -90,11 +90,9 @@ def _fits_glob(pattern: str, name: str) -> bool:
 
 def residency_names() -> list[str]:
     """Countries, continents and groups that data may have to stay in, in small letters."""
-    from catalogs.tables.regions import load_regions, residency_groups
+    from catalogs.tables.regions import group_names
 
-    table = load_regions()
-    places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
-    return sorted(places | {group for group in residency_groups().values() if group})
+    return sorted(group_names())
 
 
 def some_names(known: Collection[str]) -> str:

@@ -251,7 +251,8 @@ def _quota_name_faults(
     if name not in known:
         other = tariffs.unapplied_quota(provider, name)
         worded = [one for one in known if name.lower() in one.lower().split()]
-        hint = "" if other or worded else near(name, known)
+        same = next((one for one in known if one.lower() == name.lower()), "")
+        hint = "" if other else same or ("" if worded else near(name, known))
         if other:
             text = f"{name!r} ({other}) is not a quota that the planner can apply"
         else:

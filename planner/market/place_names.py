@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, alike, near
+from planner.market.name_check import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -171,6 +172,12 @@ def unsold_fault(path: tuple[str | int, ...], wanted: OwnedCommitment, offers: T
     sold = sorted({one[at] for one in known if one[:at] == names[:at]})
     field = ("provider", "region", "instance_type")[at]
     where = f" in {wanted.provider}/{wanted.region}" if field == "instance_type" else ""
+    elsewhere = sorted(
+        {region for provider, region, name in known if (provider, name) == (names[0], names[2])}
+    )
+    if field == "instance_type" and elsewhere:
+        text = f"no offer of {names[at]}{where} in the catalog; {names[0]} has it in {some_names(elsewhere)}"
+        return Fault((*path, field), text)
     text = (
         f"no offer of {names[at]}{where} in the catalog; check the names with `planner catalog list` or add it to "
         "prices.offers"

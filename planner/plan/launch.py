@@ -136,7 +136,8 @@ class Launch:
         on_demand_acquire_s: assumed; left from asking for on-demand to having it.
         p_on_demand_had_ratio: probability that the fall-back comes within that time (planner/data/waiting.csv,
             constraints.waiting); None without one.
-        first_wait_hours: expected from asking for spot to the first start; 0 of a fleet: workers start one by one.
+        first_wait_hours: expected from asking for spot to the first start, on-demand's where that takes over before;
+            0 of a fleet on spot alone: workers start one by one.
         why: why this way to buy, against the others.
         notes: what the answer cannot know.
         replay: of the plan on drawn futures (`--replays`), None without.

@@ -238,6 +238,13 @@ class SpotPool:
     frailty_sd: FloatArray
     dispersion: FloatArray
 
+    @property
+    def wait_at_launch(self) -> FloatArray:
+        """Mean hours from asking for capacity to having it, at any time: 0 where it is there then; shape `(n,)`."""
+        load = self.rate * self.wait
+        waits: FloatArray = self.first_wait * load / (1.0 + load)
+        return waits
+
     def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
         """Some of the pools."""
         return SpotPool(

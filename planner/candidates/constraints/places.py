@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.partitions import not_asked, partition_of
-from catalogs.tables.regions import regions_in
+from catalogs.tables.regions import own_site_in, regions_in
 from planner.candidates.constraints.base import Constraint, offer_fact
 from planner.market.offers import match_globs, places_of
 
@@ -62,10 +62,12 @@ class Residency(Constraint):
         """Offers outside the groups."""
         if limits.residency is None:
             return None
+        places = places_of(offer_set.offers)
         wanted = {
             f"{provider}/{region}" for group in limits.residency for provider, region in regions_in(group)
         }
-        return ~match_globs(places_of(offer_set.offers), tuple(wanted))
+        wanted |= {place for place in places.values if own_site_in(place, limits.residency)}
+        return ~match_globs(places, tuple(wanted))
 
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's region."""

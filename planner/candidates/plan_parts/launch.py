@@ -96,7 +96,7 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
         why=_why(candidates, at, known[1]) if with_reasons else (),
         notes=(NOT_PUBLISHED,) if fallback else (),
         p_on_demand_had_ratio=_fallback_had(candidates, at) if fallback else None,
-        first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
+        first_wait_hours=min(float(pool.wait_at_launch[0]), max(waits, 0.0)),
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import load_flags
+from catalogs.tables.regions import group_names
+from planner.candidates.constraints.places import Provider, Region, Residency
 from planner.candidates.limits import mark_offers
 from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
@@ -42,6 +44,12 @@ _CANCELLED = {
 }
 
 
+# Limits on places, and how own machines come to be within them.
+_PLACED = (
+    (Provider(), "providers", "add {provider} to use them"),
+    (Region(), "regions", "add {place} to use them"),
+    (Residency(), "residency", "their file has region {region}; write a country such as DE where they stand"),
+)
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
 
@@ -128,6 +136,25 @@ def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
     )
 
 
+def _left_out(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
+    """Own machines that a limit on places leaves out, which was most likely meant for what is rented."""
+    limits, offers = asked.workload.constraints, offer_set.offers
+    places, types = places_of(offers), offer_set.types.coded("instance_type")
+    owned = offers.equals("purchase_option", "owned")
+    for limit, key, how in _PLACED:
+        removed = limit.offers(offer_set, limits, asked.job) if owned.any() else None
+        at = [] if removed is None else np.flatnonzero(owned & removed).tolist()
+        found = {
+            types.values[types.codes[offer_set.type_of_offer[row]]]: places.values[places.codes[row]]
+            for row in at
+        }
+        for name, place in found.items():
+            provider, region = place.split("/", 1)
+            said = how.format(place=place, provider=provider, region=region)
+            if key != "residency" or region.lower() not in group_names():
+                yield f"own machines {name} are left out by constraints.{key}: {said}"
+
+
 def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
     """Own machines that the job may use several of and that no cluster joins, as their network is not stated."""
     limits, fleet = asked.workload.constraints, asked.workload.fleet
@@ -198,7 +225,10 @@ def plan_warnings(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
     out += filter(None, [_not_moved(context.asked.job, lines)])
-    out += _alone(context.asked, context.market.offer_set)
+    out += (
+        *_left_out(context.asked, context.market.offer_set),
+        *_alone(context.asked, context.market.offer_set),
+    )
     out += _other_precision(context.asked, context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))

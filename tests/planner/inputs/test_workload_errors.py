@@ -23,6 +23,7 @@ from planner.inputs.other_words import KEYS
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import load_portfolio
+from planner.inputs.post_training_schema import Inference
 from planner.inputs.schedule_load import load_schedule
 from planner.inputs.schema import Constraints, Data
 from planner.inputs.serving_schema import Serving
@@ -392,7 +393,7 @@ def test_words_of_trainers_are_answered_with_ours(key: str, expected: str) -> No
 
 @pytest.mark.parametrize("key", sorted(KEYS))
 def test_every_other_word_stands_for_a_key_that_a_section_has(key: str) -> None:
-    sections = [Workload, Constraints, Training, Model, Data, Layout]
+    sections = [Workload, Constraints, Training, Model, Data, Layout, Inference]
     assert any(KEYS[key] in section.model_fields for section in sections)
     assert not any(key in section.model_fields for section in sections)
 
