@@ -2,12 +2,13 @@
 
 Where the relaxation halves a task, it halves with it the tasks that would move to the same place, all by the same
 share: a knot. Deciding one of its tasks unties it. So a node is the candidates that are still allowed, its bound the
-relaxation over them, and the two knots whose tasks' hours are mixed most are tried (one near the cutoff): a task at the place it leans to or
-at any other; at one place, fast or slow. The split that raises both bounds more is taken. The search goes down to the
-better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
-that no choice below the cutoff can have are dropped on the way (`planner.pipelines.marginals`). Every relaxation is
-rounded, repaired and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching
-rules revisited").
+relaxation over them, and the two knots whose tasks' hours are mixed most are tried (one near the cutoff): a task at the
+place it leans to or at any other; at one place, fast or slow. The split that raises both bounds more is taken. The
+search goes down to the better side at once, which leaves the next relaxation little to change, and comes back best
+bound first. Candidates that no choice below the cutoff can have are dropped on the way
+(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where that has
+found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching rules
+revisited").
 """
 
 from __future__ import annotations

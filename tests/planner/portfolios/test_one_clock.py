@@ -37,7 +37,8 @@ def _file(folder: Path, deadline: str, *, cloud: bool, budget: str = "") -> Path
     owned = "{provider: onprem, region: rack, instance_type: box, purchase_option: owned, nodes: 1}"
     path = folder / "jobs.yaml"
     path.write_text(
-        f"version: 1\nkind: portfolio\nname: three\nstart: 2026-12-01\n{budget}\ncommitments:\n  - {owned}\njobs:\n{jobs}\n",
+        f"version: 1\nkind: portfolio\nname: three\nstart: 2026-12-01\n{budget}\n"
+        f"commitments:\n  - {owned}\njobs:\n{jobs}\n",
         encoding="utf-8",
     )
     return path
