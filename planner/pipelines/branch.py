@@ -2,12 +2,13 @@
 
 Where the relaxation halves a task, it halves with it the tasks that would move to the same place, all by the same
 share: a knot. Deciding one of its tasks unties it. So a node is the candidates that are still allowed, its bound the
-relaxation over them, and the two knots whose tasks' hours are mixed most are tried: a task at the place it leans to or
-at any other; at one place, fast or slow. The split that raises both bounds more is taken. The search goes down to the
-better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
-that no choice below the cutoff can have are dropped on the way (`planner.pipelines.marginals`). Every relaxation is
-rounded, repaired and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching
-rules revisited").
+relaxation over them, and the two knots whose tasks' hours are mixed most are tried (one near the cutoff): a task at the
+place it leans to or at any other; at one place, fast or slow. The split that raises both bounds more is taken. The
+search goes down to the better side at once, which leaves the next relaxation little to change, and comes back best
+bound first. Candidates that no choice below the cutoff can have are dropped on the way
+(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where that has
+found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching rules
+revisited").
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
-# Knots tried at a node, by how much of the way from the root's bound to the cutoff is left: a good split early on is
-# worth its relaxations in each node below.
-PROBED = ((0.7, 4), (0.35, 2), (0.0, 1))
+PROBED = 2  # knots tried at a node; one where less is left than
+LITTLE = (
+    0.35  # of the way from the lowest bound to the cutoff: a good split saves relaxations in each node below
+)
 SOON, SELDOM = 8, 4  # after so many relaxations rounded in vain, one of so many is rounded
 SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
 WORTH_BUILDING = 1_000  # unless it is small already
@@ -276,7 +278,7 @@ class Branching:
     def _probed(self, node: Node, cutoff: float) -> int:
         """How many knots are tried at a node."""
         left = (cutoff - node.bound) / max(cutoff - self._lowest, SAFE * abs(cutoff))
-        return next((count for share, count in PROBED if left > share), PROBED[-1][1])
+        return PROBED if left > LITTLE else 1
 
     def _splits(self, node: Node, most: int) -> list[Split]:
         """Splits for the `most` knots whose tasks are mixed most, the likely best first; [] where all is whole."""

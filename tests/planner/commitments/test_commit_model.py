@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.instances.commit import make_commit
 from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive, first_stage
-from planner.commitments.recourse import Recourse
+from planner.commitments.recourse import Recourse, _Chunk
 from planner.commitments.solve import Solved, solve_bill, solve_commit
 from planner.commitments.use import use_of
 from solvers.backends.registry import get_backend
@@ -22,7 +24,7 @@ from solvers.execution.solve import solve
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from solvers.search.decompose import BendersResult, solve_benders
+from solvers.search.decompose import BendersResult, OutOfTimeError, solve_benders
 from tests.draws import draws, share_of
 from tests.planner.commitments.commit_cases import random_model
 
@@ -226,6 +228,39 @@ def test_an_interrupted_search_begins_no_second_one(monkeypatch: pytest.MonkeyPa
     assert limits[0] <= 60.0
     assert limits[1:] == [0.0]
     assert (used.risk_weight, solved.reason, solved.x.any()) == (0.0, "interrupted", False)
+
+
+def test_late_purchases_are_evaluated_no_more_often_than_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without time, what buys nothing is evaluated once, however often it is asked for, and nothing else is."""
+    model = replace(random_model(3, pools=2, plans=1), risk_weight=0.5)
+    plain, evaluated = _Chunk.solve, list[bool]()
+
+    def counted(chunk: _Chunk, reserved: np.ndarray, plans: np.ndarray) -> tuple[np.ndarray, ...]:
+        evaluated.append(bool(reserved.any() or plans.any()))
+        return plain(chunk, reserved, plans)
+
+    monkeypatch.setattr(_Chunk, "solve", counted)
+    nothing, solved = np.zeros(len(model.columns)), solve_bill(model, time_limit_s=0.0)[1]
+    chunks = len(Recourse(model)._chunks)
+    assert evaluated == [False] * chunks
+    assert not solved.x.any()
+    assert solved.recourse == pytest.approx(Recourse(model).evaluate(nothing).value)
+
+
+def test_an_oracle_leaves_time_for_the_evaluations_asked_for() -> None:
+    model = random_model(3, pools=2, plans=1)
+    x = np.ones(len(model.columns))
+    recourse = Recourse(model)
+    late = recourse.until(0.0)
+    first = late.evaluate(x).value
+    with pytest.raises(OutOfTimeError):
+        late.evaluate(2 * x)
+    assert recourse.pace_s > 0
+    for spare, is_late in ((0, False), (10**12, True)):
+        other = recourse.until(time.perf_counter() + 60.0, spare=spare)
+        assert other.evaluate(x).value == pytest.approx(first)
+        with pytest.raises(OutOfTimeError) if is_late else contextlib.nullcontext():
+            other.evaluate(2 * x)
 
 
 def test_joined_models_are_not_separable() -> None:
