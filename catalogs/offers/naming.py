@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from catalogs.tables.columns import DATA_DIRECTORY
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -19,14 +22,32 @@ _BESIDE = frozenset(
 _PARTS = re.compile(r"[a-z0-9]+")
 _FORM = re.compile(r"(?<=sxm)\d$")
 _MEMORY = re.compile(r"[0-9]+gb")
+_MAKERS = re.compile(r"^(nvidia |amd |geforce |tesla |quadro |radeon (?!pro)|instinct )+")
 _SERIES = re.compile(r"\brtx[ -](?=[a-z]?\d)")
+
+
+@lru_cache(maxsize=1)
+def _driver_names() -> dict[str, frozenset[str]]:
+    """Accelerators by the name that a driver prints (`nvidia-smi -L`, `rocm-smi`), in lower case.
+
+    Without the maker a name of several words counts too (`H100 80GB HBM3`); `H200` alone may be any of its forms.
+    """
+    found: dict[str, set[str]] = {}
+    with (DATA_DIRECTORY / "driver_names.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = row["driver_name"].lower()
+            short = _MAKERS.sub("", name)
+            for key in {name, short} if len(_PARTS.findall(short)) > 1 else {name}:
+                found.setdefault(key, set()).add(row["accelerator"])
+    return {name: frozenset(ids) for name, ids in found.items()}
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
     """Whether a name in a user's file matches a name of the catalog; case does not matter.
 
     A glob fits as a glob. A plain word fits the name itself, and names that go on with another part; where it is one
-    of `known` itself, only that one. What a driver calls a card fits the cards that have all of its parts.
+    of `known` itself, only that one. What a driver calls a card (`driver_names.csv`) is that card; of
+    other such names the cards that have all of their parts.
 
     >>> (
     ...     fits_name("H100", "h100-80gb-sxm"),
@@ -72,6 +93,8 @@ def _is_one_of(pattern: str, names: Collection[str]) -> bool:
 @lru_cache(maxsize=1 << 14)  # a question asks the same few names of every machine of the catalog
 def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
     """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
+    if (meant := _driver_names().get(pattern)) is not None:
+        return name in meant
     if fnmatchcase(name, pattern):
         return True
     short = _without_prefix(name)
