@@ -285,10 +285,11 @@ def _unsure(named_words: Iterable[str]) -> Iterator[Finding]:
     found = [match for words in named_words if (match := _purpose().search(words))]
     said = sorted({one[0].strip() for one in found if not _pattern().search(one.string[: one.start()])})
     if said:
+        count = f"{len(said)} text{'s' * (len(said) > 1)}"
         yield Finding(
             "warning", "gpus_after_for",
-            f"charges name GPUs only as what they are for, such as {said[0][:80]!r} ({len(said)} text{'s' * (len(said) > 1)}): they count as "
-            "these GPUs; where they are something else, say so in SkuPriceDetails ('{\"GpuCount\":0}')",
+            f"charges name GPUs only as what they are for, such as {said[0][:80]!r} ({count}): they count as these GPUs; "
+            "where they are something else, say so in SkuPriceDetails ('{\"GpuCount\":0}')",
         )  # fmt: skip
 
 
