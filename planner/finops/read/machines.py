@@ -288,8 +288,8 @@ def _unsure(named_words: Iterable[str]) -> Iterator[Finding]:
         count = f"{len(said)} text{'s' * (len(said) > 1)}"
         yield Finding(
             "warning", "gpus_after_for",
-            f"charges name GPUs only as what they are for, such as {said[0][:80]!r} ({count}): they count as these GPUs; "
-            "where they are something else, say so in SkuPriceDetails ('{\"GpuCount\":0}')",
+            f"charges name GPUs only as what they are for, such as {said[0][:80]!r} ({count}): they count as these "
+            "GPUs; where they are something else, say so in SkuPriceDetails ('{\"GpuCount\":0}')",
         )  # fmt: skip
 
 
