@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from catalogs.tables.columns import DATA_DIRECTORY
 from catalogs.tables.patterns import matches
 
 _WILDCARDS = frozenset("*?[")
@@ -21,13 +23,31 @@ _PARTS = r"[a-z0-9]+"  # `re` compiles these when a name is not an id
 _FORM = r"(?<=sxm)\d$"
 _MEMORY = r"[0-9]+gb"
 _SERIES = r"\brtx[ -](?=[a-z]?\d)"
+_MAKERS = r"^(nvidia |amd |geforce |tesla |quadro |radeon (?!pro)|instinct )+"
+
+
+@lru_cache(maxsize=1)
+def _driver_names() -> dict[str, frozenset[str]]:
+    """Accelerators by the name that a driver prints (`nvidia-smi -L`, `rocm-smi`), in lower case.
+
+    Without the maker a name of several words counts too (`H100 80GB HBM3`); `H200` alone may be any of its forms.
+    """
+    found: dict[str, set[str]] = {}
+    with (DATA_DIRECTORY / "driver_names.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = row["driver_name"].lower()
+            short = re.sub(_MAKERS, "", name)
+            for key in {name, short} if len(re.findall(_PARTS, short)) > 1 else {name}:
+                found.setdefault(key, set()).add(row["accelerator"])
+    return {name: frozenset(ids) for name, ids in found.items()}
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
     """Whether a name in a user's file matches a name of the catalog; case does not matter.
 
     A glob fits as a glob. A plain word fits the name itself, and names that go on with another part; where it is one
-    of `known` itself, only that one. What a driver calls a card fits the cards that have all of its parts.
+    of `known` itself, only that one. What a driver calls a card (`driver_names.csv`) is that card; of
+    other such names the cards that have all of their parts.
 
     >>> (
     ...     fits_name("H100", "h100-80gb-sxm"),
@@ -80,6 +100,8 @@ def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
         return matches(pattern, short)
     if is_whole:
         return short == pattern
+    if (meant := _driver_names().get(pattern)) is not None:
+        return name in meant
     return bool(pattern) and (
         any(_goes_on(text, pattern) for text in (name, short)) or _is_called(name, pattern)
     )

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from planner.errors import InputError
 from planner.files import limited
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset
@@ -140,9 +140,9 @@ def parse_units(text: str, cell: CsvCell) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise cell.error(f"must be a number, got {text!r}") from None
+        raise cell.error(f"must be a number, got {text[:60]!r}{comma_hint(text)}") from None
     if not (math.isfinite(value) and value >= 0):
-        raise cell.error(f"must be a finite number of at least 0, got {text!r}")
+        raise cell.error(f"must be a finite number of at least 0, got {text[:60]!r}")
     return value
 
 
@@ -155,7 +155,7 @@ def parse_hour(text: str, cell: CsvCell) -> datetime | int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise cell.error(
-            f"must be a moment like 2026-01-31T15:00Z or a whole number of hours, got {text!r}"
+            f"must be a moment like 2026-01-31T15:00Z or a whole number of hours, got {text[:60]!r}"
         ) from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.records import record
 
 NEEDED = ("date", "allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")
@@ -126,5 +126,5 @@ def _number(path: Path, line: int, name: str, cell: str | None) -> float | None:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{path}:{line}: {name}: {words!r} is not a number from 0 up")
+        raise InputError(f"{path}:{line}: {name}: {words!r} is not a number from 0 up{comma_hint(cell)}")
     return value

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from planner.errors import InputError
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks import find_faults, start_moment
 from planner.inputs.checks_of_jobs import cost_faults, is_over, over_before, tiny_data
 from planner.inputs.documents import Document, load_document, load_plain
@@ -250,7 +250,7 @@ def _number(key: str, text: str) -> float:
         return _NUMBERS[key](text)
     except ValueError:
         expected = "a whole number" if _NUMBERS[key] is int else "a number"
-        raise ValueError(f"{key}: must be {expected}, got '{text}'") from None
+        raise ValueError(f"{key}: must be {expected}, got '{text}'{comma_hint(text)}") from None
 
 
 def _job_values(row: dict[str, str | None]) -> dict[str, Any]:

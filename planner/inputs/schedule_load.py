@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from planner.errors import InputError
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.checks_of_jobs import tiny_data
 from planner.inputs.documents import Document, load_document
@@ -179,5 +179,7 @@ def _number(row: dict[str, str], name: str, place: str, most: float, *, whole: b
     if not good:
         kind = "a whole number" if whole else "a number"
         kind += " of hours after 'start'" if name == "hour" else ""
-        raise InputError(f"{place}: {name} must be {kind} from 0 to {most:,.0f}, got '{text or ''}'")
+        raise InputError(
+            f"{place}: {name} must be {kind} from 0 to {most:,.0f}, got '{text or ''}'{comma_hint(text)}"
+        )
     return float(value)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planner.errors import InputError
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
@@ -101,6 +101,7 @@ def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str
         except (TypeError, ValueError):
             speed = math.nan
         if not (math.isfinite(speed) and speed >= 0):
-            text = f"requests_per_s must be a number of 0 or more, got '{row['requests_per_s']}'"
+            given = row["requests_per_s"]
+            text = f"requests_per_s must be a number of 0 or more, got '{given}'{comma_hint(given)}"
             raise InputError(f"{file}:{reader.line_num}: {text}")
         yield reader.line_num, ((row["machine"], row["bucket"]), speed)

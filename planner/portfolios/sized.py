@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks_of_jobs import NO_PRICE, ONE_PRICE, PAID_ALREADY
 from planner.inputs.faults import near
 from planner.inputs.purchase_options import PurchaseOption
@@ -134,7 +134,9 @@ def _numbers(file: Path, name: str, cells: list[str] | None, count: int) -> Floa
         return np.array([float(cell) if cell else np.nan for cell in cells])
     except ValueError:
         at = next(at for at, cell in enumerate(cells) if cell and not _is_number(cell))
-        raise InputError(f"{file}:{at + 2}: {name}: is not a number: '{cells[at][:40]}'") from None
+        raise InputError(
+            f"{file}:{at + 2}: {name}: is not a number: '{cells[at][:40]}'{comma_hint(cells[at])}"
+        ) from None
 
 
 def _is_number(cell: str) -> bool:

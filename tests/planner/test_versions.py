@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catalogs.errors import CatalogError
+from catalogs.errors import CatalogError, ExpiredCatalogError
 from catalogs.offers.static import load_static
-from catalogs.store.load import load_catalog
+from catalogs.store.load import load_catalog, read_sources
+from catalogs.store.statement import open_statement
 from planner.calibration.store import load as load_calibration
 from planner.errors import InputError
+from planner.finops.cube import open_cube, read_cube
 from planner.finops.ledger.book import open_book
 from planner.inputs.budget_load import load_budgets
 from planner.inputs.commit_load import load_commit
@@ -28,6 +31,7 @@ from planner.inputs.showback_load import load_showback
 from planner.inputs.state_load import load_state
 from planner.inputs.sweep_load import load_sweep
 from planner.inputs.tco_load import load_tco
+from planner.plan.certificates import check_certificate
 from planner.plan.file import load_plan
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
@@ -128,6 +132,34 @@ def test_what_the_program_keeps_is_read_and_a_later_version_refused(
     (tmp_path / name).write_text(json.dumps({**json.loads((OLD / name).read_text()), key: 99}))
     with pytest.raises(InputError, match=name):
         read(tmp_path / name)
+
+
+def test_a_certificate_of_version_1_holds_and_a_later_one_is_refused() -> None:
+    certificate = json.loads((OLD / "certificate.v1.json").read_text())
+    assert check_certificate(certificate) == []
+    assert (
+        "certificate_version is 2, this planner reads 1"
+        in check_certificate({**certificate, "certificate_version": 2})[0]
+    )
+
+
+def test_a_cube_of_version_1_is_opened_and_a_later_one_refused(tmp_path: Path) -> None:
+    with open_cube([OLD / "cube.v1"]) as bill:
+        assert bill.months == (date(2026, 10, 1),)
+    shutil.copytree(OLD / "cube.v1", tmp_path / "later")
+    manifest = tmp_path / "later" / "cube-manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "schema_version": 2}))
+    with pytest.raises(InputError, match="was written by another version"):
+        read_cube(tmp_path / "later")
+
+
+def test_a_statement_of_version_1_holds_for_its_catalog() -> None:
+    pytest.importorskip("cryptography")
+    now = datetime(2027, 1, 1, tzinfo=UTC)
+    statement = open_statement(OLD / "signed.v1", OLD / "signed.v1" / "prices.pub", now)
+    statement.check_contents(read_sources(OLD / "snapshot.v1"))
+    with pytest.raises(ExpiredCatalogError):
+        open_statement(OLD / "signed.v1", OLD / "signed.v1" / "prices.pub", datetime(2046, 1, 1, tzinfo=UTC))
 
 
 def test_the_workload_of_the_migration_page_is_read(tmp_path: Path) -> None:

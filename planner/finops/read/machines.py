@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine
 from planner.finops.read.adapters import load_adapters
 from planner.finops.read.columns import COST
+from planner.finops.read.model import Finding
 from planner.finops.read.select import Group, text, unit_letters
 
 DETAILS = "SkuPriceDetails"
 # Columns that name the type of a machine, such as the usage types of AWS (BoxUsage:p5.48xlarge).
-NAMING = ("SkuMeter", "x_UsageType", "x_InstanceType", "x_SkuDetails", "ChargeDescription", "SkuId")
+NAMING = ("x_InstanceType", "SkuMeter", "x_UsageType", "x_SkuDetails", "ChargeDescription", "SkuId")
 _PROVIDERS = ("ServiceProviderName", "ProviderName")
 # What is charged beside a machine may name it too, and by the hour: a port, a disk.
 _NO_MACHINES = ("Storage", "Networking")  # values of ServiceCategory
 _WITH_GPUS = ("nvidia", "amd")
+# What says of itself, before a `for`, that it is something beside the machine named after it: `CPU node for 8x H100`.
+_ITSELF = "(^|[^a-z])(v?cpus?|storage|disks?|volumes?|network(ing)?|support|licen[cs]es?)($|[^a-z])"
+_FOR = r"\bfor(?: [^ ]+){0,3}?"
 # Google charges GPUs apart from their machine, each by the hour (docs.cloud.google.com/compute/gpus-pricing, 2026-11).
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
@@ -97,15 +101,23 @@ def naming_words(group: Group) -> str:
     Empty where a file has no such words, and of exports whose adapter knows which charges have GPUs.
     """
     own = (DETAILS,) if group.adapter and DETAILS in group.columns else NAMING
-    words = [group.columns[name] for name in own if name in group.columns]
+    words = [_own_words(group.columns[name]) for name in own if name in group.columns]
     told = bool(group.adapter) and not _leaves_machines(group.adapter)
     if told or not words or group.dataset != COST:
         return ""
-    named, category = f"LOWER(CONCAT_WS(' ', {', '.join(words)}))", group.columns.get("ServiceCategory")
+    named, category = f"CONCAT_WS(' ', {', '.join(words)})", group.columns.get("ServiceCategory")
     if category is None:
         return named
     others = ", ".join(map(text, _NO_MACHINES))
     return f"CASE WHEN {category} IS NULL OR {category} NOT IN ({others}) THEN {named} END"
+
+
+def _own_words(column: str) -> str:
+    """A column's text in lower case, without what it is for where it says that it is no machine with GPUs itself."""
+    words, apart = f"LOWER({column})", text(" for ")
+    itself = f"SPLIT_PART({words}, {apart}, 1)"
+    beside = f"REGEXP_MATCHES({itself}, {text(_ITSELF)}) AND NOT CONTAINS({itself}, 'gpu')"
+    return f"CASE WHEN CONTAINS({words}, {apart}) AND {beside} THEN {itself} ELSE {words} END"
 
 
 @lru_cache(maxsize=16)
@@ -230,7 +242,7 @@ def _details(name: str, count: float, chip: str) -> dict[str, object]:
     return {"GpuCount": count, "GpuModel": chip, "InstanceType": name}
 
 
-def narrowed(reader: DuckDbEngine, group: Group) -> Group:
+def narrowed(reader: DuckDbEngine, group: Group, findings: list[Finding]) -> Group:
     """Charges with the units that they have, and with the machines that they name where they have no SkuPriceDetails.
 
     Most bills name a few units and no machine; each question to them would pay for the other hundreds of rules.
@@ -238,6 +250,7 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
     Args:
         reader: reads the files.
         group: files of the same columns.
+        findings: gets one where charges name GPUs as what they are for alone.
     """
     if group.dataset != COST:
         return group
@@ -246,7 +259,12 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
         silent = _says_nothing(reader, group, own)
         words = words if silent else ""
     if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
-        words = f"CONCAT_WS(' ', {machine_sql(words)}, CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END)"
+        parts = (
+            f"CASE WHEN CONTAINS({words}, ' for ') THEN REGEXP_EXTRACT({words}, {text(_FOR + _every())}) END",
+            machine_sql(words),
+            f"CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END",
+        )
+        words = f"CONCAT_WS(' ', {', '.join(parts)})"
     named = f"CASE WHEN {silent} THEN {words} END" if words else "CAST(NULL AS VARCHAR)"
     unit = group.columns.get("PricingUnit", "CAST(NULL AS VARCHAR)")
     files = ", ".join(map(text, group.files))
@@ -258,4 +276,23 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
     named_words = [words for _, words in found if words]
     gpu_skus = any(_GPU_SKU_WORDS.search(one) and "commitment" not in one for one in named_words)
     names = machines_named(named_words)
+    findings += _unsure(named_words)
     return with_machines(replace(group, units=units), names, gpu_skus=gpu_skus, silent=silent)
+
+
+def _unsure(named_words: Iterable[str]) -> Iterator[Finding]:
+    """A warning where the first machine that a charge names is what it is for: `Reserved capacity for 8x H100`."""
+    found = [match for words in named_words if (match := _purpose().search(words))]
+    said = sorted({one[0].strip() for one in found if not _pattern().search(one.string[: one.start()])})
+    if said:
+        count = f"{len(said)} text{'s' * (len(said) > 1)}"
+        yield Finding(
+            "warning", "gpus_after_for",
+            f"charges name GPUs only as what they are for, such as {said[0][:80]!r} ({count}): they count as these "
+            "GPUs; where they are something else, say so in SkuPriceDetails ('{\"GpuCount\":0}')",
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _purpose() -> re.Pattern[str]:
+    return re.compile(_FOR + _every())

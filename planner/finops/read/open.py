@@ -154,7 +154,7 @@ def _open(
     reader.tries_json = bool(stager.unchecked)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
-    groups = [narrowed(reader, group) for group in _merge(read)]
+    groups = [narrowed(reader, group, findings) for group in _merge(read)]
     if engine_name == reader.name and _is_small(reader, groups):
         reader.hold("focus")
     _register(reader, groups, "")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
-from planner.files.tables import csv_rows
+from planner.files.tables import comma_hint, csv_rows
 from planner.finops.read.model import Consolidated, Conversion, Finding
 from planner.finops.read.overlaps import Total
 from planner.inputs.faults import near
@@ -222,7 +222,9 @@ def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> _Row:
     except ValueError:
         rate = math.nan
     if not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"--rates: {path}:{line}: rate: {given['rate']!r} is not a number above 0")
+        raise InputError(
+            f"--rates: {path}:{line}: rate: {given['rate']!r} is not a number above 0{comma_hint(given['rate'])}"
+        )
     return day, given["from"].upper(), given["to"].upper(), rate
 
 

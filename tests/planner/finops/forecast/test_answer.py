@@ -187,7 +187,7 @@ def test_daily_costs_file(tmp_path: Path) -> None:
      ("date,scope,cost\n1.1.26,a,1\n", ":2: '1.1.26' is not a date"),
      ("date,scope,cost\n2026-01-01,a,\n", ":2: cost '' is not a number"),
      ("date,scope,cost\n2026-01-01,a,nan\n", ":2: cost 'nan' is not a number"),
-     ("date,scope,cost\n2026-01-01,a,\"1,5\"\n", "decimals have a point")],
+     ("date,scope,cost\n2026-01-01,a,\"1,500\"\n", "decimals have a point")],
 )  # fmt: skip
 def test_bad_daily_costs(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "c.csv").write_text(text)

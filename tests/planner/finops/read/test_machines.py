@@ -165,3 +165,33 @@ def test_what_is_charged_beside_a_machine_has_no_gpus(of_1_0: bool, tmp_path: Pa
         cell is not None and "GpuCount" in cell for cell in details(write_bill(tmp_path / "a.csv", rows))
     ]
     assert found == [True, True, False, False, True, True]
+
+
+BESIDE_GPUS = [
+    "CPU node for 8x H100 cluster",
+    "Login vCPU for p5.48xlarge",
+    "Support for 8x H100",
+    "Storage volume for 4x L40S node",
+]
+WITH_GPUS = ["GPU support for 8x H100", "Reserved capacity for 8x H100 nodes", "8x H100 for storage tests"]
+
+
+@pytest.mark.parametrize("held", [30_000, 0], ids=["small", "large"])
+def test_what_is_for_a_machine_with_gpus_is_none_itself(
+    held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CPU node beside a cluster of GPUs counted as 8 of them; what does not say what it is is named."""
+    for module in ("planner.finops.read.machines", "planner.finops.read.open"):
+        monkeypatch.setattr(f"{module}.HELD_ROWS", held)
+    path = bill(tmp_path / "bill.csv", [*BESIDE_GPUS, *WITH_GPUS])
+    found = [text and json.loads(text)["GpuCount"] for text in details(path)]
+    assert found == [None] * len(BESIDE_GPUS) + [8] * len(WITH_GPUS)
+    with open_bill([path]) as read:
+        (said,) = [one.message for one in read.findings if one.code == "gpus_after_for"]
+    assert "such as 'for 8x h100' (1 text)" in said
+
+
+def test_the_type_of_the_machine_comes_before_what_a_text_names(tmp_path: Path) -> None:
+    path = bill(tmp_path / "bill.csv", ["8x H100 cluster"], "ChargeDescription,x_InstanceType", ",p5.4xlarge")
+    (text,) = details(path)
+    assert json.loads(text or "")["GpuCount"] == 1
