@@ -174,7 +174,7 @@ def _options(
     n = len(luck.up)
     modes, zones = np.repeat([_codes(policy.view, action) for action in actions], n, axis=0).T
     forced = Forced(policy, state.elapsed_hours, modes, zones)
-    batch_replay = roll_out(job, forced, state, np.tile(luck.up, (len(actions), 1, 1)))
+    batch_replay = roll_out(job, forced, state, luck.up, len(actions))
     # what is left at the deadline is charged on-demand, so it also ends then
     late = batch_replay.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
     end = (

@@ -43,9 +43,12 @@ class Guarded(ArrayPolicy):
         mode, zone = self._policy.decide_runs(runs)
         # spot asked for where there is none is a wait, without progress
         refused = (mode == SPOT) & ~runs.up[rows, zone]
-        mode, zone = guarded(view, runs, np.where(refused, IDLE, mode), np.where(refused, -1, zone))
+        if not self._policy.is_guarded or refused.any():
+            mode, zone = guarded(view, runs, np.where(refused, IDLE, mode), np.where(refused, -1, zone))
         remaining = view.deadline_hours - runs.elapsed_hours + EPS_HOURS
         work = view.work_hours - runs.done_hours
+        if remaining >= float(work.max(initial=0.0)) + view.on_demand_start_hours:
+            return mode, zone  # on-demand asked for now is in time for all
         last_hope = (runs.mode == SPOT) & (remaining < work + view.on_demand_start_hours)
         last_hope &= remaining >= work + runs.restart_left_hours
         return np.where(last_hope, SPOT, mode), np.where(last_hope, runs.zone, zone)
@@ -132,7 +135,9 @@ def with_history(
     return replace(job, history=seen)
 
 
-def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) -> BatchReplay:
+def roll_out(
+    job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, times: int = 1
+) -> BatchReplay:
     """Follow the policy from the present state through every future; costs count from now.
 
     Spot prices stay as they are now.
@@ -142,10 +147,11 @@ def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) 
         policy: made for it.
         state: the present.
         up: shape `(n, n_zones, ticks)`, from now to the deadline.
+        times: runs of each future, one set of `n` behind the other.
     """
-    n, _, ticks = up.shape
+    ticks, n = up.shape[2], len(up) * times
     now = one_run(policy.view, state)
-    runs = Runs(job, policy.view, n)
+    runs = Runs(job, policy.view, n, len(up))
     runs.mode, runs.zone = np.repeat(now.mode, n), np.repeat(now.zone, n)
     runs.left = np.repeat(now.restart_left_hours, n)
     runs.region = np.repeat(now.region, n)
@@ -170,9 +176,9 @@ def drive(
         usd: spot prices, shape `(n or 1, n_zones, ticks)`.
         first: number of the first tick since launch.
     """
-    state = up[:, :, 0] if up.shape[2] else None
-    for tick in range(up.shape[2]):
-        now = up[:, :, tick]
+    by_tick = np.ascontiguousarray(up.transpose(2, 0, 1))
+    state = by_tick[0] if len(by_tick) else None
+    for tick, now in enumerate(by_tick):
         held = np.where(now == state, held + 1, 1)
         state = now
         runs.step(first + tick, policy, now, held, usd[..., tick])  # type: ignore[arg-type]  # a part of a tick may have passed

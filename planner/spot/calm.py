@@ -179,10 +179,19 @@ def _passing(keep: float) -> FloatArray:
 
     Mehler's kernel, the transition of an Ornstein-Uhlenbeck process in Hermite polynomials.
     """
-    x, weight = _rule()
-    degrees = range(_NODES)
-    basis = np.stack(
-        [np.polynomial.hermite_e.hermeval(x, np.eye(_NODES)[k]) / np.sqrt(factorial(k)) for k in degrees],
+    _, weight = _rule()
+    basis = _basis()
+    return np.asarray(weight[:, None] * ((basis * keep ** np.arange(_NODES)) @ basis.T))
+
+
+@cache
+def _basis() -> FloatArray:
+    """Normed Hermite polynomials at the nodes (rows), by degree (columns)."""
+    x, _ = _rule()
+    return np.stack(
+        [
+            np.polynomial.hermite_e.hermeval(x, np.eye(_NODES)[k]) / np.sqrt(factorial(k))
+            for k in range(_NODES)
+        ],
         axis=1,
     )
-    return np.asarray(weight[:, None] * ((basis * keep ** np.arange(_NODES)) @ basis.T))

@@ -7,7 +7,7 @@ decides for all of them in one call. A test holds every policy equal to the scal
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,13 +98,27 @@ def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> FloatArray:
     return usd[None] if usd.ndim == 2 else usd
 
 
+_STATE = (
+    "mode", "zone", "region", "left", "wait", "work", "cost", "spot", "on_demand", "lost", "interruptions", "starts",
+    "finish", "active", "asked",
+)  # fmt: skip
+_MOST_KEPT = 0.85  # share of the runs followed that is active; below it those that are done are set aside
+
+
 class Runs:
     """The bookkeeping of all runs from launch on; a run that is done stays as it is.
 
-    Callers that begin later set `mode`, `zone`, `left`, `region` and `work` before the first step.
+    Callers that begin later set `mode`, `zone`, `left`, `region` and `work` before the first step. Later the arrays are
+    those of the runs still followed, at least the active ones; `result` has all.
+
+    Args:
+        job: what must be done.
+        view: of it.
+        n: runs.
+        futures: that they go through, set behind set; default: one each.
     """
 
-    def __init__(self, job: SpotJob, view: JobView, n: int) -> None:
+    def __init__(self, job: SpotJob, view: JobView, n: int, futures: int | None = None) -> None:
         self.job, self.view = job, view
         self.mode: IntArray = np.full(n, IDLE)
         self.zone: IntArray = np.full(n, -1)
@@ -117,70 +131,119 @@ class Runs:
         self.finish = np.full(n, np.nan)
         self.active = np.ones(n, dtype=bool)
         self.asked = np.zeros(n, dtype=bool)
+        self._aside: dict[str, npt.NDArray[Any]] = {}
+        self._followed: IntArray = np.arange(n)
+        self._futures = n if futures is None else futures
 
     def step(self, tick: int, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray) -> None:
-        """One tick of every run."""
+        """One tick of every run.
+
+        Args:
+            tick: its number since launch.
+            policy: decides.
+            up: whether zones are up, shape `(n_futures, n_zones)`.
+            held: ticks for which they have been so, this one included, shape `(n_futures, n_zones)`.
+            usd: spot prices, shape `(n_futures or 1, n_zones)`.
+        """
+        if self._aside or len(self._followed) != self._futures:
+            future = self._followed % self._futures
+            up, held = up[future], held[future]
+            usd = usd if len(usd) == 1 else usd[future]
         rows = np.arange(len(self.mode))
-        gone = (self.mode == SPOT) & ~up[rows, self.zone]
-        self.interruptions += gone & self.active
-        self._take(np.where(gone, IDLE, self.mode), np.where(gone, -1, self.zone))
+        gone = ((self.mode == SPOT) & ~up[rows, self.zone] & self.active).nonzero()[0]
+        self.interruptions[gone] += 1
+        self.mode[gone], self.zone[gone] = IDLE, -1
+        self.wait[gone] = self.left[gone] = 0.0
         hours = self.job.tick_hours
-        at = np.flatnonzero(self.active)  # nothing is asked for runs that are done
-        states = RunStates(
-            tick * hours,
-            np.asarray(self.job.work_hours - self.work[at]),
-            self.mode[at],
-            self.zone[at],
-            self.left[at],
-            self.region[at],
-            up[at],
-            np.asarray(held[at] * hours, dtype=np.float64),
-            usd if len(usd) == 1 else usd[at],
-        )
+        at = self.active.nonzero()[0]  # nothing is asked for runs that are done
         mode, zone = self.mode.copy(), self.zone.copy()
-        mode[at], zone[at] = policy.decide_runs(states)
-        refused = (mode == SPOT) & ~up[rows, zone]
-        self._take(np.where(refused, IDLE, mode), np.where(refused, -1, zone))
-        self._pass_tick(np.broadcast_to(usd, up.shape)[rows, self.zone])
+        mode[at], zone[at] = policy.decide_runs(self._seen(at, tick * hours, up, held, usd))
+        refused = ((mode == SPOT) & ~up[rows, zone]).nonzero()[0]
+        mode[refused], zone[refused] = IDLE, -1
+        self._take(mode, zone)
+        self._pass_tick(rows, usd)
         done = self.active & (self.work <= EPS_HOURS)
-        self.finish[done] = (tick + 1) * hours
-        self.active &= ~done
+        if done.any():
+            self.finish[done] = (tick + 1) * hours
+            self.active &= ~done
+            if np.count_nonzero(self.active) < _MOST_KEPT * len(self.active):
+                self._set_aside()
+
+    def _seen(
+        self, at: IntArray, elapsed_hours: float, up: BoolArray, held: IntArray, usd: FloatArray
+    ) -> RunStates:
+        """What the policy sees of the runs `at`."""
+        every = len(at) == len(self.mode)
+        work, mode, zone, left, region = (
+            own if every else own[at] for own in (self.work, self.mode, self.zone, self.left, self.region)
+        )
+        return RunStates(
+            elapsed_hours, self.job.work_hours - work, mode, zone, left, region,
+            up if every else up[at], (held if every else held[at]) * self.job.tick_hours,
+            usd if every or len(usd) == 1 else usd[at],
+        )  # fmt: skip
+
+    def _set_aside(self) -> None:
+        """Follow the active runs only."""
+        self._keep_state()
+        still = np.flatnonzero(self.active)
+        self._followed = self._followed[still]
+        for name in _STATE:
+            setattr(self, name, getattr(self, name)[still])
+
+    def _keep_state(self) -> None:
+        """Write the runs followed among those set aside."""
+        for name in _STATE:
+            if name not in self._aside:
+                self._aside[name] = getattr(self, name).copy()
+            else:
+                self._aside[name][self._followed] = getattr(self, name)
 
     def _take(self, mode: IntArray, zone: IntArray) -> None:
+        """Go on with what was decided; what stays as it was needs nothing."""
         job = self.job
-        fresh = (mode != IDLE) & ((mode != self.mode) | (zone != self.zone)) & self.active
-        self.wait = np.where(fresh & (mode == ON_DEMAND), job.on_demand_acquire_hours, self.wait)
-        self.wait[(mode == IDLE) | (fresh & (mode == SPOT))] = 0.0
-        self.left = np.where(fresh, self.wait + job.restart_hours, self.left)
-        self.left[mode == IDLE] = 0.0
-        self.starts += fresh
-        self.asked |= fresh & (mode == ON_DEMAND)
-        on_spot = fresh & (mode == SPOT)
-        there = self.view.region[zone]
-        self.cost += (on_spot & (self.region >= 0) & (self.region != there)) * job.egress_usd
-        self.region = np.where(on_spot, there, self.region)
+        changed = (((mode != self.mode) | (zone != self.zone)) & self.active).nonzero()[0]
+        self.wait[changed] = self.left[changed] = 0.0
+        fresh = changed[mode[changed] != IDLE]
+        rented = fresh[mode[fresh] == ON_DEMAND]
+        self.wait[rented] = job.on_demand_acquire_hours
+        self.left[fresh] = self.wait[fresh] + job.restart_hours
+        self.starts[fresh] += 1
+        self.asked[rented] = True
+        on_spot = fresh[mode[fresh] == SPOT]
+        there, before = self.view.region[zone[on_spot]], self.region[on_spot]
+        self.cost[on_spot] += ((before >= 0) & (before != there)) * job.egress_usd
+        self.region[on_spot] = there
         self.mode, self.zone = mode, zone
 
-    def _pass_tick(self, spot_usd_per_hour: FloatArray) -> None:
+    def _pass_tick(self, rows: IntArray, usd: FloatArray) -> None:
         tick, job = self.job.tick_hours, self.job
         running = self.active & (self.mode != IDLE)
         paid = running * (tick - np.minimum(self.wait, tick))
         progress = running * np.maximum(tick - self.left, 0.0)
-        self.wait = np.maximum(self.wait - tick * running, 0.0)
+        if job.on_demand_acquire_hours:
+            self.wait = np.maximum(self.wait - tick * running, 0.0)
         self.left = np.maximum(self.left - tick * running, 0.0)
         self.left[self.left < EPS_HOURS] = 0.0
         spot = paid * (self.mode == SPOT)
+        rented = paid - spot
         self.spot += spot
-        self.on_demand += paid - spot
+        self.on_demand += rented
         # the price of what is not used may be unknown
+        spot_usd_per_hour = usd[0, self.zone] if len(usd) == 1 else usd[rows, self.zone]
         used_usd = np.where(spot > 0, spot_usd_per_hour, 0.0)
-        self.cost += spot * used_usd + (paid - spot) * job.on_demand_usd_per_hour
+        self.cost += spot * used_usd + rented * job.on_demand_usd_per_hour
         self.lost += np.maximum(paid - progress, 0.0)
         self.work = self.work - progress
 
     def result(self) -> BatchReplay:
         """The answer; runs still active missed the deadline."""
         job = self.job
+        if self._aside:
+            self._keep_state()
+            self._followed = np.arange(len(self._aside["active"]))
+            for name in _STATE:
+                setattr(self, name, self._aside[name])
         left = np.where(self.active, self.work, 0.0)
         charged = self.active * (left + job.restart_hours) * job.on_demand_usd_per_hour
         return BatchReplay(

@@ -46,6 +46,10 @@ def guarded(view: JobView, runs: RunStates, mode: IntArray, zone: IntArray) -> t
 
     On-demand that runs already is always safe to keep: it needs no further start.
     """
+    remaining = view.deadline_hours - runs.elapsed_hours - view.tick_hours
+    most = float((view.work_hours - runs.done_hours).max(initial=0.0))
+    if remaining >= most + view.on_demand_start_hours - EPS_HOURS:
+        return mode, zone  # safe for all, whatever they do in the tick
     unsafe = (mode != ON_DEMAND) & ~is_safe(view, runs, mode, zone)
     if not unsafe.any():
         return mode, zone

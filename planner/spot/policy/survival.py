@@ -7,23 +7,19 @@ for the zones as they are: start here or there, stay, move, wait, or take on-dem
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.records import record
 from planner.spot.policy import pool as pools
 from planner.spot.policy.chain import SpellChain, bucket_ticks
 from planner.spot.policy.guard import guarded
 from planner.spot.policy.induction import (
     FRESH_MASK,
-    MISS,
     STAY_ON_DEMAND,
     STAY_ON_SPOT_SHIFT,
     Induction,
@@ -32,6 +28,7 @@ from planner.spot.policy.induction import (
 )
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.pool_induction import PoolInduction
+from planner.spot.policy.pool_values import SOLVED, Corner, Market, PoolValues
 from planner.spot.policy.recent import recent_levels
 from planner.spot.policy.view import (
     EPS_HOURS,
@@ -85,6 +82,8 @@ class Grid:
 
 class SurvivalPolicy(ArrayPolicy):
     """See the module."""
+
+    is_guarded = True
 
     def __init__(self, job: SpotJob, tables: Mapping[str, HazardTable], memory: Memory | None = None) -> None:
         """Solve the policy for a job.
@@ -179,7 +178,7 @@ class _OneZone:
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         grid, view = self.grid, self.view
-        work, slack = _place(view, grid, runs, 0.0)
+        work, slack = _place(view, grid, runs, view.work_hours - runs.done_hours)
         stage = self.chain.stage(runs.since_hours[:, 0]) + np.where(
             runs.up[:, 0], 0, len(self.chain.leave_up)
         )
@@ -211,30 +210,11 @@ def _key(grid: Grid, chains: list[SpellChain]) -> tuple[Any, ...]:
     )
 
 
-def _place(
-    view: JobView, grid: Grid, runs: RunStates, extra_hours: float | FloatArray
-) -> tuple[IntArray, IntArray]:
-    """Work left and slack in steps, the work rounded up and the slack down."""
-    left = view.work_hours - runs.done_hours + extra_hours
-    work = np.ceil(left / grid.step_hours - 1e-6).astype(np.int64)
+def _place(view: JobView, grid: Grid, runs: RunStates, left_hours: FloatArray) -> tuple[IntArray, IntArray]:
+    """Work left (hours) and slack in steps, the work rounded up and the slack down."""
+    work = np.ceil(left_hours / grid.step_hours - 1e-6).astype(np.int64)
     remaining = math.floor((view.deadline_hours - runs.elapsed_hours) / grid.tick_hours + 1e-6)
     return work, remaining * grid.per_tick - work
-
-
-@record(frozen=True, eq=False)
-class _Values:
-    """What `PoolInduction` solved, under its names."""
-
-    slack_at: IntArray
-    work_at: IntArray
-    start: npt.NDArray[np.float32]
-    run: npt.NDArray[np.float32]
-    wait: npt.NDArray[np.float32]
-    keep: npt.NDArray[np.float32]
-    begin: npt.NDArray[np.float32]
-
-
-VALUES = tuple(field.name for field in fields(_Values))
 
 
 class _SeveralZones:
@@ -266,100 +246,44 @@ class _SeveralZones:
                 Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
                 grid.wait_ticks,
             )
-            return {name: getattr(pool_induction, name) for name in VALUES}
+            return {name: getattr(pool_induction, name) for name in SOLVED}
 
-        self.values = _Values(**policy.memory(key, solve))
+        self.values = PoolValues(policy.memory(key, solve))
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         n, zones = up.shape
-        rows = np.arange(n)
-        stage = np.stack([chain.stage(runs.since_hours[:, z]) for z, chain in enumerate(self.chains)], axis=1)
+        stage = self.chains[0].stage(runs.since_hours)  # ages have the same stages in all zones
         row = np.arange(zones) * self.k + stage
-        dry = zones * self.k + stage.min(axis=1, initial=self.k - 1, where=~runs.up)
-        here = self._corner(runs, 0.0)
-        zones_here, dry_here = here.cells(row), here.cells(dry[:, None])
+        dry_row = zones * self.k + stage.min(axis=1, initial=self.k - 1, where=~runs.up)
+        left = self.view.work_hours - runs.done_hours
         moved = (runs.region[:, None] >= 0) & (runs.region[:, None] != self.view.region[None, :])
         # who puts a start off has the transfer still before them: without this, putting it off would save it for ever
         transfer = moved * self.egress_ticks
-        start = np.where(up, zones_here.of(self.values.start) + transfer, np.inf)
-        wait = self._market(self.values.wait, zones_here, dry_here, up, transfer)
-        begin = self._market(self.values.begin, zones_here, dry_here, up, transfer)
-        restarting = self._corner(runs, runs.restart_left_hours)
-        zone, stay, keep = np.maximum(runs.zone, 0), np.full(n, np.inf), np.full(n, np.inf)
-        on = np.flatnonzero((runs.mode == SPOT) & up[rows, zone])
-        if len(on):
-            going = restarting.take(on).cells(row[on, zone[on]][:, None])
-            stay[on] = going.of(self.values.run)[:, 0] - self.MOVE_MARGIN
-        rented = np.flatnonzero(runs.mode == ON_DEMAND)
-        if len(rented):
-            left = restarting.take(rented)
-            cells = left.cells(row[rented]), left.cells(dry[rented][:, None])
-            keep[rented] = self._market(self.values.keep, *cells, up[rented], transfer[rented])
-        start[rows[runs.mode == SPOT], zone[runs.mode == SPOT]] = np.inf
+        market = Market(self._corner(runs, left), row, dry_row, up, transfer)
+        start, (wait, rent) = market.by_zone_and_best("start", "wait", "begin")
+        stay = np.full(n, np.inf)
+        on_spot = (runs.mode == SPOT).nonzero()[0]
+        zone = runs.zone[on_spot]
+        start[on_spot, zone] = np.inf
+        going = up[on_spot, zone]
+        at, zone = on_spot[going], zone[going]
+        if len(at):
+            corner = self._corner(runs, left[at] + runs.restart_left_hours[at])
+            stay[at] = corner.values(("run",), row[at, zone][:, None])[0, :, 0] - self.MOVE_MARGIN
+        at = (runs.mode == ON_DEMAND).nonzero()[0]
+        if len(at):
+            corner = self._corner(runs, left[at] + runs.restart_left_hours[at])
+            (keep,) = Market(corner, row[at], dry_row[at], up[at], transfer[at]).best("keep")
+            rent[at] = np.minimum(rent[at], keep)
         best = start.argmin(axis=1)
-        choice = np.stack([wait, start[rows, best], np.minimum(begin, keep), stay])
+        choice = np.stack([wait, start[np.arange(n), best], rent, stay])
         pick = choice.argmin(axis=0)
         mode = np.where(pick == 3, SPOT, pick)
         return mode, np.where(pick == 3, runs.zone, np.where(pick == SPOT, best, -1))
 
-    def _market(
-        self,
-        table: npt.NDArray[np.float32],
-        zones: _Cells,
-        dry: _Cells,
-        up: BoolArray,
-        transfer: FloatArray,
-    ) -> FloatArray:
-        """Value with the best zone that is up, its transfer included, or in a dry spell."""
-        wet = np.where(up, zones.of(table) + transfer, np.inf).min(axis=1)
-        return np.where(up.any(axis=1), wet, dry.of(table)[:, 0])
-
-    def _corner(self, runs: RunStates, extra_hours: float | FloatArray) -> _Corner:
+    def _corner(self, runs: RunStates, left_hours: FloatArray) -> Corner:
         grid = self.grid
-        work, slack = _place(self.view, grid, runs, extra_hours)
-        return _Corner(self.values, -(-work // grid.per_tick), slack // grid.per_tick)
-
-
-class _Corner:
-    """Where on the grid of slack and work the runs are."""
-
-    def __init__(self, values: _Values, work: IntArray, slack: IntArray) -> None:
-        self.lost, self.shape = slack < 0, (len(values.slack_at), len(values.work_at))
-        self.slack, self.slack_part = _between(values.slack_at, slack)
-        self.work, self.work_part = _between(values.work_at, work)
-
-    def take(self, at: IntArray) -> _Corner:
-        """Some of the runs."""
-        some = copy.copy(self)
-        for name in ("lost", "slack", "slack_part", "work", "work_part"):
-            setattr(some, name, getattr(self, name)[at])
-        return some
-
-    def cells(self, row: IntArray) -> _Cells:
-        """Of tables whose rows are `row`, shape `(n_runs, n)`."""
-        return _Cells(self, row)
-
-
-class _Cells:
-    """Cells of a table around runs: four corners of the grid, found once for all tables of a shape."""
-
-    def __init__(self, corner: _Corner, row: IntArray) -> None:
-        slacks, works = corner.shape
-        self.first = (row * slacks + corner.slack[:, None]) * works + corner.work[:, None]
-        self.works, self.lost = works, corner.lost[:, None]
-        self.slack_part, self.work_part = corner.slack_part[:, None], corner.work_part[:, None]
-
-    def of(self, table: npt.NDArray[np.float32]) -> FloatArray:
-        """Values between the corners, as they would be on a straight line both ways."""
-        flat, at, fw, fs = table.reshape(-1), self.first, self.work_part, self.slack_part
-        near = (1 - fw) * flat.take(at) + fw * flat.take(at + 1)
-        at = at + self.works
-        far = (1 - fw) * flat.take(at) + fw * flat.take(at + 1)
-        return np.where(self.lost, MISS, (1 - fs) * near + fs * far)
-
-
-def _between(grid: IntArray, at: IntArray) -> tuple[IntArray, FloatArray]:
-    """Grid point at or below, and how far on to the next."""
-    inside = np.minimum(np.maximum(at, grid[0]), grid[-1])
-    low = np.minimum(np.maximum(grid.searchsorted(inside, side="right") - 1, 0), len(grid) - 2)
-    return low, (inside - grid[low]) / (grid[low + 1] - grid[low])
+        work, slack = _place(self.view, grid, runs, left_hours)
+        if grid.per_tick > 1:
+            work, slack = -(-work // grid.per_tick), slack // grid.per_tick
+        return Corner.at(self.values, work, slack)

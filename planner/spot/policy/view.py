@@ -108,6 +108,9 @@ class RunStates:
 class ArrayPolicy(ABC):
     """A policy that decides for many runs at once, and so for one."""
 
+    is_guarded = False
+    """Whether its decisions have passed `planner.spot.policy.guard.guarded`."""
+
     def __init__(self, job: SpotJob) -> None:
         self.view = JobView(job)
 

@@ -69,6 +69,23 @@ def test_a_first_action_is_taken_once() -> None:
     assert waited.finish_hours[0] == pytest.approx(at_once.finish_hours[0] + question.tick_hours)
 
 
+def test_actions_followed_at_once_come_to_what_each_comes_to() -> None:
+    question = job(2, egress_usd=0.3, on_demand_acquire_hours=0.2)
+    own = Guarded(make_policy("survival", question, {zone.name: hazard_table() for zone in question.zones}))
+    up = np.stack([weather(2, seed) for seed in range(12)])
+    up[:, :, 0] = True
+    state = launch(question, up[0])
+    modes, zones = np.asarray([1, 0, 2]), np.asarray([1, -1, -1])
+    of_all = Forced(own, 0.0, np.repeat(modes, len(up)), np.repeat(zones, len(up)))
+    found = roll_out(question, of_all, state, up, len(modes))
+    assert len(set(found.finish_hours.tolist())) > 6, "runs end, and are set aside, one after the other"
+    for number, (mode, zone) in enumerate(zip(modes.tolist(), zones.tolist(), strict=True)):
+        alone = roll_out(question, Forced(own, 0.0, mode, zone), state, up)
+        rows = slice(number * len(up), (number + 1) * len(up))
+        for name in alone.__dataclass_fields__:
+            np.testing.assert_array_equal(getattr(found, name)[rows], getattr(alone, name), err_msg=name)
+
+
 def test_futures_begin_with_what_is_seen_and_end_at_the_deadline() -> None:
     question = job(2)
     tables = {zone.name: hazard_table() for zone in question.zones}
