@@ -131,10 +131,12 @@ def _without_prefix(name: str) -> str:
 
 
 def known_accelerators(name: str) -> list[str]:
-    """Accelerators of the data dictionary that a name matches or is a part of, sold or not."""
+    """Accelerators of the data dictionary that a name matches, or whose model it is a part of, sold or not."""
     from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(identifier) for identifier in load_accelerators()["accelerator"]]
     fitting = fitting_names(name, tuple(ids))
     part = name.lower().replace(" ", "")
-    return [one for one in ids if one in fitting] or [one for one in ids if len(part) > 2 and part in one]
+    return [one for one in ids if one in fitting] or [
+        one for one in ids if len(part) > 2 and part in one.split("-")[0]
+    ]

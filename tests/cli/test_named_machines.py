@@ -31,7 +31,7 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("device", "cards"),
     [
-        ("NVIDIA H100 80GB HBM3", {"h100-80gb-sxm", "h100-80gb-pcie"}),
+        ("NVIDIA H100 80GB HBM3", {"h100-80gb-sxm"}),
         ("NVIDIA A100-SXM4-80GB", {"a100-80gb-sxm"}),
         ("A100 80GB", {"a100-80gb-sxm", "a100-80gb-pcie", "a100-80gb-unknown"}),
         ("Tesla V100-SXM2-16GB", {"v100-16gb-sxm"}),
