@@ -92,7 +92,7 @@ def cheapest_of_all(pairs: ByDeadline, below_usd: float, shares: Sequence[float]
                 )  # fmt: skip
                 usd = np.where(t.region[:, None] == r.region, t.usd[:, None] + r.usd, np.inf)
                 for a, b in zip(*np.nonzero(usd < below_usd), strict=True):
-                    ways = (t.offers[a], r.offers[b])
+                    ways = (t.offers(int(a)), r.offers(int(b)))
                     if pairs.bounds.share_offers(ways) == bool(beside):
                         asked.append((own, ways))
         for first in range(0, len(asked), _AT_ONCE):

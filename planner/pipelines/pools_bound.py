@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.starts import allotted_level
-from planner.market.price_path import RUN_HOURS
 from planner.pipelines.pools_asked import Ask, Asked
+from planner.pipelines.pools_prices import least_share, price_shares
 from planner.pipelines.pools_ways import By, offers_of
 from planner.records import record
 
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
 _FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
+_OCTAVES = 4  # of a doubling: hours that are taken to be alike
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
 
 
@@ -85,12 +87,12 @@ class Work:
 class Part:
     """Rooms of one pair of sizes: by deadlines after `from_hours` up to that of the work.
 
-    `kept`: ways of both pools beside which another may still be cheaper; None: all.
+    `kept`: codes of the ways of both pools beside which another may still be cheaper; None: all.
     """
 
     work: Work
     from_hours: float
-    kept: tuple[frozenset[Offers], frozenset[Offers]] | None = None
+    kept: tuple[IntArray, IntArray] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -106,7 +108,8 @@ class Part:
         """Smaller parts, with the pairs of ways that are left; None: with those of this part."""
         kept = self.kept
         if pairs is not None:
-            kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
+            first, second = ([pair.codes[n] for pair in pairs] for n in _BOTH)
+            kept = (np.asarray(first), np.asarray(second))
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
         inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
         ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
@@ -115,19 +118,30 @@ class Part:
 
 @record(frozen=True, eq=False)
 class Pair:
-    """Two ways beside each other: USD at least, or about, and what each pool buys."""
+    """Two ways beside each other: USD at least, or about, what each pool buys, and the codes of both."""
 
     usd: float
     ways: tuple[Offers, Offers]
+    codes: tuple[int, int]
 
 
 @record(frozen=True, eq=False)
 class Slowed:
     """By how much ways slow the other pool: each at least; the least and the most of those that are left."""
 
-    of_ways: dict[Offers, float]
+    ways: Ways
+    of_ways: FloatArray
     least: float
     most: float
+
+    @property
+    def low(self) -> float:
+        """The least, also where none is left."""
+        return min(self.least, self.most)
+
+    def of(self, ways: Ways) -> FloatArray:
+        """By how much each of other ways slows at least; those that are not here are late, and nothing is known."""
+        return np.asarray(np.append(self.of_ways, np.inf)[self.ways.places(ways.codes)], dtype=np.float64)
 
 
 class Bounds:
@@ -138,14 +152,18 @@ class Bounds:
         self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
         self.asked = (Asked(sides[0]), Asked(sides[1]))
         self._is_spot = sides[0].found.context.market.is_spot
-        self._shares: dict[tuple[int, int, int], float] = {}
+        self._shares: dict[tuple[int, int, int, int], float] = {}
         self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
     def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
         """Regions in which a pool is in time for each, and costs less than an amount."""
         asks = [self._ask(number, work, work.by(self.level, 1.0), below_usd) for work in works]
         return [
-            set(ways.region[ways.usd * self._share(number, work) < below_usd].tolist())
+            set(
+                ways.region[
+                    ways.usd * self._prices(ways, work.hours, work.deadline_hours) < below_usd
+                ].tolist()
+            )
             for ways, work in zip(self.asked[number].all(asks), works, strict=True)
         ]
 
@@ -236,21 +254,18 @@ class Bounds:
                 low = ways.wasted - (rooms / 2.0 + most_sooner - sooner) / work.hours
                 if least[number]:
                     few = least[number][joint]
-                    known = dict(zip(few.offers, range(len(few.offers)), strict=True))
-                    at = np.asarray([known.get(offers, -1) for offers in ways.offers], dtype=np.int64)
+                    at = few.places(ways.codes)
                     low = np.maximum(low, np.append(few.wasted, -np.inf)[at])
                     high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
                 # and changes to on-demand no less often
                 low = np.maximum(low + (ways.stretch - ways.wasted), 1.0)
-                kept = np.ones(len(ways.offers), dtype=np.bool_)
                 if part.kept is not None:
-                    kept[:] = [one in part.kept[number] for one in ways.offers]
+                    kept = np.isin(ways.codes, part.kept[number])
+                    least_of, most_of = low[kept], high[kept]
+                else:
+                    least_of, most_of = low, high
                 own.append(
-                    Slowed(
-                        dict(zip(ways.offers, low.tolist(), strict=True)),
-                        float(low[kept].min(initial=np.inf)),
-                        float(high[kept].max(initial=1.0)),
-                    )
+                    Slowed(ways, low, float(least_of.min(initial=np.inf)), float(most_of.max(initial=1.0)))
                 )
             out.append(own)
         return out
@@ -261,9 +276,8 @@ class Bounds:
         for number in _BOTH:
             own = []
             for (sooner, _, _), other in zip(self._sooner(number, work), slow[1 - number], strict=True):
-                low = min(other.least, other.most)
-                hours = min(work.deadline_hours, work.hours * other.most + work.half_hours) - sooner
-                by = By(hours, self.level, work.hours * (low - 0.5))
+                low = other.low
+                by = By(_longest(work, other) - sooner, self.level, work.hours * (low - 0.5))
                 ask = self._ask(number, work, by, below_usd)
                 own.append(replace(ask, paced_s=work.step_s * low))
             out.append(own)
@@ -278,16 +292,16 @@ class Bounds:
         about: list[Pair] = []
         for joint in range(len(floors[0])):
             own, other = (ways[joint] for ways in floors)
-            # ways that are late at their own pace cannot be bought: nothing is known of them
-            slowed = [
-                np.asarray([slow[n][joint].of_ways.get(offers, np.inf) for offers in ways.offers])
-                for n, ways in enumerate((own, other))
+            of_joint = [slow[n][joint] for n in _BOTH]
+            # ways that are late at their own pace cannot be bought
+            slowed = [one.of(ways) for one, ways in zip(of_joint, (own, other), strict=True)]
+            usd = [
+                ways.usd * self._prices(ways, work.hours * beside.low, _longest(work, beside))
+                for ways, beside in zip((own, other), of_joint[::-1], strict=True)
             ]
-            usd = [ways.usd * self._share(n, work) for n, ways in enumerate((own, other))]
-            low = [min(slow[n][joint].least, slow[n][joint].most) for n in _BOTH]
             total = usd[0][:, None] + usd[1]
-            total = total + _more(own, (slowed[1] - low[1]) * work.hours)
-            total = total + _more(other, (slowed[0] - low[0]) * work.hours).T
+            total = total + _more(own, (slowed[1] - of_joint[1].low) * work.hours)
+            total = total + _more(other, (slowed[0] - of_joint[0].low) * work.hours).T
             bounds += self._pairs(own, other, total, joint, below_usd)
             own, other = (ways[joint] for ways in most)
             total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
@@ -303,7 +317,7 @@ class Bounds:
             kept = np.argpartition(total[rows, columns], _MOST_ABOUT)[:_MOST_ABOUT]
             rows, columns = rows[kept], columns[kept]
         return [
-            Pair(usd, (a.offers[i], b.offers[j]))
+            Pair(usd, (a.offers(i), b.offers(j)), (int(a.codes[i]), int(b.codes[j])))
             for i, j, usd in zip(rows.tolist(), columns.tolist(), total[rows, columns].tolist(), strict=True)
         ]
 
@@ -322,24 +336,27 @@ class Bounds:
         return Ask(work.sizes[number], work.step_s, by, most)
 
     def _share(self, number: int, work: Work) -> float:
-        """Least over greatest expected price of any of a pool's spot offers, in runs of the work to the deadline."""
-        # of works within a fifth of each other the shortest, for fewer to work out
-        octave = int(np.floor(np.log2(work.hours) * 4.0))
-        key = (number, work.sizes[number][0], octave)
+        """Least over greatest expected price of any of a pool's offers, in runs of the work to its deadline."""
+        # of works within a fifth of each other the shortest, and of deadlines the latest, for fewer to work out
+        first, last = (np.log2(hours) * _OCTAVES for hours in (work.hours, work.deadline_hours))
+        key = (number, work.sizes[number][0], int(np.floor(first)), int(np.ceil(last)))
         if key not in self._shares:
-            self._shares[key] = self._price_share(number, work.sizes[number], 2.0 ** (octave / 4.0))
+            side = self.sides[number]
+            rows = offers_of(side, work.sizes[number])
+            rows = rows[side.found.offer_bits[rows] == 0]
+            ends = 2.0 ** (key[2] / _OCTAVES), 2.0 ** (key[3] / _OCTAVES)
+            self._shares[key] = least_share(side.found.context.market.offer_set, rows, ends)
         return self._shares[key]
 
-    def _price_share(self, number: int, size: Size, hours: float) -> float:
-        side = self.sides[number]
-        market, rows = side.found.context.market, offers_of(side, size)
-        rows = rows[market.is_spot[rows] & (side.found.offer_bits[rows] == 0)]
-        if not len(rows):
-            return _ROUNDING
-        ends = (hours, max(hours, self.deadline_hours))
-        lengths = np.unique(np.clip((*RUN_HOURS, *ends), *ends))
-        prices = np.stack([market.offer_set.usd_during(rows, np.full(len(rows), one)) for one in lengths])
-        return float((prices.min(axis=0) / prices.max(axis=0)).min()) * _ROUNDING
+    def _prices(self, ways: Ways, low_hours: float, high_hours: float) -> FloatArray:
+        """Least over own expected price of each way in runs of the pair."""
+        offer_set = self.sides[0].found.context.market.offer_set
+        return price_shares(offer_set, ways, (low_hours, high_hours))
+
+
+def _longest(work: Work, other: Slowed) -> float:
+    """The latest own deadline of a pool beside ways of the other, in hours: its run is expected to end before."""
+    return min(work.deadline_hours, work.hours * other.most + work.half_hours)
 
 
 def _meet(ways: list[list[Ways]]) -> bool:

@@ -51,17 +51,28 @@ class Ended:
             return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
         alone = self._ways([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
-        slow = [_slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
+        slow = [self._slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
         open_ = [n for n, one in enumerate(slow) if one is not None and kept[n]]
         beside = self._ways([(*asked[n], slow[n] or (1.0, 1.0)) for n in open_], below_usd)
         out: list[Priced | None] = [None] * len(asked)
         for n, own in zip(open_, beside, strict=True):
             work, ways = asked[n]
-            found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
+            found = self._places(own, ways)
             if None not in found:
                 usd = sum(float(each.usd[at]) for each, at in zip(own, found, strict=True) if at is not None)
                 out[n] = Priced(usd, work, ways)
         return out
+
+    def _places(self, own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> list[int | None]:
+        """Where two ways are among those of both pools, None where one is late."""
+        return [self.bounds.asked[n].place(own[n], ways[n]) for n in _BOTH]
+
+    def _slowed(self, own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> tuple[float, float] | None:
+        """By how much each pool is slowed by the other; None where one is late."""
+        found = self._places(own, ways)
+        if found[0] is None or found[1] is None:
+            return None
+        return float(own[1].stretch[found[1]]), float(own[0].stretch[found[0]])
 
     def _ways(
         self, asked: Sequence[tuple[Work, tuple[Offers, Offers], tuple[float, float]]], below_usd: float
@@ -119,11 +130,3 @@ class Ended:
         # what it costs at the worst of them is not known, and its own ways are few
         priced = self.at([(work, best.ways) for work in works], 1.5 * best.usd)
         return np.asarray([np.inf if one is None else one.usd for one in priced])
-
-
-def _slowed(own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> tuple[float, float] | None:
-    """By how much each pool is slowed by the other; None where one is late."""
-    found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
-    if found[0] is None or found[1] is None:
-        return None
-    return float(own[1].stretch[found[1]]), float(own[0].stretch[found[0]])
