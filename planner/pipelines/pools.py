@@ -172,10 +172,19 @@ class PoolsQuestion:
         return min(kept, key=lambda one: one["cost_usd"], default=None), bound, pairs.compared
 
     def _kept(self, pairs: Pairs, below_usd: float) -> list[dict[str, Any]]:
-        """Figures of those of the cheapest pairs on demand or on spot that are in time, up to an amount."""
-        rows = zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True)
-        priced = [self._pair(a, b) for a, b, least in rows if least < below_usd]
-        return [one for one in priced if self.deadline is None or one["sure_hours"] <= self.deadline]
+        """Figures of those of the cheapest pairs on demand or on spot that are in time and may cost the least.
+
+        Others cost no less than `below_usd` or than the best of these; costs that are linear in hours are least ones.
+        """
+        kept = []
+        for a, b, least in zip(
+            pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True
+        ):
+            one = self._pair(a, b) if least < below_usd else None
+            if one is not None and (self.deadline is None or one["sure_hours"] <= self.deadline):
+                kept.append(one)
+                below_usd = min(below_usd, float(one["cost_usd"]))
+        return kept
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
         """The cheapest pair whose pools have the same type of accelerator; None where no such pair meets the limits."""

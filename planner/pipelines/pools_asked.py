@@ -6,6 +6,7 @@ together: each is a row of the shapes, with the step time of its pace, a deadlin
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,7 @@ class Asked:
 
     def __init__(self, side: Side) -> None:
         """Take the pool, searched without a deadline."""
-        self.side = side
+        self.side, self._bits = side, side.found.offer_bits
         self._known: dict[tuple[float, ...], Ways] = {}
         offer_set = side.found.context.market.offer_set
         self._hardware = hardware_of_offer(side.found.context.market)
@@ -121,6 +122,14 @@ class Asked:
         rules = [max(rule.billing_granularity_s or 1, rule.minimum_charge_s) for rule in offer_set.rules]
         self._spare = np.asarray(rules)[offer_set.rule_of_offer] / 3600.0
         self._n_offers = offer_set.offers.n_rows
+
+    def among(self, offers: IntArray) -> Asked:
+        """The same of ways that buy some offers alone; what is known of others is not looked up."""
+        out = copy(self)
+        out._known = {}
+        out._bits = np.full_like(self._bits, ELSEWHERE)
+        out._bits[offers] = self._bits[offers]
+        return out
 
     def codes(self, rows: IntArray) -> IntArray:
         """Numbers of what is bought in turn, one for each order of offers, shape `(n,)`; `rows` as of `Ways`."""
@@ -182,7 +191,7 @@ class Asked:
         )
         market = context.market
         wanted_rows = np.unique([ask.size[0] for ask in asks])
-        bits = np.where(np.isin(self._hardware, wanted_rows), side.found.offer_bits, ELSEWHERE)
+        bits = np.where(np.isin(self._hardware, wanted_rows), self._bits, ELSEWHERE)
         beside = None
         if asks[0].beside:
             beside = np.where(market.is_spot, 0.0, float(asks[0].beside))

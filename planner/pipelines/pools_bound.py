@@ -26,7 +26,7 @@ import numpy as np
 
 from planner.candidates.starts import allotted_level
 from planner.pipelines.pools_asked import Ask, Asked
-from planner.pipelines.pools_prices import least_share, price_shares
+from planner.pipelines.pools_prices import RunPrices
 from planner.pipelines.pools_ways import By, offers_of
 from planner.records import record
 
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
-_FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
+# ends of parts of all the room: over it, and shorter ones over the work; parts of such a part
+_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 3
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
 _OCTAVES = 4  # of a doubling: hours that are taken to be alike
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
@@ -87,12 +88,12 @@ class Work:
 class Part:
     """Rooms of one pair of sizes: by deadlines after `from_hours` up to that of the work.
 
-    `kept`: codes of the ways of both pools beside which another may still be cheaper; None: all.
+    `kept`: pairs of ways, of which another may still be cheaper; None: all.
     """
 
     work: Work
     from_hours: float
-    kept: tuple[IntArray, IntArray] | None = None
+    kept: Sequence[Pair] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -106,12 +107,13 @@ class Part:
 
     def split(self, pairs: Sequence[Pair] | None) -> list[Part]:
         """Smaller parts, with the pairs of ways that are left; None: with those of this part."""
-        kept = self.kept
-        if pairs is not None:
-            first, second = ([pair.codes[n] for pair in pairs] for n in _BOTH)
-            kept = (np.asarray(first), np.asarray(second))
+        kept = self.kept if pairs is None else pairs
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
-        inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
+        if low > 0:
+            inner = np.geomspace(low, high, _PARTS + 1)[1:-1]
+        else:
+            short = _ROOMS * self.work.hours
+            inner = np.append(short[short < high * _FIRST[0] / 1.2], high * np.asarray(_FIRST))
         ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
         return [Part(self.work.ending(last), first, kept) for first, last in pairwise(ends)]
 
@@ -152,20 +154,14 @@ class Bounds:
         self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
         self.asked = (Asked(sides[0]), Asked(sides[1]))
         self._is_spot = sides[0].found.context.market.is_spot
+        self._run_prices = RunPrices(sides[0].found.context.market.offer_set)
         self._shares: dict[tuple[int, int, int, int], float] = {}
         self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
-    def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
-        """Regions in which a pool is in time for each, and costs less than an amount."""
-        asks = [self._ask(number, work, work.by(self.level, 1.0), below_usd) for work in works]
-        return [
-            set(
-                ways.region[
-                    ways.usd * self._prices(ways, work.hours, work.deadline_hours) < below_usd
-                ].tolist()
-            )
-            for ways, work in zip(self.asked[number].all(asks), works, strict=True)
-        ]
+    def in_time(self, number: int, works: Sequence[Work]) -> BoolArray:
+        """Whether a pool is in time in any way, for each of some works; a late one is late beside any other."""
+        asks = [Ask(work.sizes[number], work.step_s, work.by(self.level, 1.0), np.inf) for work in works]
+        return np.asarray([len(ways.usd) > 0 for ways in self.asked[number].all(asks)], dtype=np.bool_)
 
     def of_parts(self, parts: Sequence[Part], below_usd: float) -> list[tuple[list[Pair], list[Pair]]]:
         """Pairs of ways of each part that may cost less than `below_usd`, the least first.
@@ -174,28 +170,30 @@ class Bounds:
             Of each part: what they cost at least (what is not listed costs at least `below_usd`; without an amount only
             the first are listed), and what they cost about by the deadline of its work, of those that are in time then.
         """
-        late = self._answers(
-            [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
+        asked = self._asked_of(parts)
+        late = _answers(
+            asked, [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
         )
         open_ = [n for n, ways in enumerate(late) if _meet(ways)]
-        early = self._answers([self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_])
+        early = _answers(
+            asked, [self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_]
+        )
         slow = [self._slowed(parts[n], late[n], ways) for n, ways in zip(open_, early, strict=True)]
-        floors = self._answers(
-            [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
+        floors = _answers(
+            asked, [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
         )
         out: list[tuple[list[Pair], list[Pair]]] = [([], []) for _ in parts]
         for n, own, of_part in zip(open_, slow, floors, strict=True):
             out[n] = self._listed(parts[n].work, own, of_part, late[n], below_usd)
         return out
 
-    def _answers(self, asked: list[list[list[Ask]]]) -> list[list[list[Ways]]]:
-        """Ways of both pools of each, from one question to each pool."""
-        out: list[list[list[Ways]]] = [[[], []] for _ in asked]
-        for number in _BOTH:
-            ways = iter(self.asked[number].all([ask for one in asked for ask in one[number]]))
-            for one, answers in zip(asked, out, strict=True):
-                answers[number] = [next(ways) for _ in one[number]]
-        return out
+    def _asked_of(self, parts: Sequence[Part]) -> tuple[Asked, Asked]:
+        """Whom to ask about some parts: of the offers of their ways alone, where these are known."""
+        kept = [pair for part in parts for pair in part.kept or ()]
+        if not kept or not all(part.kept for part in parts):
+            return self.asked
+        rows = [sorted({row for pair in kept for row in pair.ways[n]}) for n in _BOTH]
+        return self.asked[0].among(np.asarray(rows[0])), self.asked[1].among(np.asarray(rows[1]))
 
     def _alone(self, work: Work, hours: float, below_usd: float, end: int) -> list[list[Ask]]:
         """Both pools at their own pace by their half of the room to `hours`; and as both ask for on-demand together.
@@ -260,7 +258,7 @@ class Bounds:
                 # and changes to on-demand no less often
                 low = np.maximum(low + (ways.stretch - ways.wasted), 1.0)
                 if part.kept is not None:
-                    kept = np.isin(ways.codes, part.kept[number])
+                    kept = np.isin(ways.codes, [pair.codes[number] for pair in part.kept])
                     least_of, most_of = low[kept], high[kept]
                 else:
                     least_of, most_of = low, high
@@ -296,7 +294,7 @@ class Bounds:
             # ways that are late at their own pace cannot be bought
             slowed = [one.of(ways) for one, ways in zip(of_joint, (own, other), strict=True)]
             usd = [
-                ways.usd * self._prices(ways, work.hours * beside.low, _longest(work, beside))
+                ways.usd * self.prices(ways, work.hours * beside.low, _longest(work, beside))
                 for ways, beside in zip((own, other), of_joint[::-1], strict=True)
             ]
             total = usd[0][:, None] + usd[1]
@@ -336,27 +334,39 @@ class Bounds:
         return Ask(work.sizes[number], work.step_s, by, most)
 
     def _share(self, number: int, work: Work) -> float:
-        """Least over greatest expected price of any of a pool's offers, in runs of the work to its deadline."""
+        return self.share(number, work.sizes[number], work.hours, work.deadline_hours)
+
+    def share(self, number: int, size: Size, hours: float, deadline_hours: float) -> float:
+        """Least over greatest expected price of any of a pool's offers, in runs of so many hours up to a deadline."""
         # of works within a fifth of each other the shortest, and of deadlines the latest, for fewer to work out
-        first, last = (np.log2(hours) * _OCTAVES for hours in (work.hours, work.deadline_hours))
-        key = (number, work.sizes[number][0], int(np.floor(first)), int(np.ceil(last)))
+        first, last = (np.log2(one) * _OCTAVES for one in (hours, deadline_hours))
+        key = (number, size[0], int(np.floor(first)), int(np.ceil(last)))
         if key not in self._shares:
             side = self.sides[number]
-            rows = offers_of(side, work.sizes[number])
+            rows = offers_of(side, size)
             rows = rows[side.found.offer_bits[rows] == 0]
             ends = 2.0 ** (key[2] / _OCTAVES), 2.0 ** (key[3] / _OCTAVES)
-            self._shares[key] = least_share(side.found.context.market.offer_set, rows, ends)
+            self._shares[key] = self._run_prices.least_share(rows, ends)
         return self._shares[key]
 
-    def _prices(self, ways: Ways, low_hours: float, high_hours: float) -> FloatArray:
+    def prices(self, ways: Ways, low_hours: float, high_hours: float) -> FloatArray:
         """Least over own expected price of each way in runs of the pair."""
-        offer_set = self.sides[0].found.context.market.offer_set
-        return price_shares(offer_set, ways, (low_hours, high_hours))
+        return self._run_prices.shares(ways, (low_hours, high_hours))
 
 
 def _longest(work: Work, other: Slowed) -> float:
     """The latest own deadline of a pool beside ways of the other, in hours: its run is expected to end before."""
     return min(work.deadline_hours, work.hours * other.most + work.half_hours)
+
+
+def _answers(asked: tuple[Asked, Asked], asks: list[list[list[Ask]]]) -> list[list[list[Ways]]]:
+    """Ways of both pools of each, from one question to each pool."""
+    out: list[list[list[Ways]]] = [[[], []] for _ in asks]
+    for number in _BOTH:
+        ways = iter(asked[number].all([ask for one in asks for ask in one[number]]))
+        for one, answers in zip(asks, out, strict=True):
+            answers[number] = [next(ways) for _ in one[number]]
+    return out
 
 
 def _meet(ways: list[list[Ways]]) -> bool:

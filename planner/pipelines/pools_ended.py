@@ -44,12 +44,16 @@ class Ended:
     def __init__(self, bounds: Bounds, quotas: FloatArray) -> None:
         """Take the pools, and the limit of each declared quota."""
         self.bounds, self.sides, self.level, self.quotas = bounds, bounds.sides, bounds.level, quotas
+        self._asked = list(bounds.asked)
 
     def at(self, asked: Sequence[Asked], below_usd: float) -> list[Priced | None]:
         """Pairs by the deadlines of their work; None where a pool is late, or costs more than `below_usd` alone."""
         if not asked:
             return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
+        # of what these buy alone: the same ways among all others take longer
+        rows = [sorted({row for _, ways in asked for row in ways[n]}) for n in _BOTH]
+        self._asked = [self.bounds.asked[n].among(np.asarray(rows[n])) for n in _BOTH]
         alone = self._ways([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
         slow = [self._slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
         open_ = [n for n, one in enumerate(slow) if one is not None and kept[n]]
@@ -87,7 +91,7 @@ class Ended:
                 )
                 for work, ways, slow in asked
             ]  # fmt: skip
-            each.append(self.bounds.asked[number].all(asks))
+            each.append(self._asked[number].all(asks))
         return list(zip(*each, strict=True))
 
     def are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
@@ -103,14 +107,22 @@ class Ended:
         held = self.sides[0].most_nodes[both]
         return bool(within(self.quotas, uses[0] + uses[1]) and (nodes <= held).all())
 
+    def ends(self, work: Work) -> list[Work]:
+        """The same work by some deadlines up to the question's."""
+        return [work.ending(work.hours + room) for room in self._rooms(work).tolist()]
+
+    def _rooms(self, work: Work) -> FloatArray:
+        """Rooms beside the work that are looked at first; but for the last they do not depend on the deadline."""
+        rooms, last = _ROOMS * work.hours, self.bounds.deadline_hours - work.hours
+        return np.append(rooms[rooms < last], last)
+
     def earliest(self, best: Priced) -> Priced:
         """The cheapest of the same pair by deadlines up to the question's, the earlier of those that cost the same.
 
         The deadlines looked at first do not depend on the question's, but for the last, so a later one leaves them.
         """
-        work, last = best.work, self.bounds.deadline_hours - best.work.hours
-        rooms = _ROOMS * work.hours
-        rooms = np.unique([*rooms[rooms < last], last, work.deadline_hours - work.hours])
+        work = best.work
+        rooms = np.unique([*self._rooms(work), work.deadline_hours - work.hours])
         usd = self._by_rooms(best, rooms)
         for _ in range(_TIMES):
             at = int(np.argmin(usd))

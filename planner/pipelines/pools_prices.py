@@ -6,6 +6,7 @@ run (`planner.market.price_path`). So a bound counts at the least price of any l
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,40 +23,56 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1.0 - 1e-6
+_HOURS = np.asarray(RUN_HOURS)
 
 
-def prices_between(offer_set: OfferSet, rows: IntArray, ends_hours: tuple[float, float]) -> FloatArray:
-    """Prices that offers expect in runs of some lengths, over that of the start, shape `(n_lengths, n)`.
+class RunPrices:
+    """Expected prices of offers by the length of a run, over those of the start; straight between `RUN_HOURS`."""
 
-    They are straight between `RUN_HOURS`: the least and the greatest are at one of these or at an end.
-    """
-    low, high = ends_hours[0], max(ends_hours)
-    lengths = np.unique(np.clip((*RUN_HOURS, low, high), low, high))
-    growth = offer_set.book.growth(np.tile(rows, len(lengths)), np.repeat(lengths, len(rows)))
-    return np.asarray(growth.reshape(len(lengths), -1), dtype=np.float64)
+    def __init__(self, offer_set: OfferSet) -> None:
+        """Take what can be bought."""
+        self._book, self._count = offer_set.book, offer_set.offers.n_rows
 
+    @cached_property
+    def _table(self) -> FloatArray:
+        """At each of `RUN_HOURS`, and 1 for an offer that is not there, shape `(n_lengths, n_offers + 1)`."""
+        rows = np.arange(self._count)
+        growth = [self._book.growth(rows, np.full(self._count, hours)) for hours in RUN_HOURS]
+        return np.column_stack([growth, np.ones(len(RUN_HOURS))])
 
-def least_share(offer_set: OfferSet, rows: IntArray, ends_hours: tuple[float, float]) -> float:
-    """Least over greatest price that any of some offers can expect in runs of some lengths."""
-    if offer_set.book.path is None or not len(rows):
-        return _ROUNDING
-    prices = prices_between(offer_set, rows, ends_hours)
-    return float((prices.min(axis=0) / prices.max(axis=0)).min()) * _ROUNDING
+    def _at(self, rows: IntArray, hours: float) -> FloatArray:
+        """Of one length, shape as `rows`."""
+        at = min(max(int(np.searchsorted(_HOURS, hours, side="right")) - 1, 0), len(_HOURS) - 2)
+        part = min(max((hours - RUN_HOURS[at]) / (RUN_HOURS[at + 1] - RUN_HOURS[at]), 0.0), 1.0)
+        low, high = self._table[at].take(rows), self._table[at + 1].take(rows)
+        return np.asarray(low + (high - low) * part, dtype=np.float64)
 
+    def _between(self, rows: IntArray, ends_hours: tuple[float, float]) -> list[FloatArray]:
+        """Of all lengths between two at which a price may be the least or the greatest, each of shape as `rows`."""
+        low, high = ends_hours[0], max(ends_hours)
+        inner = [self._table[n].take(rows) for n, hours in enumerate(RUN_HOURS) if low < hours < high]
+        return [self._at(rows, low), *inner, self._at(rows, high)]
 
-def price_shares(offer_set: OfferSet, ways: Ways, ends_hours: tuple[float, float]) -> FloatArray:
-    """What ways cost at least in runs of other lengths, over what they cost in their own, shape `(n,)`, at most 1.
+    def least_share(self, rows: IntArray, ends_hours: tuple[float, float]) -> float:
+        """Least over greatest price of any of some offers in runs between two lengths, in hours."""
+        if self._book.path is None or not len(rows):
+            return _ROUNDING
+        prices = self._between(rows, ends_hours)
+        return float((np.minimum.reduce(prices) / np.maximum.reduce(prices)).min()) * _ROUNDING
 
-    Args:
-        offer_set: what can be bought.
-        ways: of one pool, with the expected hours of each.
-        ends_hours: the shortest and the longest run.
-    """
-    if offer_set.book.path is None or not len(ways.usd):
-        return np.full(len(ways.usd), _ROUNDING)
-    row, column = np.nonzero(ways.rows >= 0)
-    offers, own = np.unique(ways.rows[row, column], return_inverse=True)
-    least = prices_between(offer_set, offers, ends_hours).min(axis=0)[own]
-    out = np.ones(len(ways.usd))
-    np.minimum.at(out, row, least / offer_set.book.growth(offers[own], ways.hours[row]))
-    return out * _ROUNDING
+    def shares(self, ways: Ways, ends_hours: tuple[float, float]) -> FloatArray:
+        """What ways cost at least in runs of other lengths, over what they cost in their own, shape `(n,)`, at most 1.
+
+        Args:
+            ways: of one pool, with the expected hours of each.
+            ends_hours: the shortest and the longest run.
+        """
+        out = np.full(len(ways.usd), _ROUNDING)
+        if self._book.path is None or not len(out):
+            return out
+        least, columns = np.minimum.reduce(self._between(ways.rows, ends_hours)), ways.rows.shape[1]
+        has = ways.rows.ravel() >= 0
+        own = np.ones(len(has))
+        own[has] = self._book.growth(ways.rows.ravel()[has], np.repeat(ways.hours, columns)[has])
+        ratio = (least / own.reshape(least.shape)).min(axis=1)
+        return np.asarray(np.minimum(ratio, 1.0) * _ROUNDING, dtype=np.float64)
