@@ -209,6 +209,9 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
             findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
     _at_once(findings, workload, pools)
+    horizon_node = (
+        None if horizon is None else Near(horizon)
+    )  # older answers have none, and no pair that needs it
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -226,7 +229,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
-        "horizon_hours": IfStated(None if horizon is None else Near(horizon)),
+        "horizon_hours": horizon_node if by_deadline and horizon else IfStated(horizon_node),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
 
@@ -261,7 +264,7 @@ def _by_deadline(
     whole, level = end
     work = bench.work.steps * step / 3600.0 * bench.work.per_step
     if work >= whole:
-        raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")
+        raise ImpossibleError(f"sure_hours: {work:g} h of work do not end within {whole:g} h")
 
     def by(slow: float) -> _By:
         """Work that takes x times as long leaves `whole - x work`, and each pool has half of it."""

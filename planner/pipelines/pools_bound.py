@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
 # ends of parts of all the room: over it, and shorter ones over the work; parts of such a part
-_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 3
+_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 6
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
 _OCTAVES = 4  # of a doubling: hours that are taken to be alike
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
@@ -171,20 +171,18 @@ class Bounds:
             the first are listed), and what they cost about by the deadline of its work, of those that are in time then.
         """
         asked = self._asked_of(parts)
-        late = _answers(
-            asked, [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
-        )
+        ends = [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
+        ends += [self._alone(part.work, part.from_hours, below_usd, 1) for part in parts]
+        alone = _answers(asked, ends)
+        late, early = alone[: len(parts)], alone[len(parts) :]
         open_ = [n for n, ways in enumerate(late) if _meet(ways)]
-        early = _answers(
-            asked, [self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_]
-        )
-        slow = [self._slowed(parts[n], late[n], ways) for n, ways in zip(open_, early, strict=True)]
+        slow = [self._slowed(parts[n], late[n], early[n]) for n in open_]
         floors = _answers(
             asked, [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
         )
         out: list[tuple[list[Pair], list[Pair]]] = [([], []) for _ in parts]
         for n, own, of_part in zip(open_, slow, floors, strict=True):
-            out[n] = self._listed(parts[n].work, own, of_part, late[n], below_usd)
+            out[n] = self._listed(parts[n], own, of_part, late[n], below_usd)
         return out
 
     def _asked_of(self, parts: Sequence[Part]) -> tuple[Asked, Asked]:
@@ -206,7 +204,7 @@ class Bounds:
         by = work.ending(hours).by(self.level, 1.0)
         return [
             [
-                self._ask(n, work, replace(by, hours=by.hours - sooner[end]), below_usd)
+                self._ask(n, work, By(by.hours - sooner[end], by.level, by.later_hours), below_usd)
                 for sooner in self._sooner(n, work)
             ]
             for n in _BOTH
@@ -276,20 +274,21 @@ class Bounds:
             for (sooner, _, _), other in zip(self._sooner(number, work), slow[1 - number], strict=True):
                 low = other.low
                 by = By(_longest(work, other) - sooner, self.level, work.hours * (low - 0.5))
-                ask = self._ask(number, work, by, below_usd)
-                own.append(replace(ask, paced_s=work.step_s * low))
+                own.append(self._ask(number, work, by, below_usd, low))
             out.append(own)
         return out
 
     def _listed(
-        self, work: Work, slow: list[list[Slowed]], floors: list[list[Ways]], most: list[list[Ways]],
+        self, part: Part, slow: list[list[Slowed]], floors: list[list[Ways]], most: list[list[Ways]],
         below_usd: float,
     ) -> tuple[list[Pair], list[Pair]]:  # fmt: skip
-        """The two lists of `of_parts` of one part."""
-        bounds: list[Pair] = []
-        about: list[Pair] = []
-        for joint in range(len(floors[0])):
-            own, other = (ways[joint] for ways in floors)
+        """The two lists of `of_parts` of one part; the second one is empty for parts of the room."""
+        work, bounds, about = part.work, list[Pair](), list[Pair]()
+        shares = [self._share(n, work) for n in _BOTH]
+        for joint, (own, other) in enumerate(zip(*floors, strict=True)):
+            least = [ways.usd.min(initial=np.inf) for ways in (own, other)]
+            if least[0] * shares[0] + least[1] * shares[1] >= below_usd:
+                continue
             of_joint = [slow[n][joint] for n in _BOTH]
             # ways that are late at their own pace cannot be bought
             slowed = [one.of(ways) for one, ways in zip(of_joint, (own, other), strict=True)]
@@ -301,9 +300,10 @@ class Bounds:
             total = total + _more(own, (slowed[1] - of_joint[1].low) * work.hours)
             total = total + _more(other, (slowed[0] - of_joint[0].low) * work.hours).T
             bounds += self._pairs(own, other, total, joint, below_usd)
-            own, other = (ways[joint] for ways in most)
-            total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
-            about += self._pairs(own, other, total, joint, np.inf)
+        if bounds and part.is_whole:
+            for joint, (own, other) in enumerate(zip(*most, strict=True)):
+                total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
+                about += self._pairs(own, other, total, joint, np.inf)
         return sorted(bounds, key=_by_usd), sorted(about, key=_by_usd)
 
     def _pairs(self, a: Ways, b: Ways, total: FloatArray, joint: int, below_usd: float) -> list[Pair]:
@@ -329,9 +329,9 @@ class Bounds:
         """Whether both pools buy an offer that is not spot: they then wait for it as if asked for together."""
         return any(not self._is_spot[row] for row in set(ways[0]) & set(ways[1]))
 
-    def _ask(self, number: int, work: Work, by: By, below_usd: float) -> Ask:
+    def _ask(self, number: int, work: Work, by: By, below_usd: float, slowed: float = 1.0) -> Ask:
         most = (below_usd - work.least_usd[1 - number]) / self._share(number, work)
-        return Ask(work.sizes[number], work.step_s, by, most)
+        return Ask(work.sizes[number], work.step_s * slowed, by, most)
 
     def _share(self, number: int, work: Work) -> float:
         return self.share(number, work.sizes[number], work.hours, work.deadline_hours)

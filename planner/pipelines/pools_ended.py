@@ -26,7 +26,7 @@ _BOTH = (0, 1)
 _ROOMS = 2.0 ** (
     np.arange(-8, 25) / 2.0
 )  # over the work: deadlines that are looked at whatever the deadline is
-_FINER, _TIMES = 8, 2  # rooms between the two beside the best, and how often they are looked at more closely
+_FINER = 24  # rooms between the two beside the best
 
 
 @record(frozen=True)
@@ -124,13 +124,10 @@ class Ended:
         work = best.work
         rooms = np.unique([*self._rooms(work), work.deadline_hours - work.hours])
         usd = self._by_rooms(best, rooms)
-        for _ in range(_TIMES):
-            at = int(np.argmin(usd))
-            low, high = rooms[max(at - 1, 0)], rooms[min(at + 1, len(rooms) - 1)]
-            between = np.exp(np.linspace(np.log(low), np.log(high), _FINER + 2))[1:-1]
-            rooms, usd = np.append(rooms, between), np.append(usd, self._by_rooms(best, between))
-            order = np.argsort(rooms, kind="stable")
-            rooms, usd = rooms[order], usd[order]
+        at = int(np.argmin(usd))
+        low, high = rooms[max(at - 1, 0)], rooms[min(at + 1, len(rooms) - 1)]
+        between = np.exp(np.linspace(np.log(low), np.log(high), _FINER + 2))[1:-1]
+        rooms, usd = np.append(rooms, between), np.append(usd, self._by_rooms(best, between))
         at = int(np.argmin(usd))
         if not usd[at] < best.usd:
             return best
