@@ -92,7 +92,7 @@ def cheapest_of_all(pairs: ByDeadline, below_usd: float, shares: Sequence[float]
                 )  # fmt: skip
                 usd = np.where(t.region[:, None] == r.region, t.usd[:, None] + r.usd, np.inf)
                 for a, b in zip(*np.nonzero(usd < below_usd), strict=True):
-                    ways = (t.offers[a], r.offers[b])
+                    ways = (t.offers(int(a)), r.offers(int(b)))
                     if pairs.bounds.share_offers(ways) == bool(beside):
                         asked.append((own, ways))
         for first in range(0, len(asked), _AT_ONCE):
@@ -103,12 +103,11 @@ def cheapest_of_all(pairs: ByDeadline, below_usd: float, shares: Sequence[float]
 
 def _rows(pairs: ByDeadline) -> list[tuple[int, int]]:
     """A row of every pair of sizes that keeps the limits on nodes, in time or not."""
-    first = [{size: row for row, size in reversed(list(enumerate(sizes)))} for sizes in pairs._sizes]
     points, terms = pairs._points, pairs.terms
     return [
         (a, b)
-        for a in first[0].values()
-        for b in first[1].values()
+        for a in range(len(points[0].at))
+        for b in range(len(points[1].at))
         if points[0].nodes[a] + points[1].nodes[b] <= terms.most_nodes
         and points[0].accelerators[a] + points[1].accelerators[b] <= terms.most_accelerators
         and points[0].rate[a] > 0 and points[1].rate[b] > 0

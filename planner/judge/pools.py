@@ -15,7 +15,7 @@ from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
@@ -51,7 +51,7 @@ class _Pool:
 
     def __init__(self, base: Bench, node: Node, name: str) -> None:
         self.node, self.name, self.base = node, name, base
-        self.by_deadline = not node["deadline_hours"].is_null
+        self.by_deadline = not node["deadline_hours"].is_null  # or by the horizon
         buys = [
             Buy(base.goods.offer(p.path, p["offer_id"].text()), p["nodes"].count()) for p in node["parts"]
         ]
@@ -61,7 +61,9 @@ class _Pool:
         self.buys = frame.in_first_zone(base.goods, buys) if self.in_turn else buys
         options = {buy.offer.text("purchase_option") for buy in self.buys}
         if not self.by_deadline and (len(self.buys) > 1 or not options <= {"spot", "on_demand"}):
-            raise ImpossibleError(f"{name}: without a deadline pools are bought on demand or on spot")
+            raise ImpossibleError(
+                f"{name}: pools without an end of their own are bought on demand or on spot"
+            )
         self.places = {buy.offer.place for buy in self.buys}
         self.beside: dict[str, int] = {}  # machines that the other pool asks for
         self.own = self._at(0.0, None)
@@ -180,14 +182,15 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     both = [pool.step_s for pool in pools]
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
-    level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
-    sure, by_deadline = deadline, any(pool.by_deadline for pool in pools)
+    level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
+    horizon = None if deadline < inf else bench.work.figures["pools_horizon_hours"]
+    by_deadline = any(pool.by_deadline for pool in pools)
     if by_deadline:
-        sure = _end(answer, deadline)
+        sure = _end(answer, deadline if horizon is None else horizon)
         paced = _by_deadline(findings, bench, pools, step, (sure, level))
     else:
         paced = [
-            pool.paced(step * other.stretch, level, stretch=pool.stretch)
+            pool.paced(step * other.stretch, None if deadline == inf else level, stretch=pool.stretch)
             for pool, other in zip(pools, pools[::-1], strict=True)
         ]
     candidates, pool_entries = zip(*paced, strict=True)
@@ -201,11 +204,14 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     _limits(findings, workload, pools, sure, deadline)
     for pool in pools:
         for text in purchase_faults(
-            bench, pool.buys, in_turn=pool.in_turn, by_deadline=bench.deadline is not None
+            bench, pool.buys, in_turn=pool.in_turn, by_deadline=by_deadline or deadline < inf
         ):
             findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
     _at_once(findings, workload, pools)
+    horizon_node = (
+        None if horizon is None else Near(horizon)
+    )  # older answers have none, and no pair that needs it
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -223,6 +229,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
+        "horizon_hours": horizon_node if by_deadline and horizon else IfStated(horizon_node),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
 
@@ -236,15 +243,15 @@ def _both(bench: Bench, nodes: list[Node]) -> list[_Pool]:
 
 
 def _end(answer: Node, deadline: float) -> float:
-    """Hours from the start by which the pair is planned to end: the deadline, or before it."""
+    """Hours from the start by which the pair is planned to end: the deadline or the horizon, or before it."""
     hours = answer["sure_hours"].number()
     if not 0.0 < hours <= deadline * (1 + 1e-9):
-        raise ImpossibleError(f"sure_hours: {hours:g} h are not before the deadline of {deadline:g} h")
+        raise ImpossibleError(f"sure_hours: {hours:g} h are not before the last end of {deadline:g} h")
     return hours
 
 
 def _by_deadline(
-    findings: Findings, bench: Bench, pools: list[_Pool], step: float, end: tuple[float, float | None]
+    findings: Findings, bench: Bench, pools: list[_Pool], step: float, end: tuple[float, float]
 ) -> list[tuple[Candidate, dict[str, Any]]]:
     """Pools of one region that share the room which the end of the pair leaves beside its work.
 
@@ -256,8 +263,8 @@ def _by_deadline(
     )
     whole, level = end
     work = bench.work.steps * step / 3600.0 * bench.work.per_step
-    if work >= whole or level is None:
-        raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")
+    if work >= whole:
+        raise ImpossibleError(f"sure_hours: {work:g} h of work do not end within {whole:g} h")
 
     def by(slow: float) -> _By:
         """Work that takes x times as long leaves `whole - x work`, and each pool has half of it."""

@@ -10,6 +10,7 @@ What one pool loses to interruptions holds up the other, so a pool's step lasts 
 work hours. Answers lost with spot capacity are generated again: lost work in the rollouts' own hours. All pairs on
 demand or on spot are compared by costs linear in hours (`pool_pairs`); the cheapest are priced by the engine at the
 pace of the pair. By a deadline, pairs in one region may be bought in every way of the engine (`pools_by_deadline`).
+Without one such pairs are planned to end by a horizon (`pools_horizon_hours`), as most ways need a last moment.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
+    from planner.pipelines.pool_pairs import Pairs
     from planner.pipelines.pools_by_deadline import Timed
 
     Ints = npt.NDArray[np.int64]
@@ -95,6 +97,8 @@ class PoolsQuestion:
         workload: Workload = loaded.workload
         limits = workload.constraints
         self.deadline = base.dates.deadline_hours
+        # a fall-back needs a last moment, and who gives no deadline does not wait for ever
+        self.horizon = None if self.deadline is not None else base.asked.assumptions.pools_horizon_hours
         # both pools keep their hours with the confidence asked where each misses them half as often
         level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
         self.level = None if self.deadline is None else level
@@ -125,7 +129,8 @@ class PoolsQuestion:
             most_accelerators=float(limits.max_accelerators or _NO_LIMIT),
             deadline_hours=np.inf if self.deadline is None else self.deadline, quotas=self.trainer.quotas,
         )  # fmt: skip
-        self.by_deadline = None if self.deadline is None else ByDeadline(self.sides, self.terms, level)
+        end = self.deadline if self.horizon is None else self.horizon
+        self.by_deadline = ByDeadline(self.sides, replace(self.terms, deadline_hours=end), level)
 
     def answer(self) -> Pools:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
@@ -141,7 +146,7 @@ class PoolsQuestion:
             created_at=moment_text(self.base.dates.now), start=moment_text(self.base.dates.start),
             confidence=self.loaded.workload.constraints.deadline_confidence,
             steps=self.base.asked.job.total_steps, steps_off_policy=self.given.steps_off_policy,
-            deadline_hours=self.deadline, budget_usd=limit, pairs=compared, reason=reason,
+            deadline_hours=self.deadline, horizon_hours=self.horizon, budget_usd=limit, pairs=compared, reason=reason,
             bound_usd=min(Decimal(repr(bound)), best["cost_usd"]) if best else Decimal(0),
             colocated=colocated(found, same_ways=False),
             same_ways=None if by_deadline else colocated(found, same_ways=True),
@@ -154,19 +159,32 @@ class PoolsQuestion:
         pairs = find_pairs(
             self.trainer.points, self.rollouts.points, replace(self.terms, one_chip=one_chip), _PRICED
         )
-        kept, known, bound = [], np.inf, float(pairs.usd.min(initial=np.inf))
-        if self.by_deadline is not None:
-            found = self.by_deadline.cheapest(known, one_chip=one_chip)
-            bound = min(bound, found.bound_usd)
-            if found.pair is not None:
-                kept, known = [self._timed(found.pair)], found.pair.cost_usd
+        # of pairs that cost the same, the one that needs no last moment
+        kept = self._kept(pairs, np.inf) if self.deadline is None else []
+        known = float(min((one["cost_usd"] for one in kept), default=np.inf))
+        found = self.by_deadline.cheapest(known, one_chip=one_chip)
+        if found.pair is not None:
+            kept.append(self._timed(found.pair))
+            known = found.pair.cost_usd
+        if self.deadline is not None:
+            kept += self._kept(pairs, known)
+        bound = min(float(pairs.usd.min(initial=np.inf)), found.bound_usd)
+        return min(kept, key=lambda one: one["cost_usd"], default=None), bound, pairs.compared
+
+    def _kept(self, pairs: Pairs, below_usd: float) -> list[dict[str, Any]]:
+        """Figures of those of the cheapest pairs on demand or on spot that are in time and may cost the least.
+
+        Others cost no less than `below_usd` or than the best of these; costs that are linear in hours are least ones.
+        """
+        kept = []
         for a, b, least in zip(
             pairs.trainer.tolist(), pairs.rollouts.tolist(), pairs.usd.tolist(), strict=True
         ):
-            one = self._pair(a, b) if least < known else None
+            one = self._pair(a, b) if least < below_usd else None
             if one is not None and (self.deadline is None or one["sure_hours"] <= self.deadline):
                 kept.append(one)
-        return min(kept, key=lambda one: one["cost_usd"], default=None), bound, pairs.compared
+                below_usd = min(below_usd, float(one["cost_usd"]))
+        return kept
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
         """The cheapest pair whose pools have the same type of accelerator; None where no such pair meets the limits."""
@@ -181,8 +199,7 @@ class PoolsQuestion:
         )
 
     def _timed(self, pair: Timed) -> dict[str, Any]:
-        """Figures of a pair by the deadline, which it keeps with the confidence asked."""
-        assert self.deadline is not None
+        """Figures of a pair by the deadline or the horizon, which it keeps with the confidence asked."""
         own = [side.step_s(one.own_at) for side, one in zip(self.sides, pair.pools, strict=True)]
         pools = [
             pool_of(side.name, one.search.candidates, one.at, own_step_s=step, paced_s=one.paced_s,

@@ -6,7 +6,9 @@ together: each is a row of the shapes, with the step time of its pace, a deadlin
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.starts import fallback_hours
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.course import until_progress
-from planner.pipelines.pools_ways import ELSEWHERE, at_level, each_bought, open_ways, stretch_of
+from planner.pipelines.pools_ways import ELSEWHERE, at_level, open_ways, rows_bought, stretch_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _TIMED = ("on_demand", "spot")  # bought by the hour
 _ROUNDING = 1.0 - 1e-6
+_MOST_CODE = 2.0**62  # beyond, numbers of ways have no end
 
 
 @record(frozen=True)
@@ -67,27 +70,42 @@ class Ways:
     """Ways to buy one size that keep every limit, shape `(n,)`; all that cost up to `up_to` USD are here.
 
     Attributes:
-        offers: rows of what each buys, all in its `region`; firm: that of them which is not spot, -1 without one.
-        usd: expected cost; stretch: elapsed over work hours, for interruptions.
+        rows: what each buys in the order of its turns, -1 beside it, all in its `region`, shape `(n, k)`.
+        codes: a number of the same; firm: the row which is not spot, -1 without one.
+        usd: expected cost; hours: expected elapsed; stretch: elapsed over work hours, for interruptions.
         wasted: the same without what changing to on-demand takes: it never falls with more room.
         p_change: probability that on-demand is needed.
         hourly_usd, spare_hours: the least of each further hour of work, and hours of these that may be free.
     """
 
     up_to: float
-    offers: list[Offers]
+    rows: IntArray
+    codes: IntArray
     region: IntArray
     firm: IntArray
     usd: FloatArray
+    hours: FloatArray
     stretch: FloatArray
     wasted: FloatArray
     p_change: FloatArray
     hourly_usd: FloatArray
     spare_hours: FloatArray
 
-    def at(self, offers: Offers) -> int | None:
-        """The way that buys these, None without one."""
-        return self.offers.index(offers) if offers in self.offers else None
+    @cached_property
+    def _by_code(self) -> IntArray:
+        return np.argsort(self.codes, kind="stable")
+
+    def places(self, codes: IntArray) -> IntArray:
+        """Places of ways with these codes, -1 where they are not here, shape as `codes`."""
+        if not len(self.codes):
+            return np.full(len(codes), -1, dtype=np.int64)
+        order = self._by_code
+        at = order[np.searchsorted(self.codes, codes, sorter=order).clip(max=len(order) - 1)]
+        return np.where(self.codes[at] == codes, at, -1)
+
+    def offers(self, at: int) -> Offers:
+        """Rows of what way `at` buys, in the order of its turns."""
+        return tuple(row for row in self.rows[at].tolist() if row >= 0)
 
 
 class Asked:
@@ -95,7 +113,7 @@ class Asked:
 
     def __init__(self, side: Side) -> None:
         """Take the pool, searched without a deadline."""
-        self.side = side
+        self.side, self._bits = side, side.found.offer_bits
         self._known: dict[tuple[float, ...], Ways] = {}
         offer_set = side.found.context.market.offer_set
         self._hardware = hardware_of_offer(side.found.context.market)
@@ -103,6 +121,29 @@ class Asked:
         self._hourly = np.where(timed, offer_set.least_usd_per_hour, 0.0) * _ROUNDING
         rules = [max(rule.billing_granularity_s or 1, rule.minimum_charge_s) for rule in offer_set.rules]
         self._spare = np.asarray(rules)[offer_set.rule_of_offer] / 3600.0
+        self._n_offers = offer_set.offers.n_rows
+
+    def among(self, offers: IntArray) -> Asked:
+        """The same of ways that buy some offers alone; what is known of others is not looked up."""
+        out = copy(self)
+        out._known = {}
+        out._bits = np.full_like(self._bits, ELSEWHERE)
+        out._bits[offers] = self._bits[offers]
+        return out
+
+    def codes(self, rows: IntArray) -> IntArray:
+        """Numbers of what is bought in turn, one for each order of offers, shape `(n,)`; `rows` as of `Ways`."""
+        base = self._n_offers + 1
+        fits = float(base) ** rows.shape[1] < _MOST_CODE
+        out = np.zeros(len(rows), dtype=np.int64 if fits else np.object_)
+        for column in rows.T:
+            out = np.where(column >= 0, out * base + column + 1, out)
+        return out
+
+    def place(self, ways: Ways, offers: Offers) -> int | None:
+        """The way that buys these, None without one."""
+        at = int(ways.places(self.codes(np.asarray([offers])))[0])
+        return None if at < 0 else at
 
     def all(self, asks: Sequence[Ask]) -> list[Ways]:
         """Every way of each."""
@@ -124,19 +165,20 @@ class Asked:
         at = open_ways(search)
         at = at[np.argsort(candidates.shape[at], kind="stable")]
         lead, turn = candidates.offer[at], candidates.kind[at] == IN_TURN
-        offers = each_bought(search, at)
+        rows = rows_bought(search, at)
         stretch, hourly = stretch_of(search, at), self._hourly[lead]
         if turn.any() and candidates.turns is not None:
             padded = candidates.turns.offer[candidates.detail[at[turn]]]
             hourly[turn] = np.append(self._hourly, np.inf)[padded].min(axis=1)
         columns: tuple[Any, ...] = (
-            market.region_of_offer[lead], _firm(search, at), candidates.cost_usd[at], stretch,
+            rows, self.codes(rows), market.region_of_offer[lead], _firm(search, at), candidates.cost_usd[at],
+            candidates.hours[at], stretch,
             *_changing(search, at), hourly * candidates.nodes[at],
             np.where(turn, 0.0, self._spare[lead]),  # hours in turn are means, and not rounded up
         )  # fmt: skip
         ends = np.searchsorted(candidates.shape[at], np.arange(len(asks) + 1)).tolist()
         return [
-            Ways(ask.up_to, offers[first:last], *(column[first:last] for column in columns))
+            Ways(ask.up_to, *(column[first:last] for column in columns))
             for ask, first, last in zip(asks, ends[:-1], ends[1:], strict=True)
         ]
 
@@ -149,7 +191,7 @@ class Asked:
         )
         market = context.market
         wanted_rows = np.unique([ask.size[0] for ask in asks])
-        bits = np.where(np.isin(self._hardware, wanted_rows), side.found.offer_bits, ELSEWHERE)
+        bits = np.where(np.isin(self._hardware, wanted_rows), self._bits, ELSEWHERE)
         beside = None
         if asks[0].beside:
             beside = np.where(market.is_spot, 0.0, float(asks[0].beside))

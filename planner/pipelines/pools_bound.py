@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.starts import allotted_level
-from planner.market.price_path import RUN_HOURS
 from planner.pipelines.pools_asked import Ask, Asked
+from planner.pipelines.pools_prices import RunPrices
 from planner.pipelines.pools_ways import By, offers_of
 from planner.records import record
 
@@ -41,11 +41,14 @@ if TYPE_CHECKING:
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
-_FIRST, _PARTS = (0.5, 0.75, 0.9), 3  # ends of parts of all the room, over it; parts of such a part
+# ends of parts of all the room: over it, and shorter ones over the work; parts of such a part
+_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 6
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
+_OCTAVES = 4  # of a doubling: hours that are taken to be alike
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
 
 
@@ -85,12 +88,12 @@ class Work:
 class Part:
     """Rooms of one pair of sizes: by deadlines after `from_hours` up to that of the work.
 
-    `kept`: ways of both pools beside which another may still be cheaper; None: all.
+    `kept`: pairs of ways, of which another may still be cheaper; None: all.
     """
 
     work: Work
     from_hours: float
-    kept: tuple[frozenset[Offers], frozenset[Offers]] | None = None
+    kept: Sequence[Pair] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -104,30 +107,43 @@ class Part:
 
     def split(self, pairs: Sequence[Pair] | None) -> list[Part]:
         """Smaller parts, with the pairs of ways that are left; None: with those of this part."""
-        kept = self.kept
-        if pairs is not None:
-            kept = (frozenset(pair.ways[0] for pair in pairs), frozenset(pair.ways[1] for pair in pairs))
+        kept = self.kept if pairs is None else pairs
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
-        inner = high * np.asarray(_FIRST) if low <= 0 else np.geomspace(low, high, _PARTS + 1)[1:-1]
+        if low > 0:
+            inner = np.geomspace(low, high, _PARTS + 1)[1:-1]
+        else:
+            short = _ROOMS * self.work.hours
+            inner = np.append(short[short < high * _FIRST[0] / 1.2], high * np.asarray(_FIRST))
         ends = [self.from_hours, *(self.work.hours + inner).tolist(), self.work.deadline_hours]
         return [Part(self.work.ending(last), first, kept) for first, last in pairwise(ends)]
 
 
 @record(frozen=True, eq=False)
 class Pair:
-    """Two ways beside each other: USD at least, or about, and what each pool buys."""
+    """Two ways beside each other: USD at least, or about, what each pool buys, and the codes of both."""
 
     usd: float
     ways: tuple[Offers, Offers]
+    codes: tuple[int, int]
 
 
 @record(frozen=True, eq=False)
 class Slowed:
     """By how much ways slow the other pool: each at least; the least and the most of those that are left."""
 
-    of_ways: dict[Offers, float]
+    ways: Ways
+    of_ways: FloatArray
     least: float
     most: float
+
+    @property
+    def low(self) -> float:
+        """The least, also where none is left."""
+        return min(self.least, self.most)
+
+    def of(self, ways: Ways) -> FloatArray:
+        """By how much each of other ways slows at least; those that are not here are late, and nothing is known."""
+        return np.asarray(np.append(self.of_ways, np.inf)[self.ways.places(ways.codes)], dtype=np.float64)
 
 
 class Bounds:
@@ -138,16 +154,14 @@ class Bounds:
         self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
         self.asked = (Asked(sides[0]), Asked(sides[1]))
         self._is_spot = sides[0].found.context.market.is_spot
-        self._shares: dict[tuple[int, int, int], float] = {}
+        self._run_prices = RunPrices(sides[0].found.context.market.offer_set)
+        self._shares: dict[tuple[int, int, int, int], float] = {}
         self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
-    def in_time(self, number: int, works: Sequence[Work], below_usd: float) -> list[set[int]]:
-        """Regions in which a pool is in time for each, and costs less than an amount."""
-        asks = [self._ask(number, work, work.by(self.level, 1.0), below_usd) for work in works]
-        return [
-            set(ways.region[ways.usd * self._share(number, work) < below_usd].tolist())
-            for ways, work in zip(self.asked[number].all(asks), works, strict=True)
-        ]
+    def in_time(self, number: int, works: Sequence[Work]) -> BoolArray:
+        """Whether a pool is in time in any way, for each of some works; a late one is late beside any other."""
+        asks = [Ask(work.sizes[number], work.step_s, work.by(self.level, 1.0), np.inf) for work in works]
+        return np.asarray([len(ways.usd) > 0 for ways in self.asked[number].all(asks)], dtype=np.bool_)
 
     def of_parts(self, parts: Sequence[Part], below_usd: float) -> list[tuple[list[Pair], list[Pair]]]:
         """Pairs of ways of each part that may cost less than `below_usd`, the least first.
@@ -156,28 +170,28 @@ class Bounds:
             Of each part: what they cost at least (what is not listed costs at least `below_usd`; without an amount only
             the first are listed), and what they cost about by the deadline of its work, of those that are in time then.
         """
-        late = self._answers(
-            [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
-        )
+        asked = self._asked_of(parts)
+        ends = [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
+        ends += [self._alone(part.work, part.from_hours, below_usd, 1) for part in parts]
+        alone = _answers(asked, ends)
+        late, early = alone[: len(parts)], alone[len(parts) :]
         open_ = [n for n, ways in enumerate(late) if _meet(ways)]
-        early = self._answers([self._alone(parts[n].work, parts[n].from_hours, below_usd, 1) for n in open_])
-        slow = [self._slowed(parts[n], late[n], ways) for n, ways in zip(open_, early, strict=True)]
-        floors = self._answers(
-            [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
+        slow = [self._slowed(parts[n], late[n], early[n]) for n in open_]
+        floors = _answers(
+            asked, [self._within(parts[n].work, own, below_usd) for n, own in zip(open_, slow, strict=True)]
         )
         out: list[tuple[list[Pair], list[Pair]]] = [([], []) for _ in parts]
         for n, own, of_part in zip(open_, slow, floors, strict=True):
-            out[n] = self._listed(parts[n].work, own, of_part, late[n], below_usd)
+            out[n] = self._listed(parts[n], own, of_part, late[n], below_usd)
         return out
 
-    def _answers(self, asked: list[list[list[Ask]]]) -> list[list[list[Ways]]]:
-        """Ways of both pools of each, from one question to each pool."""
-        out: list[list[list[Ways]]] = [[[], []] for _ in asked]
-        for number in _BOTH:
-            ways = iter(self.asked[number].all([ask for one in asked for ask in one[number]]))
-            for one, answers in zip(asked, out, strict=True):
-                answers[number] = [next(ways) for _ in one[number]]
-        return out
+    def _asked_of(self, parts: Sequence[Part]) -> tuple[Asked, Asked]:
+        """Whom to ask about some parts: of the offers of their ways alone, where these are known."""
+        kept = [pair for part in parts for pair in part.kept or ()]
+        if not kept or not all(part.kept for part in parts):
+            return self.asked
+        rows = [sorted({row for pair in kept for row in pair.ways[n]}) for n in _BOTH]
+        return self.asked[0].among(np.asarray(rows[0])), self.asked[1].among(np.asarray(rows[1]))
 
     def _alone(self, work: Work, hours: float, below_usd: float, end: int) -> list[list[Ask]]:
         """Both pools at their own pace by their half of the room to `hours`; and as both ask for on-demand together.
@@ -190,7 +204,7 @@ class Bounds:
         by = work.ending(hours).by(self.level, 1.0)
         return [
             [
-                self._ask(n, work, replace(by, hours=by.hours - sooner[end]), below_usd)
+                self._ask(n, work, By(by.hours - sooner[end], by.level, by.later_hours), below_usd)
                 for sooner in self._sooner(n, work)
             ]
             for n in _BOTH
@@ -236,21 +250,18 @@ class Bounds:
                 low = ways.wasted - (rooms / 2.0 + most_sooner - sooner) / work.hours
                 if least[number]:
                     few = least[number][joint]
-                    known = dict(zip(few.offers, range(len(few.offers)), strict=True))
-                    at = np.asarray([known.get(offers, -1) for offers in ways.offers], dtype=np.int64)
+                    at = few.places(ways.codes)
                     low = np.maximum(low, np.append(few.wasted, -np.inf)[at])
                     high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
                 # and changes to on-demand no less often
                 low = np.maximum(low + (ways.stretch - ways.wasted), 1.0)
-                kept = np.ones(len(ways.offers), dtype=np.bool_)
                 if part.kept is not None:
-                    kept[:] = [one in part.kept[number] for one in ways.offers]
+                    kept = np.isin(ways.codes, [pair.codes[number] for pair in part.kept])
+                    least_of, most_of = low[kept], high[kept]
+                else:
+                    least_of, most_of = low, high
                 own.append(
-                    Slowed(
-                        dict(zip(ways.offers, low.tolist(), strict=True)),
-                        float(low[kept].min(initial=np.inf)),
-                        float(high[kept].max(initial=1.0)),
-                    )
+                    Slowed(ways, low, float(least_of.min(initial=np.inf)), float(most_of.max(initial=1.0)))
                 )
             out.append(own)
         return out
@@ -261,37 +272,38 @@ class Bounds:
         for number in _BOTH:
             own = []
             for (sooner, _, _), other in zip(self._sooner(number, work), slow[1 - number], strict=True):
-                low = min(other.least, other.most)
-                hours = min(work.deadline_hours, work.hours * other.most + work.half_hours) - sooner
-                by = By(hours, self.level, work.hours * (low - 0.5))
-                ask = self._ask(number, work, by, below_usd)
-                own.append(replace(ask, paced_s=work.step_s * low))
+                low = other.low
+                by = By(_longest(work, other) - sooner, self.level, work.hours * (low - 0.5))
+                own.append(self._ask(number, work, by, below_usd, low))
             out.append(own)
         return out
 
     def _listed(
-        self, work: Work, slow: list[list[Slowed]], floors: list[list[Ways]], most: list[list[Ways]],
+        self, part: Part, slow: list[list[Slowed]], floors: list[list[Ways]], most: list[list[Ways]],
         below_usd: float,
     ) -> tuple[list[Pair], list[Pair]]:  # fmt: skip
-        """The two lists of `of_parts` of one part."""
-        bounds: list[Pair] = []
-        about: list[Pair] = []
-        for joint in range(len(floors[0])):
-            own, other = (ways[joint] for ways in floors)
-            # ways that are late at their own pace cannot be bought: nothing is known of them
-            slowed = [
-                np.asarray([slow[n][joint].of_ways.get(offers, np.inf) for offers in ways.offers])
-                for n, ways in enumerate((own, other))
+        """The two lists of `of_parts` of one part; the second one is empty for parts of the room."""
+        work, bounds, about = part.work, list[Pair](), list[Pair]()
+        shares = [self._share(n, work) for n in _BOTH]
+        for joint, (own, other) in enumerate(zip(*floors, strict=True)):
+            least = [ways.usd.min(initial=np.inf) for ways in (own, other)]
+            if least[0] * shares[0] + least[1] * shares[1] >= below_usd:
+                continue
+            of_joint = [slow[n][joint] for n in _BOTH]
+            # ways that are late at their own pace cannot be bought
+            slowed = [one.of(ways) for one, ways in zip(of_joint, (own, other), strict=True)]
+            usd = [
+                ways.usd * self.prices(ways, work.hours * beside.low, _longest(work, beside))
+                for ways, beside in zip((own, other), of_joint[::-1], strict=True)
             ]
-            usd = [ways.usd * self._share(n, work) for n, ways in enumerate((own, other))]
-            low = [min(slow[n][joint].least, slow[n][joint].most) for n in _BOTH]
             total = usd[0][:, None] + usd[1]
-            total = total + _more(own, (slowed[1] - low[1]) * work.hours)
-            total = total + _more(other, (slowed[0] - low[0]) * work.hours).T
+            total = total + _more(own, (slowed[1] - of_joint[1].low) * work.hours)
+            total = total + _more(other, (slowed[0] - of_joint[0].low) * work.hours).T
             bounds += self._pairs(own, other, total, joint, below_usd)
-            own, other = (ways[joint] for ways in most)
-            total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
-            about += self._pairs(own, other, total, joint, np.inf)
+        if bounds and part.is_whole:
+            for joint, (own, other) in enumerate(zip(*most, strict=True)):
+                total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
+                about += self._pairs(own, other, total, joint, np.inf)
         return sorted(bounds, key=_by_usd), sorted(about, key=_by_usd)
 
     def _pairs(self, a: Ways, b: Ways, total: FloatArray, joint: int, below_usd: float) -> list[Pair]:
@@ -303,7 +315,7 @@ class Bounds:
             kept = np.argpartition(total[rows, columns], _MOST_ABOUT)[:_MOST_ABOUT]
             rows, columns = rows[kept], columns[kept]
         return [
-            Pair(usd, (a.offers[i], b.offers[j]))
+            Pair(usd, (a.offers(i), b.offers(j)), (int(a.codes[i]), int(b.codes[j])))
             for i, j, usd in zip(rows.tolist(), columns.tolist(), total[rows, columns].tolist(), strict=True)
         ]
 
@@ -317,29 +329,44 @@ class Bounds:
         """Whether both pools buy an offer that is not spot: they then wait for it as if asked for together."""
         return any(not self._is_spot[row] for row in set(ways[0]) & set(ways[1]))
 
-    def _ask(self, number: int, work: Work, by: By, below_usd: float) -> Ask:
+    def _ask(self, number: int, work: Work, by: By, below_usd: float, slowed: float = 1.0) -> Ask:
         most = (below_usd - work.least_usd[1 - number]) / self._share(number, work)
-        return Ask(work.sizes[number], work.step_s, by, most)
+        return Ask(work.sizes[number], work.step_s * slowed, by, most)
 
     def _share(self, number: int, work: Work) -> float:
-        """Least over greatest expected price of any of a pool's spot offers, in runs of the work to the deadline."""
-        # of works within a fifth of each other the shortest, for fewer to work out
-        octave = int(np.floor(np.log2(work.hours) * 4.0))
-        key = (number, work.sizes[number][0], octave)
+        return self.share(number, work.sizes[number], work.hours, work.deadline_hours)
+
+    def share(self, number: int, size: Size, hours: float, deadline_hours: float) -> float:
+        """Least over greatest expected price of any of a pool's offers, in runs of so many hours up to a deadline."""
+        # of works within a fifth of each other the shortest, and of deadlines the latest, for fewer to work out
+        first, last = (np.log2(one) * _OCTAVES for one in (hours, deadline_hours))
+        key = (number, size[0], int(np.floor(first)), int(np.ceil(last)))
         if key not in self._shares:
-            self._shares[key] = self._price_share(number, work.sizes[number], 2.0 ** (octave / 4.0))
+            side = self.sides[number]
+            rows = offers_of(side, size)
+            rows = rows[side.found.offer_bits[rows] == 0]
+            ends = 2.0 ** (key[2] / _OCTAVES), 2.0 ** (key[3] / _OCTAVES)
+            self._shares[key] = self._run_prices.least_share(rows, ends)
         return self._shares[key]
 
-    def _price_share(self, number: int, size: Size, hours: float) -> float:
-        side = self.sides[number]
-        market, rows = side.found.context.market, offers_of(side, size)
-        rows = rows[market.is_spot[rows] & (side.found.offer_bits[rows] == 0)]
-        if not len(rows):
-            return _ROUNDING
-        ends = (hours, max(hours, self.deadline_hours))
-        lengths = np.unique(np.clip((*RUN_HOURS, *ends), *ends))
-        prices = np.stack([market.offer_set.usd_during(rows, np.full(len(rows), one)) for one in lengths])
-        return float((prices.min(axis=0) / prices.max(axis=0)).min()) * _ROUNDING
+    def prices(self, ways: Ways, low_hours: float, high_hours: float) -> FloatArray:
+        """Least over own expected price of each way in runs of the pair."""
+        return self._run_prices.shares(ways, (low_hours, high_hours))
+
+
+def _longest(work: Work, other: Slowed) -> float:
+    """The latest own deadline of a pool beside ways of the other, in hours: its run is expected to end before."""
+    return min(work.deadline_hours, work.hours * other.most + work.half_hours)
+
+
+def _answers(asked: tuple[Asked, Asked], asks: list[list[list[Ask]]]) -> list[list[list[Ways]]]:
+    """Ways of both pools of each, from one question to each pool."""
+    out: list[list[list[Ways]]] = [[[], []] for _ in asks]
+    for number in _BOTH:
+        ways = iter(asked[number].all([ask for one in asks for ask in one[number]]))
+        for one, answers in zip(asks, out, strict=True):
+            answers[number] = [next(ways) for _ in one[number]]
+    return out
 
 
 def _meet(ways: list[list[Ways]]) -> bool:

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.model import SINGLE
 from planner.candidates.wanted import Wanted
-from planner.normal.arrays import normal_quantile
 from planner.performance.inference.pool import handover_s
-from planner.pipelines.pool_pairs import Points, Terms, find_pairs, least_refit_s, step_of
+from planner.pipelines.pool_pairs import Terms, find_pairs, least_refit_s, step_of
 from planner.pipelines.pools_bound import Bounds, Part, Work
 from planner.pipelines.pools_ended import Ended, Priced
+from planner.pipelines.pools_floors import floors
+from planner.pipelines.pools_sizes import sizes_of
 from planner.pipelines.pools_ways import asked_beside, each_bought, open_ways, stretch_of, ways_of
 from planner.records import record
 
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_bound import Pair
     from planner.pipelines.pools_side import Side
-    from planner.pipelines.pools_ways import Offers, Size
+    from planner.pipelines.pools_ways import Offers
 
-    FloatArray = npt.NDArray[np.float64]
+    Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
     Rows = tuple[int, int]  # of both pools' points
 
 _LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first, and of what may be cheaper
-_FIRST, _AT_ONCE = 8, 128  # sizes and parts of their room that are looked at together: at first, and at most
+# sizes and parts of their room that are looked at together, to find a first pair and then: a question takes
+# milliseconds however little is asked
+_FIRST, _AT_ONCE = 8, 256
 _TRIED = 4  # pairs of ways of these that are priced
 _MOST = (
     1_500,
     300,
 )  # sizes and parts in all; the same of pools of one type of accelerator, only compared with
 _CLOSE = 1.0 - 5e-3  # of the best pair: what is known to cost as much is not looked at
-_CHANCE_SLACK = 0.01  # of the level, in what no pair keeps
-_LEAST_SHARE = 0.999  # of the least cost, for rounding
 
 
 @record(frozen=True)
@@ -119,17 +119,11 @@ class ByDeadline:
         self.sides, self.level = sides, level
         self.bounds = Bounds(sides, level, terms.deadline_hours)
         self.ended = Ended(self.bounds, terms.quotas)
-        places: dict[str, int] = {}
-        bounds = [_least(side, places, level) for side in sides]
-        self._points, self._sizes = [points for points, _ in bounds], [sizes for _, sizes in bounds]
-        apart = np.full((len(places), len(places)), np.inf)
-        np.fill_diagonal(apart, 0.0)
-        self.terms = replace(terms, moved_usd=apart, gbps=np.full_like(apart, np.inf))
+        self._sizes = [sizes_of(side, level) for side in sides]
+        self._points = [own.points for own in self._sizes]
+        here = np.zeros((1, 1))
+        self.terms = replace(terms, moved_usd=here, gbps=np.full_like(here, np.inf))
         self._works: dict[Rows, Work] = {}
-        self._hourly = [
-            _least_by_size(sizes, points.usd_per_hour)
-            for sizes, points in zip(self._sizes, self._points, strict=True)
-        ]
 
     def cheapest(self, known_usd: float, *, one_chip: bool = False) -> Found:
         """The cheapest pair that costs less than one that is known.
@@ -138,30 +132,35 @@ class ByDeadline:
             known_usd: what the known pair costs.
             one_chip: both pools have the same type of accelerator.
         """
-        best, size, left = None, _FIRST, _MOST[one_chip]
+        best, left = None, _MOST[one_chip]
         # a few sizes are priced first: without an amount, which pairs may be cheaper is not known
-        queue, _ = self._queue(_LOOKED_AT[0], (), one_chip=one_chip)
-        some = [part for usd, _, part in queue[:size] if usd < known_usd * _CLOSE]
+        sizes, _ = self._by_bound(_LOOKED_AT[0], one_chip=one_chip)
+        some = self._whole(self._by_floor(sizes, known_usd)[::-1], known_usd, _FIRST)
         best, limit = self._better(some, self.bounds.of_parts(some, known_usd), (best, known_usd))
-        queue, beyond = self._queue(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
-        number, closed = count(len(queue)), np.inf
+        sizes, beyond = self._by_bound(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
+        sizes = self._by_floor(sizes, limit)[::-1]
+        parts: list[tuple[float, int, Part]] = []
+        number, closed = count(), np.inf
         while left > 0:
-            some = []
-            while queue and len(some) < min(size, left) and queue[0][0] < limit * _CLOSE:
-                some.append(heapq.heappop(queue)[2])
+            # all rooms of every size before parts of them, of which few ways are left
+            some = self._whole(sizes, limit, min(_AT_ONCE, left))
+            while not some or (some[0].kept is not None and len(some) < min(_AT_ONCE, left)):
+                if not parts or parts[0][0] >= limit * _CLOSE:
+                    break
+                some.append(heapq.heappop(parts)[2])
             if not some:
                 break
-            left, size = left - len(some), min(2 * size, _AT_ONCE)
+            left -= len(some)
             looked_at = self.bounds.of_parts(some, limit)
-            is_whole = bool(np.isfinite(limit))
+            is_known = bool(np.isfinite(limit))
             best, limit = self._better(some, looked_at, (best, limit))
             for part, (least, _) in zip(some, looked_at, strict=True):
                 if least and part.is_small:
                     closed = min(closed, least[0].usd)
                 elif least:
-                    for one in part.split(least if is_whole else None):
-                        heapq.heappush(queue, (least[0].usd, next(number), one))
-        beyond = min(beyond, closed, queue[0][0] if queue else np.inf)
+                    for one in part.split(least if is_known else None):
+                        heapq.heappush(parts, (least[0].usd, next(number), one))
+        beyond = min([beyond, closed, *(one[0] for one in (*parts[:1], *sizes[-1:]))])
         if best is not None:
             best = self.ended.earliest(best)
             limit = min(limit, best.usd)
@@ -192,75 +191,84 @@ class ByDeadline:
             elif least and part.is_small:
                 asked += [(part.work, pair.ways) for pair in least[:_TRIED]]
         about.sort(key=lambda one: one[0])
-        asked += [(work, ways) for _, work, ways in about[:_TRIED]]
+        # the best end of a pair may be long before the deadline
+        for _, work, ways in about[:_TRIED]:
+            asked += [(one, ways) for one in self.ended.ends(work)]
         return [one for one in self.ended.at(asked, below_usd) if one is not None]
 
-    def _kept(self, below_usd: float) -> list[Ints]:
-        """Rows of both pools' points that may be part of a cheaper pair: most are late or too dear beside any other."""
-        return [self._may_be_cheaper(number, below_usd) for number in (0, 1)]
+    def _whole(self, sizes: list[tuple[float, Rows]], limit: float, most: int) -> list[Part]:
+        """All rooms of the last sizes of a list, which are taken from it, up to a bound and a number."""
+        out: list[Part] = []
+        while sizes:
+            usd, rows = sizes[-1]
+            work = self.work(rows)
+            if work.half_hours > 0:
+                if len(out) >= most or usd >= limit * _CLOSE:
+                    break
+                out.append(Part(work, work.hours))
+            sizes.pop()
+        return out
 
-    def _may_be_cheaper(self, number: int, below_usd: float) -> Ints:
-        """Rows of a pool's points that are in time, and cost less than an amount, beside the fastest of the other pool.
+    def _kept(self, below_usd: float) -> list[Ints]:
+        """Rows of both pools' points that may be part of a cheaper pair in time, beside the fastest and cheapest other.
 
         Beside any other there is more work and less room for it.
         """
-        own, other = self._points[number], self._points[1 - number]
-        refit = least_refit_s(self._points[0], self._points[1], self.terms)[number]
-        step = step_of(self.terms, own.step_s, other.step_s.min(initial=np.inf), refit)
-        hours = self.terms.hours_per_step_s * step
-        beside = hours * other.usd_per_hour.min(initial=np.inf)
-        open_ = np.flatnonzero(
-            (hours * own.usd_per_hour + beside < below_usd) & (hours < self.terms.deadline_hours)
-        )
-        works: dict[Size, Work] = {}
-        for row in open_.tolist():
-            size = self._sizes[number][row]
-            least = (float(beside[row]), float(beside[row]))  # of the other pool
-            works.setdefault(
-                size,
-                Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours, least),
-            )
-        region_of = self.sides[number].found.context.market.region_of_offer
-        kept = self.bounds.in_time(number, list(works.values()), below_usd)
-        regions = dict(zip(works, kept, strict=True))
-        return np.asarray(
-            [
-                row
-                for row in open_.tolist()
-                if int(region_of[own.offer[row]]) in regions[self._sizes[number][row]]
-            ],
-            dtype=np.int64,
-        )
+        out = []
+        refits = least_refit_s(self._points[0], self._points[1], self.terms)
+        for number, refit in enumerate(refits):
+            own, other = self._points[number], self._points[1 - number]
+            step = step_of(self.terms, own.step_s, other.step_s.min(initial=np.inf), refit)
+            hours = self.terms.hours_per_step_s * step
+            usd = hours * (own.usd_per_hour + other.usd_per_hour.min(initial=np.inf))
+            rows = np.flatnonzero((usd < below_usd) & (hours < self.terms.deadline_hours))
+            if not np.isfinite(below_usd):  # all sizes may be late, and their pairs are many
+                works = [self._beside_itself(number, row, step, hours) for row in rows.tolist()]
+                rows = rows[self.bounds.in_time(number, works)]
+            out.append(rows)
+        return out
 
-    def _queue(
-        self, most: int, kept: Sequence[Ints], *, one_chip: bool
-    ) -> tuple[list[tuple[float, int, Part]], float]:
-        """All rooms of the sizes of the pairs of the least bound, in order, and the bound of others, USD.
-
-        `kept`: rows of both pools' points to look at; all where it is empty.
-        """
-        sizes, beyond = self._by_bound(most, kept, one_chip=one_chip)
-        works = [(usd, self.work(rows)) for usd, rows in sizes]
-        parts = [(usd, Part(work, work.hours)) for usd, work in works if work.half_hours > 0]
-        return [(usd, n, part) for n, (usd, part) in enumerate(parts)], beyond
+    def _beside_itself(self, number: int, row: int, step: Floats, hours: Floats) -> Work:
+        size = self._sizes[number].sizes[row]
+        return Work((size, size), float(step[row]), float(hours[row]), self.terms.deadline_hours)
 
     def _by_bound(
         self, count: int, kept: Sequence[Ints] = (), *, one_chip: bool
     ) -> tuple[list[tuple[float, Rows]], float]:
         """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others.
 
-        `count`: pairs looked at, of many regions each; `kept`: as of `_queue`.
+        `count`: pairs looked at; `kept`: rows of both pools' points, all where it is empty.
         """
         own = kept or [np.arange(len(points.at)) for points in self._points]
         points = [one.take(rows) for one, rows in zip(self._points, own, strict=True)]
         # a size may be bought in another way than the cheapest, which draws on another quota
         terms = replace(self.terms, one_chip=one_chip, quotas=np.full_like(self.terms.quotas, np.inf))
         pairs = find_pairs(points[0], points[1], terms, count)
-        first: dict[tuple[Size, Size], tuple[float, Rows]] = {}
         rows = zip(own[0][pairs.trainer].tolist(), own[1][pairs.rollouts].tolist(), strict=True)
-        for row, usd in zip(rows, pairs.usd.tolist(), strict=True):
-            first.setdefault((self._sizes[0][row[0]], self._sizes[1][row[1]]), (usd, row))
-        return list(first.values()), np.inf if len(pairs.usd) < count else float(pairs.usd[-1])
+        sizes = list(zip(pairs.usd.tolist(), rows, strict=True))
+        return sizes, np.inf if len(sizes) < count else sizes[-1][0]
+
+    def _by_floor(self, sizes: list[tuple[float, Rows]], below_usd: float) -> list[tuple[float, Rows]]:
+        """The same pairs of sizes by what they cost at least with all waits and losses, but those with no room."""
+        if not sizes:
+            return []
+        usd = np.asarray([one for one, _ in sizes])
+        a, b = np.asarray([rows for _, rows in sizes]).T
+        train, generate = self._points[0].take(a), self._points[1].take(b)
+        rate = np.minimum(train.rate, generate.rate)
+        refit = handover_s(self.terms.weights, generate.copies, rate, np.full(len(a), np.inf))
+        step = step_of(self.terms, train.step_s, generate.step_s, refit)
+        hours = self.terms.hours_per_step_s * step
+        open_ = np.flatnonzero((hours < self.terms.deadline_hours) & (usd < below_usd * _CLOSE))
+        floor = usd.copy()
+        floor[open_] = np.maximum(
+            usd[open_],
+            floors(self.bounds, self._sizes, (a[open_], b[open_]), step[open_], hours[open_], below_usd),
+        )
+        floor = np.minimum(floor, below_usd)  # beyond the amount nothing more is known
+        return [
+            (float(floor[at]), (int(a[at]), int(b[at]))) for at in np.argsort(floor, kind="stable").tolist()
+        ]
 
     def work(self, rows: Rows) -> Work:
         """What two sizes do together."""
@@ -268,9 +276,10 @@ class ByDeadline:
             t, r = (points.step_s[[row]] for points, row in zip(self._points, rows, strict=True))
             step = float(step_of(self.terms, t, r, np.asarray([self._refit_s(rows)]))[0])
             hours = self.terms.hours_per_step_s * step
-            sizes = (self._sizes[0][rows[0]], self._sizes[1][rows[1]])
-            least = (self._hourly[0][sizes[0]] * hours, self._hourly[1][sizes[1]] * hours)
-            self._works[rows] = Work(sizes, step, hours, self.terms.deadline_hours, least)
+            (a, b), (first, second) = rows, self._sizes
+            least = (first.points.usd_per_hour[a] * hours, second.points.usd_per_hour[b] * hours)
+            both = (first.sizes[a], second.sizes[b])
+            self._works[rows] = Work(both, step, hours, self.terms.deadline_hours, least)
         return self._works[rows]
 
     def _refit_s(self, rows: Rows) -> float:
@@ -302,8 +311,8 @@ class ByDeadline:
         return Timed((pools[0], pools[1]), work.step_s, self._refit_s(rows), usd, work.deadline_hours)
 
     def _rows_of(self, work: Work) -> Rows:
-        """The first row of each size: what is asked of it does not depend on the region."""
-        a, b = (sizes.index(size) for sizes, size in zip(self._sizes, work.sizes, strict=True))
+        """Numbers of both sizes."""
+        a, b = (own.sizes.index(size) for own, size in zip(self._sizes, work.sizes, strict=True))
         return a, b
 
     def _bought(
@@ -323,48 +332,3 @@ class ByDeadline:
         at = open_ways(search)
         same = [one for one, rows in zip(at.tolist(), each_bought(search, at), strict=True) if rows == offers]
         return (search, same[0]) if same else None
-
-
-def _least(side: Side, places: dict[str, int], level: float) -> tuple[Points, list[Size]]:
-    """Bounds of every size of a pool in every region, and the sizes: never interrupted, at the region's least price.
-
-    Each pool has half of D - x W whatever the speed x, so none is in time with the level asked where D is less than the
-    work at the speed of that level; half of it is each pool's, in case their speeds are known less and more closely.
-    """
-    found = side.found
-    candidates, market = found.candidates, found.context.market
-    offers = market.offer_set.offers
-    at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE))
-    rows, nodes, shape = candidates.offer[at], candidates.nodes[at], candidates.shape[at]
-    hardware = candidates.shapes["hardware_row"].astype(np.int64)[shape]
-    names = zip(offers["provider"][rows].tolist(), offers["region"][rows].tolist(), strict=True)
-    place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)
-    hourly = nodes * market.offer_set.least_usd_per_hour[rows] * _LEAST_SHARE
-    order = np.lexsort((hourly, nodes, place, hardware))
-    key = np.stack([hardware, place, nodes])[:, order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
-    kept = order[new]
-    one, none = np.ones(len(kept)), np.zeros(len(kept))
-    step = np.asarray(candidates.shapes["step_time_s"])[shape[kept]]
-    sure = np.exp(candidates.sigma[at[kept]] * _slowest(level) / 2.0)
-    points = Points(
-        at=at[kept], step_s=step, stretch=one, held=one, before_hours=none, fixed_usd=none,
-        usd_per_hour=hourly[kept], sure=sure, nodes=nodes[kept], place=place[kept], offer=rows[kept],
-        most_nodes=np.full(len(kept), np.inf),  # a size may be bought in several ways
-        **side.of_machines(at[kept]),
-    )  # fmt: skip
-    return points, list(zip(hardware[kept].tolist(), nodes[kept].tolist(), strict=True))
-
-
-def _least_by_size(sizes: list[Size], hourly: FloatArray) -> dict[Size, float]:
-    """USD per hour of each size in its cheapest region."""
-    out: dict[Size, float] = {}
-    for size, usd in zip(sizes, hourly.tolist(), strict=True):
-        out[size] = min(out.get(size, np.inf), usd)
-    return out
-
-
-def _slowest(level: float) -> float:
-    """Standard deviations of the speed that are in time at least; a little less, as chances of spot are calibrated."""
-    return max(float(normal_quantile(np.asarray([level - _CHANCE_SLACK]))[0]), 0.0)

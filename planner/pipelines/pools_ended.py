@@ -26,7 +26,7 @@ _BOTH = (0, 1)
 _ROOMS = 2.0 ** (
     np.arange(-8, 25) / 2.0
 )  # over the work: deadlines that are looked at whatever the deadline is
-_FINER, _TIMES = 8, 2  # rooms between the two beside the best, and how often they are looked at more closely
+_FINER = 24  # rooms between the two beside the best
 
 
 @record(frozen=True)
@@ -44,24 +44,39 @@ class Ended:
     def __init__(self, bounds: Bounds, quotas: FloatArray) -> None:
         """Take the pools, and the limit of each declared quota."""
         self.bounds, self.sides, self.level, self.quotas = bounds, bounds.sides, bounds.level, quotas
+        self._asked = list(bounds.asked)
 
     def at(self, asked: Sequence[Asked], below_usd: float) -> list[Priced | None]:
         """Pairs by the deadlines of their work; None where a pool is late, or costs more than `below_usd` alone."""
         if not asked:
             return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
+        # of what these buy alone: the same ways among all others take longer
+        rows = [sorted({row for _, ways in asked for row in ways[n]}) for n in _BOTH]
+        self._asked = [self.bounds.asked[n].among(np.asarray(rows[n])) for n in _BOTH]
         alone = self._ways([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
-        slow = [_slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
+        slow = [self._slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
         open_ = [n for n, one in enumerate(slow) if one is not None and kept[n]]
         beside = self._ways([(*asked[n], slow[n] or (1.0, 1.0)) for n in open_], below_usd)
         out: list[Priced | None] = [None] * len(asked)
         for n, own in zip(open_, beside, strict=True):
             work, ways = asked[n]
-            found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
+            found = self._places(own, ways)
             if None not in found:
                 usd = sum(float(each.usd[at]) for each, at in zip(own, found, strict=True) if at is not None)
                 out[n] = Priced(usd, work, ways)
         return out
+
+    def _places(self, own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> list[int | None]:
+        """Where two ways are among those of both pools, None where one is late."""
+        return [self.bounds.asked[n].place(own[n], ways[n]) for n in _BOTH]
+
+    def _slowed(self, own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> tuple[float, float] | None:
+        """By how much each pool is slowed by the other; None where one is late."""
+        found = self._places(own, ways)
+        if found[0] is None or found[1] is None:
+            return None
+        return float(own[1].stretch[found[1]]), float(own[0].stretch[found[0]])
 
     def _ways(
         self, asked: Sequence[tuple[Work, tuple[Offers, Offers], tuple[float, float]]], below_usd: float
@@ -76,7 +91,7 @@ class Ended:
                 )
                 for work, ways, slow in asked
             ]  # fmt: skip
-            each.append(self.bounds.asked[number].all(asks))
+            each.append(self._asked[number].all(asks))
         return list(zip(*each, strict=True))
 
     def are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
@@ -92,22 +107,27 @@ class Ended:
         held = self.sides[0].most_nodes[both]
         return bool(within(self.quotas, uses[0] + uses[1]) and (nodes <= held).all())
 
+    def ends(self, work: Work) -> list[Work]:
+        """The same work by some deadlines up to the question's."""
+        return [work.ending(work.hours + room) for room in self._rooms(work).tolist()]
+
+    def _rooms(self, work: Work) -> FloatArray:
+        """Rooms beside the work that are looked at first; but for the last they do not depend on the deadline."""
+        rooms, last = _ROOMS * work.hours, self.bounds.deadline_hours - work.hours
+        return np.append(rooms[rooms < last], last)
+
     def earliest(self, best: Priced) -> Priced:
         """The cheapest of the same pair by deadlines up to the question's, the earlier of those that cost the same.
 
         The deadlines looked at first do not depend on the question's, but for the last, so a later one leaves them.
         """
-        work, last = best.work, self.bounds.deadline_hours - best.work.hours
-        rooms = _ROOMS * work.hours
-        rooms = np.unique([*rooms[rooms < last], last, work.deadline_hours - work.hours])
+        work = best.work
+        rooms = np.unique([*self._rooms(work), work.deadline_hours - work.hours])
         usd = self._by_rooms(best, rooms)
-        for _ in range(_TIMES):
-            at = int(np.argmin(usd))
-            low, high = rooms[max(at - 1, 0)], rooms[min(at + 1, len(rooms) - 1)]
-            between = np.exp(np.linspace(np.log(low), np.log(high), _FINER + 2))[1:-1]
-            rooms, usd = np.append(rooms, between), np.append(usd, self._by_rooms(best, between))
-            order = np.argsort(rooms, kind="stable")
-            rooms, usd = rooms[order], usd[order]
+        at = int(np.argmin(usd))
+        low, high = rooms[max(at - 1, 0)], rooms[min(at + 1, len(rooms) - 1)]
+        between = np.exp(np.linspace(np.log(low), np.log(high), _FINER + 2))[1:-1]
+        rooms, usd = np.append(rooms, between), np.append(usd, self._by_rooms(best, between))
         at = int(np.argmin(usd))
         if not usd[at] < best.usd:
             return best
@@ -119,11 +139,3 @@ class Ended:
         # what it costs at the worst of them is not known, and its own ways are few
         priced = self.at([(work, best.ways) for work in works], 1.5 * best.usd)
         return np.asarray([np.inf if one is None else one.usd for one in priced])
-
-
-def _slowed(own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> tuple[float, float] | None:
-    """By how much each pool is slowed by the other; None where one is late."""
-    found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
-    if found[0] is None or found[1] is None:
-        return None
-    return float(own[1].stretch[found[1]]), float(own[0].stretch[found[0]])

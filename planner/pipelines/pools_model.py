@@ -84,6 +84,8 @@ class Pools(Presentable):
         moved_gb, moved_usd: weights between regions, over all steps.
         hours, sure_hours: expected, and kept with `confidence`; a pair with pools' own deadlines is planned to end by
             `sure_hours`.
+        horizon_hours: by when a pair with pools' own deadlines is planned to end at the latest where the workload gives
+            no deadline; None with one.
         bound_usd: no pair compared costs less.
         pairs: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.
@@ -102,6 +104,7 @@ class Pools(Presentable):
     steps: float
     steps_off_policy: int
     deadline_hours: float | None
+    horizon_hours: float | None
     budget_usd: Decimal | None
     pools: tuple[Pool, ...]
     step_s: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from planner.pipelines.pools_screen import pools_screen
 from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent, usd
+from planner.render.precision import moment_known
 from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _SHOWN = (
 _PAIR = (
     "step_s", "train_s", "logprob_s", "update_s", "generate_s", "refit_s", "moved_gb", "moved_usd", "hours",
     "sure_hours", "cost_usd", "bound_usd", "pairs", "steps", "steps_off_policy", "confidence", "deadline_hours",
-    "budget_usd", "reason",
+    "horizon_hours", "budget_usd", "reason",
 )  # fmt: skip
 
 
@@ -159,9 +161,14 @@ def _beside(pools: Pools) -> str:
 
 def _claim(pools: Pools) -> str:
     """What was compared, and how near the pair is to what no other costs less than."""
-    ways = ""
-    if pools.deadline_hours is not None:
-        ways = ", and among all ways to buy both in one region by the deadline"
+    ways = ", and among all ways to buy both in one region by the deadline"
+    if pools.horizon_hours is not None:
+        start = datetime.fromisoformat(pools.start)
+        last = (start + timedelta(hours=pools.horizon_hours)).isoformat()
+        ways = (
+            ", and, as there is no deadline, among all ways to buy both in one region that are planned to end by"
+            f" {moment_known(last, 0.0, start.year)} ({hours(pools.horizon_hours)} h, pools_horizon_hours)"
+        )
     return (
         f"Cheapest pair of pools found among {pools.pairs:,} on demand or on spot, by costs linear in hours{ways}; "
         f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 1)})"

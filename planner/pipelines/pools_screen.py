@@ -97,10 +97,14 @@ def _done(pools: Pools) -> Row:
     start = datetime.fromisoformat(pools.start)
     end = (start + timedelta(hours=pools.hours)).isoformat()
     text = f"{moment_known(end, 1.0, start.year)}, {numbers.hours(pools.hours)} h from the start"
+    sure = f"with {numbers.percent(pools.confidence, 0)} or more"
+    has_end = pools.pools[0].deadline_hours is not None
     if pools.deadline_hours is not None:
-        sure = f"with {numbers.percent(pools.confidence, 0)} or more"
-        early = pools.pools[0].deadline_hours is not None and pools.sure_hours < pools.deadline_hours - 0.05
+        early = has_end and pools.sure_hours < pools.deadline_hours - 0.05
         text += f"; within {numbers.hours(pools.sure_hours)} h {sure}" if early else f"; in time {sure}"
+    elif has_end:
+        last = (start + timedelta(hours=pools.sure_hours)).isoformat()
+        text += f"; planned to end by {moment_known(last, 0.5, start.year)} {sure}"
     return ("end", "done", end, "text", text)
 
 

@@ -84,9 +84,13 @@ class Side:
             unrecorded = without_record(candidates.context.asked.workload, candidates)
             late = candidates.hours[at] > limit[0]
             at = at[~late if unrecorded is None else ~(late | unrecorded[at])]
-        rows = candidates.offer[at]
+        region = market.region_of_offer[candidates.offer[at]]
+        _, first, own = np.unique(region, return_index=True, return_inverse=True)
+        rows = candidates.offer[at[first]]
         names = zip(offers["provider"][rows].tolist(), offers["region"][rows].tolist(), strict=True)
-        place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)
+        place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)[
+            own
+        ]
         self.points = self._points(candidates, at, place, None if limit is None else limit[1])
 
     def _points(self, candidates: Candidates, at: Ints, place: Ints, level: float | None) -> Points:
@@ -135,7 +139,7 @@ class Side:
         shape = candidates.shape[at]
         own = candidates.shapes["hardware_row"].astype(np.int64)[shape]
         count = hardware["accelerator_count"].astype(np.float64)[own]
-        chips = [self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]]
+        chips = [self._chips.setdefault(name, len(self._chips)) for name in hardware["accelerator"].tolist()]
         return {
             "accelerators": candidates.nodes[at] * count,
             "rate": node_rates(job.model, job.training, hardware)[own],

@@ -114,15 +114,18 @@ def bought(search: CandidateSearch, at: int) -> Offers:
 
 def each_bought(search: CandidateSearch, at: IntArray) -> list[Offers]:
     """The same of each of `at`, which are one offer or offers in turn."""
+    return [tuple(row for row in own if row >= 0) for own in rows_bought(search, at).tolist()]
+
+
+def rows_bought(search: CandidateSearch, at: IntArray) -> IntArray:
+    """The same as columns, -1 where there are fewer, shape `(len(at), k)`."""
     candidates = search.candidates
-    single = candidates.kind[at] == SINGLE
-    rows: list[Offers] = [(row,) for row in candidates.offer[at].tolist()]
-    if candidates.turns is not None and not single.all():
-        in_turn = np.flatnonzero(~single)
-        offers = candidates.turns.offer[candidates.detail[at[in_turn]]].tolist()
-        for number, own in zip(in_turn.tolist(), offers, strict=True):
-            rows[number] = tuple(row for row in own if row >= 0)
-    return rows
+    turns, in_turn = candidates.turns, np.flatnonzero(candidates.kind[at] == IN_TURN)
+    out = np.full((len(at), 1 if turns is None else turns.offer.shape[1]), -1, dtype=np.int64)
+    out[:, 0] = candidates.offer[at]
+    if turns is not None:
+        out[in_turn] = turns.offer[candidates.detail[at[in_turn]]]
+    return out
 
 
 def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:

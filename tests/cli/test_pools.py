@@ -40,6 +40,8 @@ constraints:
 pytestmark = pytest.mark.catalog("small")
 
 
+CLOSE = 5e-3  # what the search leaves out
+SHORT = "assumptions: {pools_horizon_hours: 1}"  # before which no pair ends
 _ANSWERS: dict[str, tuple[CliResult, str]] = {}
 
 
@@ -73,9 +75,10 @@ def test_a_pair_holds_and_its_step_is_that_of_both(
         assert all(pool["deadline_hours"] <= found["sure_hours"] for pool in found["pools"])
         assert len({(part["provider"], part["region"]) for p in found["pools"] for part in p["parts"]}) == 1
         assert all(p["parts"][-1]["purchase_option"] == "on_demand" for p in found["pools"])
-    else:
-        assert 0 <= found["gap_ratio"] < 0.02
-        assert all(pool["deadline_hours"] is None for pool in found["pools"])
+    else:  # by the horizon of who gives no deadline
+        assert 0 <= found["gap_ratio"] < 0.01
+        assert found["deadline_hours"] is None and found["horizon_hours"] == 720
+        assert all(pool["deadline_hours"] <= found["sure_hours"] <= 720 for pool in found["pools"])
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
     assert (verdict.code, verdict.stderr) == (0, ""), verdict.stdout
 
@@ -93,11 +96,12 @@ def test_a_changed_figure_is_a_fault(run_cli: Run, tmp_path: Path, place: str, f
     assert verdict.code == 5 and place in verdict.stdout
 
 
-@pytest.mark.parametrize("factor", [0.99, 1.01, 3.0])
+@pytest.mark.parametrize("factor", [0.99, 1.01, 3.0, 30.0])
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d"])
 def test_an_end_that_the_pools_are_not_planned_for_is_a_fault(
-    run_cli: Run, tmp_path: Path, factor: float
+    run_cli: Run, tmp_path: Path, deadline: str, factor: float
 ) -> None:
-    _, path, found = asked(run_cli, tmp_path, limits="  deadline: 3d")
+    _, path, found = asked(run_cli, tmp_path, limits=deadline)
     found["sure_hours"] *= factor
     (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
@@ -109,6 +113,46 @@ def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: 
     _, _, none = asked(run_cli, tmp_path, limits="  deadline: 3d\nspot: {fallback: none}")
     assert Decimal(some["cost_usd"]) < Decimal(none["cost_usd"])
     assert Decimal(some["bound_usd"]) <= Decimal(some["cost_usd"])
+
+
+@pytest.mark.parametrize(("ahead", "model"), [(1, "llama-3.1-8b"), (0, "llama-3.1-8b"), (0, "qwen2.5-1.5b")])
+def test_no_deadline_costs_no_more_than_any_deadline_up_to_the_horizon(
+    run_cli: Run, tmp_path: Path, ahead: int, model: str
+) -> None:
+    text = WORKLOAD.replace("llama-3.1-8b", model).replace("max_nodes: 8", "max_nodes: 3")
+    _, _, free = asked(run_cli, tmp_path, ahead=ahead, text=text)
+    costs = []
+    for hours in (40, 150, 720):
+        _, _, found = asked(run_cli, tmp_path, ahead=ahead, text=text, limits=f"  deadline: {hours}h")
+        costs += [float(found["cost_usd"])] if found["pools"] else []
+    assert costs and float(free["cost_usd"]) <= min(costs) * (1 + CLOSE)
+
+
+def test_pairs_that_may_end_at_any_time_are_compared_with_those_by_the_horizon(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    _, _, some = asked(run_cli, tmp_path)
+    _, path, none = asked(run_cli, tmp_path, limits=SHORT)
+    assert none["horizon_hours"] == 1 and all(pool["deadline_hours"] is None for pool in none["pools"])
+    assert Decimal(some["cost_usd"]) < Decimal(none["cost_usd"])
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 0, verdict.stdout
+    screen = run_cli("pools", path, *DAY)
+    assert "no deadline" in screen.stdout and "pools_horizon_hours" in " ".join(screen.stdout.split())
+
+
+@pytest.mark.parametrize(("change", "place"), [(24.0, "horizon_hours"), (None, "horizon_hours")])
+def test_another_horizon_than_the_assumed_one_is_a_fault(
+    run_cli: Run, tmp_path: Path, change: float | None, place: str
+) -> None:
+    _, path, found = asked(run_cli, tmp_path)
+    if change is None:
+        del found[place]
+    else:
+        found[place] += change
+    (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and place in verdict.stdout
 
 
 QUOTA = "  quota: [{provider: aws, region: '*', quota: All P5 Spot Instance Requests, limit: 192}]"
@@ -182,8 +226,11 @@ def _forged(pool: dict[str, Any], key: str) -> None:
         pool[key] *= 0.97
 
 
-def test_a_changed_pool_with_a_deadline_is_a_fault(run_cli: Run, tmp_path: Path) -> None:
-    _, path, found = asked(run_cli, tmp_path, limits="  deadline: 3d")
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d"])
+def test_a_changed_pool_with_an_end_of_its_own_is_a_fault(
+    run_cli: Run, tmp_path: Path, deadline: str
+) -> None:
+    _, path, found = asked(run_cli, tmp_path, limits=deadline)
     for key in ("deadline_hours", "stretch", "paced_s", "hours", "turns", "places"):
         forged = deepcopy(found)
         _forged(forged["pools"][1], key)

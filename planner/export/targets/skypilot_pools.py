@@ -7,6 +7,7 @@ primary_tasks, termination_delay), then one task for each job.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -111,6 +112,9 @@ def _heading(saved: Mapping[str, Any], names: list[str], launches: list[Launch])
     cost, hours = usd(Decimal(saved["cost_usd"])), float(saved["hours"])
     yield from enable_first((pool.provider, pool.region) for launch in launches for pool in launch.pools)
     yield f"about {hours:,.1f} h and {cost}; prices change: plan again before a later launch"
+    if any(pool.get("deadline_hours") for pool in saved["pools"]):
+        last = datetime.fromisoformat(str(saved["start"])) + timedelta(hours=float(saved["sure_hours"]))
+        yield f"planned to end by {last:%Y-%m-%d %H:%M} UTC: what falls back on on-demand changes in time for that"
     envs = " ".join(f"--env {_command(name)}='...'" for name in names)
     yield f"start: sky jobs launch {envs} job-group.yaml; it ends with the trainer"
     yield "the pools find each other through your program (object storage or a known address): SkyPilot names peers"

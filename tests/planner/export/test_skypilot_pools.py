@@ -41,6 +41,8 @@ SAVED: dict[str, Any] = {
         pool("rollouts", "l40s-48gb-pcie", part("on_demand", "use2-az1", "200", "g6e.48xlarge")),
     ],
 }  # fmt: skip
+ENDS = copy.deepcopy(SAVED) | {"sure_hours": 30.0}
+ENDS["pools"][0]["deadline_hours"] = 20.0
 NONE = checked("skypilot", Options())
 
 
@@ -48,6 +50,11 @@ def documents(saved: dict[str, Any] = SAVED, options: Options = NONE) -> list[di
     (file,) = render_pools(saved, "pools.json", options)
     assert file.path == "job-group.yaml"
     return list(yaml.safe_load_all(file.text))
+
+
+def test_the_end_that_pools_are_planned_for_is_said() -> None:
+    (file,), (without,) = render_pools(ENDS, "pools.json", NONE), render_pools(SAVED, "pools.json", NONE)
+    assert "# planned to end by 2026-11-21 06:00 UTC" in file.text and "planned to end" not in without.text
 
 
 def test_both_pools_start_together_and_end_with_the_trainer() -> None:
