@@ -121,4 +121,10 @@ def _fits(place: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _row_of(place: str) -> Partition | None:
-    return next((row for row in load_partitions() if matches(row.place, place)), None)
+    return next((row for row in _rows_of(place.partition("/")[0]) if matches(row.place, place)), None)
+
+
+@lru_cache(maxsize=128)
+def _rows_of(provider: str) -> tuple[Partition, ...]:
+    """Rows that may fit places of a provider: none names several."""
+    return tuple(row for row in load_partitions() if row.place.partition("/")[0] == provider)

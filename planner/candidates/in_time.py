@@ -51,8 +51,11 @@ def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArr
     if len(steady):
         own = waits.take(steady)
         room = hours[steady] - own.before - candidates.fixed_hours[at[steady]]
-        later, need = candidates.later_hours(at[steady]), _need(candidates, at[steady])
-        out[steady] = _steady_chance(own, need - later, candidates.sigma[at[steady]], room - later)
+        later, sigma = candidates.later_hours(at[steady]), candidates.sigma[at[steady]]
+        need, room = _need(candidates, at[steady]) - later, room - later
+        # offers of many regions are waited for alike
+        one, alike = distinct_rows(need, sigma, room, *own.kinds())
+        out[steady] = _steady_chance(own.take(one), need[one], sigma[one], room[one])[alike]
     beside = np.flatnonzero(waits.has_spread & spot)
     if len(beside):
         own, room = waits.take(beside), hours[beside]

@@ -44,13 +44,14 @@ def _ask(market: Market, here: IntArray, there: IntArray) -> None:
         market.known_places.usd_per_gb,
         market.offer_set.offers.distinct_keys("provider", "region")[1],
     )
+    one = distinct(here * len(known) + there)[1]
     prices: dict[int, float] = {}  # many pairs share a curve; the tariffs keep them
-    for at in distinct(here * len(known) + there)[1].tolist():
-        curve = market.tariffs.transfer_curve(*places[here[at]], *places[there[at]])
+    for source, target in zip(here[one].tolist(), there[one].tolist(), strict=True):
+        curve = market.tariffs.transfer_curve(*places[source], *places[target])
         curve = market.tariffs.dearest_internet_curve() if curve is None else curve
         if id(curve) not in prices:
             prices[id(curve)] = usd_per_gb(curve)
-        known[here[at], there[at]] = prices[id(curve)]
+        known[source, target] = prices[id(curve)]
 
 
 def usd_per_gb(curve: TierCurve) -> float:

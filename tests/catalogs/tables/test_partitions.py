@@ -15,6 +15,7 @@ def test_every_row_has_what_it_needs_and_a_source() -> None:
     for row in load_partitions():
         assert row.source and row.as_of
         assert bool(row.partition) == bool(row.needs)
+        assert not set(row.place.partition("/")[0]) & set("*?["), "a row is of one provider"
 
 
 def test_regions_that_are_off_by_default_are_regions_of_the_catalog_and_apart_from_no_account() -> None:
