@@ -20,7 +20,6 @@ from solvers.search.decompose import BendersResult, OutOfTimeError, Round, solve
 
 Floats = npt.NDArray[np.float64]
 CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour
-FIRST_SHARE = 0.8  # of the time limit, at most, for purchases that a mean may have to replace
 Method = Literal["auto", "benders", "closed_form"]
 
 
@@ -163,12 +162,12 @@ def solve_bill(
     """
     begun, recourse = time.perf_counter(), Recourse(model)
 
-    def best(one: CommitModel, share: float) -> Solved:
-        left = max(time_limit_s * share - (time.perf_counter() - begun), 0.0)
+    def best(one: CommitModel, limit_s: float) -> Solved:
+        left = max(limit_s - (time.perf_counter() - begun), 0.0)
         found = solve_commit(one, gap=gap, time_limit_s=left, progress=progress, recourse=recourse)
         return without_idle(one, found, recourse, begun + time_limit_s)
 
-    solved = best(model, FIRST_SHARE)
+    solved = best(model, time_limit_s)
     if not (model.risk_weight and solved.x.any()):
         return model, solved
     cost, chance = first_stage(model).cost, model.probability
@@ -178,5 +177,5 @@ def solve_bill(
     mean = replace(model, risk_weight=0.0)
     # whoever interrupts waits for no second search
     interrupted = solved.reason == Termination.INTERRUPTED.value
-    again = best(mean, 0.0 if interrupted else 1.0)
+    again = best(mean, 0.0 if interrupted else time_limit_s)
     return mean, replace(again, reason=solved.reason) if interrupted else again

@@ -280,7 +280,7 @@ class Branching:
         left = (cutoff - node.bound) / max(cutoff - self._lowest, SAFE * abs(cutoff))
         return PROBED if left > LITTLE else 1
 
-    def _splits(self, node: Node, most: int) -> list[Split]:
+    def _splits(self, node: Node, most: int = PROBED) -> list[Split]:
         """Splits for the `most` knots whose tasks are mixed most, the likely best first; [] where all is whole."""
         pipe = self._pipe
         used = np.flatnonzero(node.x > SUPPORT)
