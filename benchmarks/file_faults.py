@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from benchmarks.fuzz import SMALLER, example_with
+from benchmarks.fuzz import SMALLER, SWEEP, TINY, example_with
 from benchmarks.injection import Injection, fitting
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +34,7 @@ Files = dict[str, bytes]
 # Moments, and ages at the moment of writing ("the state is 88.5 h old"), which change every six minutes.
 _MOMENT = re.compile(
     rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}[0-9.+:]*|(?<=the state is )[0-9.]+ (?:h|min)(?= old)"
+    rb'|"(?:cpu_)?seconds": [0-9.e-]+|"warm": (?:true|false)|"worker": "[^"]*"'  # of a sweep's cells
 )
 JOBS = f"""\
 version: 1
@@ -122,6 +123,8 @@ WRITINGS = (
         ("tco", "EX/tco-4xa100.yaml", *DAY, "-o", "json", "--reproducible", "--owned", "RUN/machine.yaml", "--out",
          "RUN/tco.json"),
     ),
+    Writing("sweep", ("sweep", "IN/sweep.yaml", "--results", "RUN/results.csv", "--parts", "RUN/parts", "-o", "json",
+                      "--reproducible", "--out", "RUN/sweep.json")),
     Writing("ledger", ("review", "--focus", "IN/bill.csv", "--no-forecast", "--ledger", "RUN/ledger.json", "--accept",
                        "move-region-fc3d6a", "-o", "csv", "--out", "RUN/review.csv"), once="ledger.json"),
 )  # fmt: skip
@@ -179,7 +182,7 @@ def files(run: Path) -> Files:
     return {
         str(path.relative_to(run)): _MOMENT.sub(b"", path.read_bytes())
         for path in sorted(run.rglob("*"))
-        if path.is_file() and "cache" not in path.parts and path.suffix != ".lock"
+        if path.is_file() and "cache" not in path.parts and path.suffix != ".lock" and path.name != "lock"
     }
 
 
@@ -314,6 +317,8 @@ def inputs_in(folder: Path) -> Path:
     days = (EXAMPLES / "commit-usage.csv").read_text(encoding="utf-8").splitlines(keepends=True)[: 1 + 3 * 48]
     (folder / "commit-usage.csv").write_text("".join(days), encoding="utf-8")
     (folder / "commit.yaml").write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
+    (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:200]))
     return folder

@@ -188,7 +188,7 @@ def _number_fault(rule: Field, text: str) -> str:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        return f"expected a number, got {text!r}"
+        return f"expected a number, got {text!r}{'; decimals have a point' if ',' in text else ''}"
     low, high = Decimal(rule.low), Decimal(rule.high)
     if not value.is_finite() or value > high or value < low or (value == low and not rule.closed):
         return f"{text} is not {'at least' if rule.closed else 'above'} {low} and at most {high:f}"

@@ -234,7 +234,7 @@ def _aws(
 
 
 CLOUDS = {"alibaba": _alibaba, "gcp": _gcp, "azure": _azure, "aws": _aws}
-FACTORS = (0.01, 0.5, 2.0, 100.0)
+FACTORS = (0.01, 0.1, 0.34, 0.5, 2.0, 10.0, 100.0)
 
 
 @pytest.mark.usefixtures("_home")
