@@ -49,9 +49,9 @@ def answered_of(job: Job, amount: int, requests: Requests, row: dict[str, Any]) 
 
 
 def engine_words(engine: Engine) -> str:
-    """The engine with the year whose figures are used."""
+    """The engine with the year whose figures are used, and its mode if that is not the usual one."""
     record = find_engine(engine.name, engine.year)
-    return f"{record.name} {record.year}"
+    return f"{record.name} {record.year}{'' if engine.graphs else ' in eager mode'}"
 
 
 def served_precision(requests: Requests, hardware: Table) -> str:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.errors import InputError
+from planner.estimation.answered import engine_words
 from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
 from planner.inputs.model_config import stored_precision
@@ -671,3 +672,8 @@ def test_the_interval_is_wider_in_eager_mode() -> None:
         for row in (answers(), answers(cuda_graphs=False))
     )
     assert eager == pytest.approx(np.hypot(replayed, 0.3))
+
+
+def test_estimates_name_an_engine_in_eager_mode() -> None:
+    assert engine_words(Engine("vllm", 2026)) == "vllm 2026"
+    assert engine_words(Engine("vllm", 2026, graphs=False)) == "vllm 2026 in eager mode"
