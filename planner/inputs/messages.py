@@ -186,9 +186,10 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
     hint = hint or near(key, keys)
     if not hint:
-        homes = _homes_of(KEYS.get(key.lower(), key), root)
+        meant = KEYS.get(key.lower(), key)
+        homes = _homes_of(meant, root)
         if len(homes) == 1:
-            text += f": it belongs under '{homes[0]}'"
+            text += f": it belongs under '{homes[0]}'" + ("" if meant == key else f" as {meant}")
         else:
             text += _after_comma(key) if value is None else ""
             text += _listed(keys, "; known here: ")

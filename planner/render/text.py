@@ -157,7 +157,9 @@ def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
 def _wrap_cell(cell: str, size: int) -> list[str]:
     """Break a cell into lines that begin below each other, also where the first begins with blanks."""
     text = cell.lstrip(" ")
-    lead = " " * min(len(cell) - len(text), max(size - 2, 0))
+    lead = cell[: len(cell) - len(text)]
+    if max(map(display_width, text.split(" "))) > size - len(lead):  # a word would break for it
+        lead = ""
     return [lead + line for line in wrap(text, size - len(lead), whole_locations=False)]
 
 
