@@ -131,12 +131,17 @@ def _without_prefix(name: str) -> str:
 
 
 def known_accelerators(name: str) -> list[str]:
-    """Accelerators of the data dictionary that a name matches, or whose model it is a part of, sold or not."""
+    """Accelerators of the data dictionary that a name matches, sold or not."""
     from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(identifier) for identifier in load_accelerators()["accelerator"]]
     fitting = fitting_names(name, tuple(ids))
-    part = name.lower().replace(" ", "")
-    return [one for one in ids if one in fitting] or [
-        one for one in ids if len(part) > 2 and part in one.split("-")[0]
-    ]
+    return [identifier for identifier in ids if identifier in fitting]
+
+
+def accelerators_with(part: str) -> list[str]:
+    """Accelerators of the data dictionary whose name has a part of at least three letters, sold or not."""
+    from catalogs.tables.accelerators import load_accelerators
+
+    wanted = part.lower().replace(" ", "")
+    return [str(one) for one in load_accelerators()["accelerator"] if len(wanted) > 2 and wanted in str(one)]

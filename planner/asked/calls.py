@@ -125,6 +125,9 @@ def question(ask: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     return run
 
 
+_FILES = ("workload", "path")  # arguments that name a file
+
+
 def _check(name: str, value: object) -> None:
     """Check one argument.
 
@@ -133,6 +136,9 @@ def _check(name: str, value: object) -> None:
     """
     if value is None:
         return
+    if name in _FILES and isinstance(value, dict | list):
+        text = "must be the path of a file, or what planner.load returned"
+        raise InputError(f"{name}: {text}, not a {type(value).__name__}: write it to a YAML file first")
     if name in CHOICES and value not in CHOICES[name]:
         raise InputError(f"{name} {value!r}: must be one of {', '.join(CHOICES[name])}")
     if name in NUMBERS:

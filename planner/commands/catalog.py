@@ -233,9 +233,10 @@ def _check_providers(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
-    from catalogs.offers.naming import known_accelerators
+    from catalogs.offers.naming import accelerators_with, known_accelerators
 
-    if field == "accelerator" and (unsold := known_accelerators(text)):
+    unsold = known_accelerators(text) or ([] if close else accelerators_with(text))
+    if field == "accelerator" and unsold:
         return f"no offers with prices for {', '.join(unsold)}: refresh the catalog, or name another"
     hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
     return f"no {field} fits {text!r} ({hint})"

@@ -110,7 +110,7 @@ TARGETS: Mapping[str, Target] = {
 }
 
 
-# What users call a target.
+# What users call a target or a framework.
 OTHER_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("k8s", "eks", "gke", "aks", "kubectl", "jobset", "kueue", "kubeflow"), "kubernetes"),
     **dict.fromkeys(("tf", "opentofu"), "terraform"),
@@ -118,6 +118,8 @@ OTHER_NAMES: Mapping[str, str] = {
     "sky": "skypilot",
     "docker": "dockerfile",
     "hpa": "autoscaler",
+    **dict.fromkeys(("trl", "transformers", "huggingface", "hf", "peft", "diffusers"), "accelerate"),
+    **dict.fromkeys(("megatron-lm", "megatron_lm"), "megatron"),
 }
 
 
@@ -140,10 +142,14 @@ def checked(target: str, options: Options) -> Options:
     """
     if target not in TARGETS:
         meant = OTHER_NAMES.get(target.lower(), "") or near(target.lower(), TARGETS)
-        hint = f" (did you mean {meant!r}?)" if meant else ""
+        hint = f" (did you mean {meant!r}?)" if meant in TARGETS else ""
         raise InputError(f"--to {target}: not a target; they are {', '.join(TARGETS)}{hint}")
     if options.framework not in FRAMEWORKS:
-        raise InputError(f"--framework {options.framework}: not known; they are {', '.join(FRAMEWORKS)}")
+        meant = OTHER_NAMES.get(options.framework.lower(), "") or near(options.framework.lower(), FRAMEWORKS)
+        hint = f" (did you mean {meant!r}?)" if meant in FRAMEWORKS else ""
+        raise InputError(
+            f"--framework {options.framework}: not known; they are {', '.join(FRAMEWORKS)}{hint}"
+        )
     entry = TARGETS[target]
     values = {key: (choices[0] if choices else "") for key, choices in entry.options.items()}
     for key, value in options.values.items():

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, FaultError
+from planner.inputs.post_training import longest_stated
 from planner.inputs.resolved import Assumed, ResolvedModel
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ _TWO_BYTE_VOCAB = 65_536
 
 def total_samples(training: Training, data: Data, length: float, each: float, noted: list[Assumed]) -> int:
     """Return sequences of one run, noting how they follow from what was given; each holds `each` samples of the set."""
+    _note_tokens(training, length, noted)
     if training.samples is not None:
         if each == 1.0:
             return training.samples
@@ -43,6 +45,15 @@ def total_samples(training: Training, data: Data, length: float, each: float, no
         samples = math.ceil(round(training.epochs * size, 6))
     noted.append(Assumed("training.samples", str(samples), "samples", "derived", note))
     return samples
+
+
+def _note_tokens(training: Training, length: float, noted: list[Assumed]) -> None:
+    """Note the tokens that follow from samples or steps where the context of the model is assumed as their length."""
+    stated = training.sequence_length is not None or longest_stated(training) is not None
+    samples = training.samples or (training.steps or 0) * training.global_batch
+    if length > 1.0 and samples and not stated:
+        note = f"{samples:,} samples at {length:,.0f} each"
+        noted.append(Assumed("training.tokens", str(round(samples * length)), "tokens", "derived", note))
 
 
 def _set_samples(data: Data, length: float, each: float) -> tuple[float, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
-from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_file_of
+from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_answer, refuse_file_of
 from planner.inputs.plain import read_section
 from planner.records import record
 
@@ -88,6 +88,7 @@ def load_document(
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
     if parsed.data.keys().isdisjoint(model.model_fields.keys() - _COMMON_KEYS) and is_workload(parsed.data):
         raise InputError(f"{name}: is a workload: `planner optimize {name}` plans it")
+    refuse_answer(parsed.data, name)
     if "kind" in model.model_fields:
         refuse_file_of(get_args(model.model_fields["kind"].annotation), parsed.data, name)
     try:

@@ -61,6 +61,7 @@ _OF_TRAINERS = frozenset({
 _NOT_OF_TRAINERS = frozenset({"version", "training", "constraints"})
 # Keys that a workload has and the file of another question has not, but for serving's model.
 _OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
+_OF_ANSWERS = frozenset({"schema_version", "planner_version"})  # of every saved answer
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f]")  # but for tabs, and what ends a line
 
@@ -78,6 +79,10 @@ class LoadedWorkload:
     path: Path
     source: Source
     at: FaultPath = ()
+
+    def __repr__(self) -> str:
+        """In a notebook: what it is and where it came from."""
+        return f"<Workload: {self.workload.name} ({self.workload.kind}), {self.path}>"
 
     def error(self, faults: Iterable[Fault]) -> InputError:
         """Return the error for faults found later (an unknown region, say), with their places in the file."""
@@ -289,6 +294,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     """
     if _NOT_OF_TRAINERS.isdisjoint(data) and not _OF_TRAINERS.isdisjoint(data):
         raise _of_a_trainer(name)
+    refuse_answer(data, name)
     kind = other_kind(data)
     if kind == "machines":
         raise InputError(
@@ -297,6 +303,19 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     if kind:
         raise InputError(
             f"{name}: is a {kind} file, not a workload: use `planner {_COMMANDS.get(kind, kind)} {name}`"
+        )
+
+
+def refuse_answer(data: dict[str, Any], name: str) -> None:
+    """Name what reads a saved answer, where the file that was asked about is needed.
+
+    Raises:
+        InputError: the keys are those of an answer.
+    """
+    if data.keys() >= _OF_ANSWERS:
+        raise InputError(
+            f"{name}: is a saved answer, not the file that was asked about: give that; `planner verify`, diff, export, "
+            "track and advise read answers"
         )
 
 

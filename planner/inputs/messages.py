@@ -127,11 +127,11 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
             return Fault(path, f"must be a list: write [{', '.join(map(str, allowed))}]")
         return Fault(path, f"must be a list{_keys_at(path, root, '; keys of each item: ')}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
+    said = value_elsewhere(path, value) if isinstance(value, str) else ""
+    if said:
+        return Fault(path, f"{text}; {said}")
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
-        said = value_elsewhere(path, value)
-        if said:
-            return Fault(path, f"{text}; {said}")
         choices = _choices(path, root)
         hint = other_name(value, choices) or near(value, choices) or begins_with(value, choices)
     return Fault(path, text, hint)
@@ -186,9 +186,10 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
     hint = hint or near(key, keys)
     if not hint:
-        homes = _homes_of(KEYS.get(key.lower(), key), root)
+        meant = KEYS.get(key.lower(), key)
+        homes = _homes_of(meant, root)
         if len(homes) == 1:
-            text += f": it belongs under '{homes[0]}'"
+            text += f": it belongs under '{homes[0]}'" + ("" if meant == key else f" as {meant}")
         else:
             text += _after_comma(key) if value is None else ""
             text += _listed(keys, "; known here: ")

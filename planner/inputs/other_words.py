@@ -313,8 +313,10 @@ VALUES_ELSEWHERE: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 
 def value_elsewhere(path: tuple[str | int, ...], value: str) -> str:
-    """Return what to write instead of a value that belongs to another key; "" where nothing is known."""
+    """Return what to write instead of a value that belongs to another key or unit; "" where nothing is known."""
     section, key = (str(part) for part in ("", "", *path)[-2:])
+    if key == "global_batch" and "tok" in value.lower():
+        return _IN_SEQUENCES
     return VALUES_ELSEWHERE.get((section, key), {}).get(value.lower().replace("-", "_"), "")
 
 

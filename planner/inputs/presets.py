@@ -41,7 +41,10 @@ _TEXTS = frozenset(("family", "architecture"))
 
 @record(frozen=True)
 class Preset:
-    """A known model: `values` holds the known fields of `Model`, `sequence_length` its published context."""
+    """A known model: `values` holds the known fields of `Model`, `sequence_length` its published context.
+
+    `sample`: what one sample of a model that takes neither tokens nor images is; "" for others.
+    """
 
     name: str
     aliases: tuple[str, ...]
@@ -51,6 +54,7 @@ class Preset:
     source: str
     as_of: str
     note: str
+    sample: str
 
 
 def _normal(name: str) -> str:
@@ -89,6 +93,13 @@ def _stepwise_gelu() -> frozenset[str]:
 
 
 @cache
+def _samples() -> dict[str, str]:
+    """What a sample of a model of sound is (preset_samples.csv says where it is stated)."""
+    with (_DATA / "preset_samples.csv").open(encoding="utf-8", newline="") as file:
+        return {row["preset"]: row["sample"] for row in csv.DictReader(file)}
+
+
+@cache
 def load_presets() -> dict[str, Preset]:
     """Read all presets, by name, in the order of the file."""
     return {name: _preset(row) for name, row in _rows().items()}
@@ -118,6 +129,7 @@ def _preset(row: dict[str, str]) -> Preset:
         source=row["source"],
         as_of=row["as_of"],
         note=row["note"],
+        sample=_samples().get(row["preset"], ""),
     )
 
 

@@ -139,6 +139,8 @@ def _model_assumptions(place: Path, model: Network, values: dict[str, object]) -
     if preset is not None:
         note = f"{preset.source}, as of {preset.as_of}" + (f"; {preset.note}" if preset.note else "")
         out.append(Assumed(f"{at}.preset", preset.name, "", "workload", note))
+        if preset.sample:  # pieces of people's sound have other lengths: the screen says which was taken
+            out.append(Assumed(f"{at}.sample", preset.sample, "", "default", f"of {preset.name}"))
     apart = ("preset", "family", "parts", "embedding_tables")
     for key, value in model:
         if key not in apart and value is not None and key in model.model_fields_set:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,9 @@ class _SetSource(Source):
         return mine[-1] if mine else None
 
 
+_INDEX = re.compile(r"\[(\d+)\]")  # quota[0].limit is quota.0.limit
+
+
 def parse_settings(texts: Sequence[str]) -> tuple[Setting, ...]:
     """Read `KEY=VALUE` texts: a dotted path and a YAML value.
 
@@ -85,7 +89,7 @@ def _parse(text: str) -> Setting:
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     key, separator, value = text.partition("=")
-    words = [word.strip() for word in key.split(".")]
+    words = [word.strip() for word in _INDEX.sub(r".\1", key).split(".")]
     if not separator or not value.strip() or not all(words):
         raise SettingError([(text, f"is not KEY=VALUE; {_EXAMPLE}")])
     try:

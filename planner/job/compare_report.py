@@ -287,7 +287,8 @@ def _bought(row: Row, over: str) -> str:
 def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
     """What stands below the table."""
     shown = comparison.rows[: _fitting(comparison) if brief else _SHOWN]
-    notes = [miss_note(shown)] if any(row.misses for row in shown) else []
+    # pages have every row, also those that a terminal leaves out
+    notes = [miss_note(comparison.rows)] if any(row.misses for row in comparison.rows) else []
     if comparison.excluded:
         notes.append(
             f"{comparison.excluded} more {_noun(comparison)} cannot run this job within the file's other limits"

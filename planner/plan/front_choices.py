@@ -9,6 +9,7 @@ from decimal import Decimal
 from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan, Relaxation
+from planner.plan.outcome import places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import known_places, moment_known, rounded
@@ -65,18 +66,31 @@ def choices(plan: Plan) -> list[Section]:
 
 
 def _decisions(plan: Plan) -> list[str]:
-    """Each choice in brief, with its number of zones where two would read alike."""
+    """Each choice in brief; where two would read alike, with their numbers of zones, or else their regions."""
     texts = [_plan_in_brief(plan) if item.best is None else in_brief(item.best) for item in plan.choices]
     if plan.kind == "fleet":
         return texts
+    whole = [
+        _plan_in_brief(plan, whole=True) if item.best is None else in_brief(item.best, whole=True)
+        for item in plan.choices
+    ]
     return [
         text
         if texts.count(text) == 1
-        else _plan_in_brief(plan, whole=True)
-        if item.best is None
-        else in_brief(item.best, whole=True)
-        for text, item in zip(texts, plan.choices, strict=True)
+        else longer
+        if whole.count(longer) == 1
+        else _with_regions(plan, item, longer)
+        for text, longer, item in zip(texts, whole, plan.choices, strict=True)
     ]
+
+
+def _with_regions(plan: Plan, item: Choice, longer: str) -> str:
+    """A choice in brief, `longer`, with all its regions in the order of use in place of the first."""
+    best, first = item.best, plan.lines[0]
+    if best is None:
+        return longer.removesuffix(place(first.provider, first.region, "")) + regions_words(plan.lines)
+    regions = places_in_turn((best.provider, part.region) for part in best.parts)
+    return longer.removesuffix(place(best.provider, best.region, "")) + regions
 
 
 def _ends(plan: Plan, scale: Scale) -> list[str]:
@@ -103,10 +117,10 @@ def _asked_at_once(plan: Plan) -> list[str]:
     if count <= RECORDED_AT_ONCE:
         return []
     word = _KINDS[plan.choices[0].kinds[0]]
-    asked = (
-        "are asked for at once" if plan.kind != "fleet" else "at once in one region are assumed for its end"
-    )
-    return [f"{word}: {count:,.0f} {most.accelerator} {asked}; public records end at {RECORDED_AT_ONCE}"]
+    machines, records = f"{count:,.0f} {most.accelerator}", f"public records end at {RECORDED_AT_ONCE}"
+    if plan.kind == "fleet":
+        return [f"{word}: its end assumes {machines} at once in one region; {records}"]
+    return [f"{word}: {machines} are asked for at once; {records}"]
 
 
 def _at_once(plan: Plan, item: Choice) -> str:

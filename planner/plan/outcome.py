@@ -15,6 +15,8 @@ from planner.render.precision import dollars, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planner.plan.model import Plan, PlanLine
 
 
@@ -114,7 +116,12 @@ def choice_words(plan: Plan) -> str:
 
 def regions_words(lines: tuple[PlanLine, ...]) -> str:
     """Regions in the order of use, the provider named once: `aws/us-west-2 then us-east-1`."""
-    regions = list(dict.fromkeys((line.provider, line.region) for line in lines))
+    return places_in_turn((line.provider, line.region) for line in lines)
+
+
+def places_in_turn(pairs: Iterable[tuple[str, str]]) -> str:
+    """Providers and regions in the order of use, as `regions_words` says those of lines."""
+    regions = list(dict.fromkeys(pairs))
     places = [
         region if at and provider == regions[at - 1][0] and region else f"{provider}/{region}" if region else provider
         for at, (provider, region) in enumerate(regions)

@@ -154,6 +154,15 @@ def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
     return _grid(head, body, "".join(align[first] for first in starts), width, wrap_header=True, least=least)
 
 
+def _wrap_cell(cell: str, size: int) -> list[str]:
+    """Break a cell into lines that begin below each other, also where the first begins with blanks."""
+    text = cell.lstrip(" ")
+    lead = cell[: len(cell) - len(text)]
+    if max(map(display_width, text.split(" "))) > size - len(lead):  # a word would break for it
+        lead = ""
+    return [lead + line for line in wrap(text, size - len(lead), whole_locations=False)]
+
+
 def _grid(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -194,7 +203,7 @@ def _grid(
     lines: list[str] = []
     for number, row in enumerate(table):
         cells = [
-            wrap(cell, size, whole_locations=False) if a == "l" or not number else [cell]
+            _wrap_cell(cell, size) if a == "l" or not number else [cell]
             for cell, size, a in zip(row, sizes, align, strict=True)
         ]
         for level in range(max(len(cell) for cell in cells)):

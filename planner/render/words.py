@@ -69,20 +69,24 @@ class AssumedValue(Protocol):
 def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
     """Name sizes of samples that nobody stated and that of most jobs are far from true.
 
-    These are long contexts, which fine-tuning seldom fills, samples that count as whole sequences, of a model that
-    makes images resolution and steps, of an encoder-decoder that it writes nothing, and weights in fewer bits than 16.
+    These are long contexts, which fine-tuning seldom fills, any context by which an amount in steps or samples becomes
+    one in tokens, samples that count as whole sequences, pieces of sound, of a model that makes images resolution and
+    steps, of an encoder-decoder that it writes nothing, and weights in fewer bits than 16.
     """
     words, listed = [], list(items)
     counted = any(item.key == "data.tokens" and item.origin == "derived" for item in listed)
+    in_sequences = any(item.key == "training.tokens" and item.origin == "derived" for item in listed)
     for item in listed:
         if item.origin != "default":
             continue
         if item.key == "training.sequence_length" and counted:
             words.append(f"samples of {int(item.value):,} tokens assumed (data.tokens)")
-        elif item.key == "training.sequence_length" and int(item.value) > _LONG_CONTEXT:
+        elif item.key == "training.sequence_length" and (in_sequences or int(item.value) > _LONG_CONTEXT):
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
         elif item.key == "training.lengths":
             words.append(f"samples of {int(item.value):,} tokens each assumed (training.lengths)")
+        elif item.key == "model.sample":
+            words.append(f"samples of {item.value} (model.preset)")
         elif item.key == "model.image_size":
             words.append(f"images of {item.value} px assumed (model.image_size)")
         elif item.key == "inference.denoising_steps":

@@ -44,5 +44,6 @@ def test_the_plan_says_so_of_itself(nodes: int, option: str, said: bool) -> None
     (section,) = choices(replace(plan, lines=(line,), kind="fleet"))  # workers come one by one
     assert "asked for at once" not in str(section)
     assert (
-        "cheapest: 64 a10g-24gb-pcie at once in one region are assumed for its end" in str(section)
+        "cheapest: its end assumes 64 a10g-24gb-pcie at once in one region; public records end at 16"
+        in str(section)
     ) is said

@@ -89,6 +89,25 @@ def test_samples_that_count_as_whole_sequences_are_in_the_headline(
     assert ("samples of 4,096 tokens assumed (data.tokens)" in headline(plan)) == said
 
 
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [({"steps": 100}, True), ({"steps": 100, "sequence_length": 512}, False), ({"tokens": 1e9}, False)],
+)
+def test_a_length_by_which_steps_become_tokens_is_in_the_headline(
+    training: dict[str, Any], said: bool
+) -> None:
+    asked = {"global_batch": 8, **training}
+    plan = plan_on(make_catalog(OFFERS), work(model={"preset": "gpt-2-124m"}, training=asked)).plan
+    assert ("sequences of 1,024 tokens assumed (training.sequence_length)" in headline(plan)) is said
+
+
+@pytest.mark.parametrize(("preset", "seconds"), [("whisper-tiny", "30 s"), ("wav2vec2-base", "15.6 s")])
+def test_pieces_of_sound_that_samples_are_counted_in_are_in_the_headline(preset: str, seconds: str) -> None:
+    training = {"samples": 1e6, "global_batch": 64}
+    plan = plan_on(make_catalog(OFFERS), work(model={"preset": preset}, training=training)).plan
+    assert f"samples of {seconds} of sound" in headline(plan) and "(model.preset)" in headline(plan)
+
+
 @pytest.mark.parametrize(("size", "said"), [(None, True), (256, False)])
 def test_a_resolution_that_nobody_stated_is_in_the_headline(size: int | None, said: bool) -> None:
     model = {"preset": "dit-xl-2"} | ({} if size is None else {"image_size": size})

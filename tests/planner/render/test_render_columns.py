@@ -35,6 +35,13 @@ def test_text_columns_side_by_side_become_one() -> None:
     assert not any(line.startswith("- ") for line in lines)
 
 
+def test_later_lines_of_a_cell_begin_below_the_first() -> None:
+    """A cell that begins with blanks lost them where it was broken, and stood beside its column."""
+    cell = "  deadline 36.0 h -> 355.8 h (9.9 times as long)"
+    lines = columns(("ENOUGH", "COST"), [(cell, "$3,804")], "lr", 36)
+    assert [line[:10] for line in lines[1:]] == ["  deadline", "  (9.9 tim"]
+
+
 def test_headers_of_numbers_break_before_columns_are_joined() -> None:
     lines = columns(("RUN", "PER USEFUL GPU-HOUR"), [("7" * 20, "4.50")], "rr", 32)
     assert [line.split()[-1] for line in lines[:3]] == ["PER", "USEFUL", "GPU-HOUR"]
