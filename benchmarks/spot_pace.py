@@ -4,8 +4,8 @@
 
 Levels of both sides in windows of about four days, as in `benchmarks.fit_spot_scales` (one gang per record), with
 normal effects of window, zone, region and pool, and of the days of a pool and of a region. For each effect in turn the
-correlation of its two sides is estimated by restricted maximum likelihood, all sds fitted again: what it adds to the log
-likelihood, where 1.9 is the 5 % bound of one parameter.
+correlation of its two sides is estimated by restricted maximum likelihood, all sds fitted again, with what it adds to
+the log likelihood; 1.9 is the 5 % bound of one parameter.
 """
 
 from __future__ import annotations

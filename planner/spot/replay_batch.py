@@ -173,15 +173,18 @@ class Runs:
         self, at: IntArray, elapsed_hours: float, up: BoolArray, held: IntArray, usd: FloatArray
     ) -> RunStates:
         """What the policy sees of the runs `at`."""
-        every = len(at) == len(self.mode)
-        work, mode, zone, left, region = (
-            own if every else own[at] for own in (self.work, self.mode, self.zone, self.left, self.region)
-        )
+        which: IntArray | slice = slice(None) if len(at) == len(self.mode) else at
         return RunStates(
-            elapsed_hours, self.job.work_hours - work, mode, zone, left, region,
-            up if every else up[at], (held if every else held[at]) * self.job.tick_hours,
-            usd if every or len(usd) == 1 else usd[at],
-        )  # fmt: skip
+            elapsed_hours,
+            np.asarray(self.job.work_hours - self.work[which]),
+            self.mode[which],
+            self.zone[which],
+            self.left[which],
+            self.region[which],
+            up[which],
+            np.asarray(held[which] * self.job.tick_hours, dtype=np.float64),
+            usd if len(usd) == 1 else usd[which],
+        )
 
     def _set_aside(self) -> None:
         """Follow the active runs only."""

@@ -120,7 +120,7 @@ class Market:
     def __init__(
         self, corner: Corner, row: IntArray, dry_row: IntArray, up: BoolArray, transfer: FloatArray
     ) -> None:
-        any_up = up.any(axis=1)
+        any_up: BoolArray = np.asarray(up.any(axis=1))
         self._wet, self._dry = any_up.nonzero()[0], (~any_up).nonzero()[0]
         self._up, self._transfer = up[self._wet], transfer[self._wet]
         self._row, self._dry_row = row[self._wet], dry_row[self._dry][:, None]
