@@ -122,7 +122,7 @@ def unfit(seed: int) -> Ask:
     from planner.portfolios.shared_limits import MICRO
     from planner.portfolios.solve import PortfolioOptions, solve_portfolio
     from solvers.problem.solution import Status
-    from solvers.search.clock import Clock
+    from solvers.search.search import Clock
 
     question = generate(seed, 1_000, feasible=False).question
     question = replace(question, limit=np.floor(question.limit * 0.45).astype(np.int64))

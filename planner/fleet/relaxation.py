@@ -20,8 +20,8 @@ from planner.fleet.question import SHARES, Excess, FleetInput, violations
 from planner.fleet.solve import SHORT, solve_fleet
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from solvers.search.clock import Clock
 from solvers.search.elastic import least_violation
+from solvers.search.search import Clock
 
 LITTLE = 0.01  # of the budget
 HARD = ("max_units", "capacity_limit")  # what the market has cannot be asked for

@@ -25,7 +25,7 @@ from planner.fleet.whole_runs import in_runs, model_cost, run_units
 from planner.fleet.workers import Workers, in_granules
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Termination
-from solvers.search.clock import LEAST_SHARE
+from solvers.search.search import LEAST_SHARE
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -37,7 +37,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,13 +175,8 @@ def plan_pipeline(
     start = start_moment(loaded.pipeline.start or options.now)
     gatherer = Gatherer(loaded, options, catalog, load_tariffs(), start)
     gathered = gatherer.gather()
-    solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
-    method: Literal["auto", "milp"] = "milp" if options.solver == "milp" else "auto"
     terms = Terms.of(loaded.pipeline.risk, robust_level)
-    averse = terms is not None and terms.averse
-    asking = Asking(
-        loaded, catalog, solving, method, Clock(solving.time_limit_s), PLAIN_SHARE if averse else 1.0
-    )
+    asking = Asking.of(loaded, catalog, options, terms)
     gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
     result, robust = asking.robust(gathered, result, terms)
     pipe = gathered.pipe
@@ -265,6 +260,14 @@ class Asking:
     method: Literal["auto", "milp"]
     clock: Clock
     share: float = 1.0
+
+    @classmethod
+    def of(cls, loaded: LoadedPipeline, catalog: Catalog, options: Options, terms: Terms | None) -> Asking:
+        """With the gap, time limit, backend and method that `options` name; `terms` follow the plain plan."""
+        solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
+        share = PLAIN_SHARE if terms is not None and terms.averse else 1.0
+        method: Literal["auto", "milp"] = "milp" if options.solver == "milp" else "auto"
+        return cls(loaded, catalog, solving, method, Clock(solving.time_limit_s), share)
 
     def left(self, share: float) -> SolveOptions:
         """The options of the next solve, which ends when this share of the time limit has passed."""

@@ -26,7 +26,7 @@ from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress
 from planner.portfolios.sooner import sooner
 from planner.render.presentable import Presentable
 from solvers.problem.solution import Status
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows

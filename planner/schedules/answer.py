@@ -21,7 +21,7 @@ from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
 from planner.schedules.relaxation import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
 from solvers.problem.solution import Status
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs

@@ -19,7 +19,7 @@ from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.speeds import Speed, predict_speeds
 from solvers.problem.solution import Status
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 
 if TYPE_CHECKING:
     from datetime import date

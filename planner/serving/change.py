@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from solvers.problem.options import SolveOptions
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 
 _GAP = 1e-6  # of counts of machines
 

@@ -19,7 +19,7 @@ from solvers.problem.milp import Block, Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
 from solvers.problem.solution import Solution, Status, Termination
-from solvers.search.clock import Clock
+from solvers.search.search import Clock
 from solvers.search.tighten import caps_from_reduced_costs, safe_bound
 
 BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for

@@ -5,6 +5,8 @@ A question that is answered in stages (a first plan, a relaxation, a restricted 
 the time limit whichever stage is at work. `status` follows from what is recorded and from nothing else: optimal is a
 gap that was reached, infeasible is a proof, and a search that ended early without a point has no solution.
 
+An answer that needs several searches one after the other has a `Clock` for all of them.
+
 Costs may be floats or whole numbers (micro-dollars); whole numbers stay exact.
 """
 
@@ -25,6 +27,26 @@ from solvers.problem.solution import Solution, Status, Termination, relative_gap
 
 Point = TypeVar("Point")
 LEAST_SOLVE_S = 0.01  # no solver is started for less
+LEAST_SHARE = 0.05  # of the limit: what a search may take that an answer needs, however late it begins
+
+
+class Clock:
+    """A time limit for several searches; it runs from when it is first asked what is left."""
+
+    def __init__(self, limit_s: float) -> None:
+        """Take the limit, seconds; it may be infinite."""
+        self._limit_s = limit_s
+        self._began: float | None = None
+
+    def left_s(self, share: float = 1.0) -> float:
+        """Seconds until this share of the limit has passed; negative afterwards."""
+        if self._began is None:
+            self._began = time.perf_counter()
+        return self._limit_s * share - (time.perf_counter() - self._began)
+
+    def for_next_s(self, share: float = 1.0, least: float = LEAST_SHARE) -> float:
+        """Seconds that the next search may take: until this share has passed, but at least `least` of the limit."""
+        return max(self.left_s(share), self._limit_s * least)
 
 
 @dataclass(eq=False)

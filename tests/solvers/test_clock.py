@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from solvers.search import clock
-from solvers.search.clock import LEAST_SHARE, Clock
+from solvers.search import search
+from solvers.search.search import LEAST_SHARE, Clock
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The moment; what is written there is what the clock reads."""
     moment = [100.0]
-    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: moment[0]))
+    monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=lambda: moment[0]))
     return moment
 
 

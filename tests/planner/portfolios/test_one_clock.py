@@ -21,8 +21,8 @@ from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 from solvers.problem.solution import Status
-from solvers.search import clock
-from solvers.search.clock import LEAST_SHARE
+from solvers.search import search
+from solvers.search.search import LEAST_SHARE
 
 LIMIT_S = 40.0
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_searches_that_use_all_their_time_leave_little_to_those_that_follow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moment, given = [0.0], list[float]()
-    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: moment[0]))
+    monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=lambda: moment[0]))
 
     def slow(plain: Callable[..., Any]) -> Callable[..., Any]:
         def asked(*arguments: Any, **named: Any) -> Any:
