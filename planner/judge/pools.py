@@ -148,7 +148,8 @@ class _Pool:
         if by is None:
             sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
         elif (candidate.p_meet or 0.0) < by.level - _CHANCE_SLACK:
-            raise ImpossibleError(f"{self.name}: its hours are met with {candidate.p_meet}, {level} is asked")
+            met = f"{self.name}: its part by sure_hours is met with {candidate.p_meet or 0.0:.4f}"
+            raise ImpossibleError(f"{met}, {by.level:.4f} is asked")
         return candidate, {
             "name": self.name, "accelerator": str(self.lead.kind["accelerator"]), "nodes": self.nodes,
             "accelerators": Near(self.accelerators), "own_step_s": Near(self.step_s),

@@ -27,6 +27,7 @@ import numpy as np
 from planner.candidates.starts import allotted_level
 from planner.pipelines.pools_asked import Ask, Asked
 from planner.pipelines.pools_prices import RunPrices
+from planner.pipelines.pools_together import Together
 from planner.pipelines.pools_ways import By, offers_of
 from planner.records import record
 
@@ -149,8 +150,11 @@ class Slowed:
 class Bounds:
     """Lower bounds of pairs of pools."""
 
-    def __init__(self, sides: tuple[Side, Side], level: float, deadline_hours: float) -> None:
-        """Take the pools, the probability with which each keeps its own deadline, and the deadline in hours."""
+    def __init__(
+        self, sides: tuple[Side, Side], level: float, deadline_hours: float, quotas: FloatArray
+    ) -> None:
+        """Take the pools, the probability to keep each one's own deadline, the deadline in hours, and quotas."""
+        self.together = Together(sides, quotas)
         self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
         self.asked = (Asked(sides[0]), Asked(sides[1]))
         self._is_spot = sides[0].found.context.market.is_spot
@@ -299,17 +303,21 @@ class Bounds:
             total = usd[0][:, None] + usd[1]
             total = total + _more(own, (slowed[1] - of_joint[1].low) * work.hours)
             total = total + _more(other, (slowed[0] - of_joint[0].low) * work.hours).T
-            bounds += self._pairs(own, other, total, joint, below_usd)
+            bounds += self._pairs(work, (own, other), total, joint, below_usd)
         if bounds and part.is_whole:
             for joint, (own, other) in enumerate(zip(*most, strict=True)):
                 total = own.usd[:, None] * other.stretch + own.stretch[:, None] * other.usd
-                about += self._pairs(own, other, total, joint, np.inf)
+                about += self._pairs(work, (own, other), total, joint, np.inf)
         return sorted(bounds, key=_by_usd), sorted(about, key=_by_usd)
 
-    def _pairs(self, a: Ways, b: Ways, total: FloatArray, joint: int, below_usd: float) -> list[Pair]:
-        """Pairs in one region below an amount; `joint`: only those that ask for an offer together."""
-        shares = self._shared(a, b)
-        total = np.where((a.region[:, None] == b.region) & (shares == bool(joint)), total, np.inf)
+    def _pairs(
+        self, work: Work, ways: tuple[Ways, Ways], total: FloatArray, joint: int, below_usd: float
+    ) -> list[Pair]:
+        """Pairs in one region below an amount that can be had; `joint`: those that ask for an offer together."""
+        a, b = ways
+        fits = (a.region[:, None] == b.region) & (self._shared(a, b) == bool(joint))
+        had = self.together.of_each((a.rows, b.rows), work.sizes)
+        total = np.where(fits if had is None else fits & had, total, np.inf)
         rows, columns = np.nonzero(total < below_usd)
         if not np.isfinite(below_usd) and len(rows) > _MOST_ABOUT:
             kept = np.argpartition(total[rows, columns], _MOST_ABOUT)[:_MOST_ABOUT]

@@ -56,7 +56,7 @@ _LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first,
 # sizes and parts of their room that are looked at together, to find a first pair and then: a question takes
 # milliseconds however little is asked
 _FIRST, _AT_ONCE = 8, 256
-_TRIED = 4  # pairs of ways of these that are priced
+_TRIED, _TRIED_FIRST = 4, 16  # pairs of ways of these that are priced; where none is known yet
 _MOST = (
     1_500,
     300,
@@ -117,8 +117,8 @@ class ByDeadline:
             level: probability with which each pool keeps its own deadline.
         """
         self.sides, self.level = sides, level
-        self.bounds = Bounds(sides, level, terms.deadline_hours)
-        self.ended = Ended(self.bounds, terms.quotas)
+        self.bounds = Bounds(sides, level, terms.deadline_hours, terms.quotas)
+        self.ended = Ended(self.bounds)
         self._sizes = [sizes_of(side, level) for side in sides]
         self._points = [own.points for own in self._sizes]
         here = np.zeros((1, 1))
@@ -144,9 +144,8 @@ class ByDeadline:
         while left > 0:
             # all rooms of every size before parts of them, of which few ways are left
             some = self._whole(sizes, limit, min(_AT_ONCE, left))
-            while not some or (some[0].kept is not None and len(some) < min(_AT_ONCE, left)):
-                if not parts or parts[0][0] >= limit * _CLOSE:
-                    break
+            most = 0 if some else min(_AT_ONCE, left)
+            while parts and len(some) < most and parts[0][0] < limit * _CLOSE:
                 some.append(heapq.heappop(parts)[2])
             if not some:
                 break
@@ -192,7 +191,8 @@ class ByDeadline:
                 asked += [(part.work, pair.ways) for pair in least[:_TRIED]]
         about.sort(key=lambda one: one[0])
         # the best end of a pair may be long before the deadline
-        for _, work, ways in about[:_TRIED]:
+        tried = _TRIED if np.isfinite(below_usd) else _TRIED_FIRST
+        for _, work, ways in about[:tried]:
             asked += [(one, ways) for one in self.ended.ends(work)]
         return [one for one in self.ended.at(asked, below_usd) if one is not None]
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.pipelines.pool_pairs import within
 from planner.pipelines.pools_asked import Ask
 from planner.records import record
 
@@ -41,9 +40,9 @@ class Priced:
 class Ended:
     """What pairs of ways cost by deadlines of theirs."""
 
-    def __init__(self, bounds: Bounds, quotas: FloatArray) -> None:
-        """Take the pools, and the limit of each declared quota."""
-        self.bounds, self.sides, self.level, self.quotas = bounds, bounds.sides, bounds.level, quotas
+    def __init__(self, bounds: Bounds) -> None:
+        """Take the pools."""
+        self.bounds, self.level = bounds, bounds.level
         self._asked = list(bounds.asked)
 
     def at(self, asked: Sequence[Asked], below_usd: float) -> list[Priced | None]:
@@ -95,17 +94,8 @@ class Ended:
         return list(zip(*each, strict=True))
 
     def are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
-        """Whether both pools keep each quota together, and find machines of the offers that both buy.
-
-        What runs in turn is not in use together.
-        """
-        uses = [
-            (side.units[list(offers)] * size[1]).max(axis=0)
-            for side, offers, size in zip(self.sides, ways, work.sizes, strict=True)
-        ]
-        both, nodes = list(set(ways[0]) & set(ways[1])), sum(size[1] for size in work.sizes)
-        held = self.sides[0].most_nodes[both]
-        return bool(within(self.quotas, uses[0] + uses[1]) and (nodes <= held).all())
+        """Whether both pools keep each quota together, and find machines of the offers that both buy."""
+        return self.bounds.together.can_be_had(ways, work.sizes)
 
     def ends(self, work: Work) -> list[Work]:
         """The same work by some deadlines up to the question's."""

@@ -143,6 +143,49 @@ def test_parts_keep_every_pair_of_ways_that_may_be_cheaper(
         )
 
 
+@pytest.mark.parametrize(("ahead", "deadline"), [(0, "3d"), (1, "2d"), (0, "30d")])
+def test_floors_of_sizes_hold_for_pairs_of_ways_at_every_end(
+    tmp_path: Path, ahead: int, deadline: str
+) -> None:
+    pairs = search(tmp_path, ahead, deadline)
+    sizes, _ = pairs._by_bound(400, one_chip=False)
+    first, floors = {rows: usd for usd, rows in sizes}, pairs._by_floor(sizes, 1e5)
+    assert {rows for _, rows in floors} == {*first}
+    assert sum(usd > 1.1 * first[rows] for usd, rows in floors) > 10
+    compared = 0
+    for floor, rows in [floors[0], *floors[:120:20]]:
+        assert floor >= first[rows] * (1 - 1e-9)
+        work = pairs.work(rows)
+        if work.half_hours <= 0:
+            continue
+        ((_, about),) = pairs.bounds.of_parts([Part(work, work.hours)], 1e5)
+        asked = [(one, pair.ways) for pair in about[:3] for one in pairs.ended.ends(work)[::4]]
+        for priced in pairs.ended.at(asked, 1e5):
+            if priced is not None:
+                compared += 1
+                assert floor <= priced.usd * (1 + 1e-9), (rows, priced)
+    assert compared > 5
+
+
+def test_prices_of_runs_are_counted_at_the_least_of_any_length(tmp_path: Path) -> None:
+    pairs = search(tmp_path, 0, "30d")
+    work = pairs.work(pairs._by_bound(1, one_chip=False)[0][0][1])
+    (ways,) = pairs.bounds.asked[0].all([Ask(work.sizes[0], work.step_s, work.by(pairs.level, 1.0), 1e5)])
+    book = pairs.sides[0].found.context.market.offer_set.book
+    assert book.path is not None
+    for ends in ((20.0, 720.0), (100.0, 150.0), (7.0, 7.0), (2_000.0, 30_000.0)):
+        shares, least = pairs.bounds.prices(ways, *ends), np.full(len(ways.usd), np.inf)
+        for hours in np.linspace(*ends, 60):
+            for at, own in enumerate(ways.hours.tolist()):
+                rows = np.asarray(ways.offers(at))
+                ratio = book.growth(rows, np.full(len(rows), hours)) / book.growth(
+                    rows, np.full(len(rows), own)
+                )
+                least[at] = min(least[at], 1.0, float(ratio.min()))
+        assert (shares <= least * (1 + 1e-9)).all()
+        assert shares == pytest.approx(least, rel=2e-3)
+
+
 def test_sizes_asked_together_cost_what_each_costs_alone(tmp_path: Path) -> None:
     pairs = search(tmp_path, 0, "3d")
     works = [pairs.work(rows) for _, rows in pairs._by_bound(400, one_chip=False)[0][::12]]
