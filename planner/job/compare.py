@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -199,7 +198,11 @@ class _Question:
             InputError: the catalog has no type of a name.
         """
         known = sorted({str(name) for name in self.types["instance_type"]})
-        hint = partial(machine_hint, self.types)
+
+        def hint(name: str) -> str:
+            over = next((over for over in ("provider", "option", "region") if name in self._names[over]), "")
+            return f"; compare {over}s with --over {over}" if over else machine_hint(self.types, name)
+
         return tuple(dict.fromkeys(_known(name, known, "--pick", "instance type", hint) for name in pick))
 
     def base_name(self, name: str, among: Sequence[str] | None) -> str:

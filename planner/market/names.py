@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
 from catalogs.tables.patterns import matches
@@ -140,6 +141,7 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
                 yield f"{key}.{side}: {'; '.join(said)}"
     yield from _retired_alone(limits, offer_set.types)
     yield from _without_price(limits, offer_set)
+    yield from _refused_alone(limits, offer_set)
     yield from _without_option(limits, offer_set)
     yield from _other_names(limits, offer_set)
 
@@ -202,6 +204,24 @@ def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         where = "" if limits.regions is None else " in the requested regions"
         names = sorted({str(name) for name in types["instance_type"][wanted]})
         yield f"no price{where}, so not considered: {some_names(names)}"
+
+
+def _refused_alone(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
+    """Yield what a limit names and of which every price carries a refusing flag: offers of hosts, say."""
+    if limits.allow_flagged:
+        return
+    offers = offer_set.offers
+    tolerated = frozenset({"retired"})  # of machines that a workload names
+    admitted = offer_set.once(
+        "sold_before", lambda: admit_offers(offers, allow_flagged=False, tolerated=tolerated).mask
+    )
+    named = [(name, offers.equals("provider", name)) for name in limits.providers or ()]
+    for column, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
+        types = offer_set.types.coded(column)
+        named += [(name, match_names(types, [name])[offer_set.type_of_offer]) for name in rule.allow or ()]
+    alone = [name for name, mine in named if mine.any() and not (mine & admitted).any()]
+    if alone:
+        yield f"every price of {', '.join(alone)} carries a refusing flag: `--allow-flagged` admits them"
 
 
 def quota_faults(

@@ -227,3 +227,33 @@ def test_python_names_what_a_question_takes() -> None:
     assert (
         repr(planner.load(RESNET)).startswith("<Workload: ") and len(repr(planner.load(RESNET)).split()) < 9
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "over"), [("aws", "provider"), ("spot", "option"), ("aws/us-east-1", "region")]
+)
+def test_rows_of_another_kind_are_answered_with_the_option_that_compares_them(
+    run_cli: Run, name: str, over: str
+) -> None:
+    found = run_cli("compare", RESNET, *DAY, "--pick", f"{name},gcp")
+    assert (found.code, f"compare {over}s with --over {over}" in found.stderr) == (2, True)
+
+
+def test_a_provider_whose_every_price_is_flagged_is_answered_with_the_option(run_cli: Run) -> None:
+    limits = ("--set", "constraints.providers=[vastai]")
+    said = " ".join(run_cli("optimize", RESNET, *DAY, *limits).stdout.split())
+    assert "every price of vastai carries a refusing flag: `--allow-flagged` admits them" in said
+    allowed = " ".join(run_cli("optimize", RESNET, *DAY, *limits, "--allow-flagged").stdout.split())
+    assert "carries a refusing flag" not in allowed
+
+
+def test_a_setting_reaches_an_item_of_a_list_as_python_writes_it(run_cli: Run, tmp_path: Path) -> None:
+    values = yaml.safe_load(RESNET.read_text())
+    quota = {"provider": "aws", "quota": "h100", "limit": 0}
+    path = tmp_path / "w.yaml"
+    path.write_text(yaml.safe_dump({**values, "constraints": {"deadline": "20d", "quota": [quota]}}))
+    dotted, bracketed = (
+        run_cli("optimize", path, *DAY, "-o", "json", "--set", f"constraints.quota{at}.quota=a100").stdout
+        for at in (".0", "[0]")
+    )
+    assert json.loads(dotted)["total_usd"] == json.loads(bracketed)["total_usd"]
