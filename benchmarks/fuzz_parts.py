@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -179,7 +180,6 @@ def _asked(more: str) -> bytes:
 def _of_tables() -> dict[str, Part]:
     from catalogs.offers.static import load_static
     from planner.commitments.scenarios import read_futures
-    from planner.inputs.commit_load import load_commit
     from planner.inputs.portfolio_load import load_portfolio
     from planner.inputs.schedule_load import load_schedule
     from planner.inputs.serving_load import load_serving
@@ -225,11 +225,6 @@ def _of_tables() -> dict[str, Part]:
             _history,
             beside={"asked.yaml": (EXAMPLES / "commit.yaml").read_bytes()},
             name="commit-usage.csv",
-        ),
-        "commitments": Part(
-            ((".yaml", (EXAMPLES / "commit.yaml").read_bytes()),),
-            lambda path: load_commit(path),
-            beside={"commit-usage.csv": days.encode("utf-8")},
         ),
         "forecast of a schedule": Part(
             ((".csv", forecast),),
@@ -363,7 +358,9 @@ def outcome(part: Part, path: Path) -> str:
     signal.signal(signal.SIGPROF, _too_slow)
     signal.setitimer(signal.ITIMER_PROF, LATEST_S)
     try:
-        part.read(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            part.read(path)
     except (PlannerError, CatalogError) as error:
         lines = [line.removeprefix(str(path)) for line in str(error).splitlines()]
         if not lines or max(map(len, lines)) > LONGEST_LINE:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import json
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forgeries import steps
 from benchmarks.instances.answers import Saved, saved_answers
 from planner.errors import CatalogError, InputError
 from planner.judge.document import check_values, join
@@ -33,18 +32,8 @@ MISSING = object()
 Steps = tuple[Any, ...]
 
 
-def places(value: Any, path: str = "$") -> Iterator[str]:
-    """Paths of all values, lists and objects included, but for the whole."""
-    members = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, item in members:
-        yield join(path, key)
-        yield from places(item, join(path, key))
-
-
 def step_places(value: Any) -> list[Steps]:
-    """The same as keys and positions: a fraction of the time, and a key may hold any character."""
+    """Keys and positions that lead to every value, lists and objects included, but for the whole."""
     found: list[Steps] = []
     _gather(value, (), found)
     return found
@@ -103,15 +92,15 @@ def saved_certificates(paths: list[Path]) -> list[Saved]:
 def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Break answers `count` times; returns tries by kind, and what gave way."""
     rng, tried, found = random.Random(seed), Counter[str](), []
-    where = {saved.name: list(places(saved.answer)) for saved in answers}
+    where = [(saved, step_places(saved.answer)) for saved in answers]  # two may have one name
     for _ in range(count):
-        saved = rng.choice(answers)
-        path, value = rng.choice(where[saved.name]), rng.choice((*ODD, MISSING))
+        saved, paths = rng.choice(where)
+        path, value = rng.choice(paths), rng.choice((*ODD, MISSING))
         tried[saved.kind] += 1
-        error = gives_way(saved, json.loads(json.dumps(broken(saved.answer, steps(path), value))))
+        error = gives_way(saved, json.loads(json.dumps(broken(saved.answer, path, value))))
         if error:
             shown = "missing" if value is MISSING else json.dumps(value)[:40]
-            found.append(f"{saved.name}: {path} = {shown}: {error}")
+            found.append(f"{saved.name}: {functools.reduce(join, path, '$')} = {shown}: {error}")
             print(found[-1], file=sys.stderr, flush=True)
     return tried, found
 

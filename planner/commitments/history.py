@@ -14,8 +14,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,7 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
         return _simple(reader, path, pools)
 
 
-def open_text(path: Path) -> IO[str]:
+def open_text(path: Path) -> StringIO:
     """Open a CSV, plain or gzip, as text.
 
     Raises:

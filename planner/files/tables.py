@@ -25,8 +25,9 @@ class _Lines:
     """A `csv.reader` whose own errors name the file: a cell above its limit, a line end inside a cell."""
 
     def __init__(
-        self, lines: Iterable[str], path: Path, delimiter: str, quoting: int, *, commas: bool
+        self, lines: Iterable[str], path: Path, delimiter: str, *, quoted: bool, commas: bool
     ) -> None:
+        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         self._rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
         self._path = path
         self._is_first = True
@@ -84,7 +85,7 @@ def delimiter_of(header: str) -> str:
 
 
 def csv_rows(
-    text: str | io.StringIO, path: Path, *, delimiter: str | None = None, quoting: int = csv.QUOTE_MINIMAL
+    text: str | io.StringIO, path: Path, *, delimiter: str | None = None, quoted: bool = True
 ) -> csv.DictReader[str]:
     """Return a reader of rows by column; `line_num` and `fieldnames` as usual.
 
@@ -94,7 +95,7 @@ def csv_rows(
         text: the file's, or the file opened as text, at its beginning.
         path: for messages.
         delimiter: between columns; None: as the header says.
-        quoting: as `csv.reader` takes it.
+        quoted: whether a cell may stand in quotation marks.
 
     Raises:
         InputError: from the reader, at the line that cannot be read.
@@ -105,7 +106,7 @@ def csv_rows(
         lines.seek(0)
     commas = delimiter in ";\t" or (isinstance(text, str) and _QUOTED.search(text) is not None)
     reader: csv.DictReader[str] = csv.DictReader(())
-    reader.reader = _Lines(lines, path, delimiter, quoting, commas=commas)  # type: ignore[assignment]
+    reader.reader = _Lines(lines, path, delimiter, quoted=quoted, commas=commas)  # type: ignore[assignment]
     return reader
 
 

@@ -103,7 +103,7 @@ def _row(path: Path, line: int, cells: dict[str, str | None]) -> Row:
         day = date.fromisoformat((cells["date"] or "").strip())
     except ValueError:
         raise InputError(
-            f"{path}:{line}: date: {cells['date']!r} is not a day; write like 2026-10-03"
+            f"{path}:{line}: date: {str(cells['date'])[:60]!r} is not a day; write like 2026-10-03"
         ) from None
     levels = ("allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")
     values = [_number(path, line, name, cells.get(name)) for name in (*levels, *OPTIONAL[1:])]
@@ -126,5 +126,5 @@ def _number(path: Path, line: int, name: str, cell: str | None) -> float | None:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{path}:{line}: {name}: {words!r} is not a number from 0 up{comma_hint(cell)}")
+        raise InputError(f"{path}:{line}: {name}: {words[:60]!r} is not a number from 0 up{comma_hint(cell)}")
     return value

@@ -151,15 +151,17 @@ def _check(file: Path, numbers: dict[str, Floats], paid: Bools) -> None:
     """Refuse what no candidate can be; NaN is a number that is missing, `paid` is bought already, shape `(n_rows,)`."""
     nodes, hours = numbers["nodes"], numbers["hours"]
     cost, price, units = numbers["cost_usd"], numbers["usd_per_hour"], numbers["quota_units"]
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite numbers, which the rules refuse
+        whole_nodes, whole_units, total = nodes % 1 == 0, units % 1 == 0, price * nodes * hours
     rules: list[tuple[Any, str]] = [
-        (~(nodes >= 1) | (nodes % 1 != 0), "nodes: must be a whole number of at least 1"),
+        (~(nodes >= 1) | ~whole_nodes, "nodes: must be a whole number of at least 1"),
         (~(hours > 0) | ~np.isfinite(hours), "hours: must be above 0"),
         (np.isnan(cost) == np.isnan(price), ONE_PRICE),
         ((cost < 0) | (price < 0), "cost_usd and usd_per_hour must not be below 0"),
         (((cost == 0) | (price == 0)) & ~paid, NO_PRICE),
-        ((cost > MOST_USD) | (price * nodes * hours > MOST_USD), "a cost above 1e9 USD"),
+        ((cost > MOST_USD) | (total > MOST_USD), "a cost above 1e9 USD"),
         (
-            (units < 1) | (units % 1 != 0) & ~np.isnan(units),
+            (units < 1) | ~whole_units & ~np.isnan(units),
             "quota_units: must be a whole number of at least 1",
         ),
     ]

@@ -210,12 +210,14 @@ def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> _Row:
         day = date.fromisoformat(given["date"] if len(given["date"]) > 7 else f"{given['date']}-01")
     except ValueError:
         raise InputError(
-            f"--rates: {path}:{line}: date: {given['date']!r} is not a day; write 2026-10-01, or 2026-10 for a month"
+            f"--rates: {path}:{line}: date: {given['date'][:60]!r} is not a day; write 2026-10-01, or 2026-10 for "
+            "a month"
         ) from None
     for name in ("from", "to"):
         if not _is_code(given[name].upper()):
             raise InputError(
-                f"--rates: {path}:{line}: {name}: {given[name]!r} is not a currency; write its ISO 4217 code, like USD"
+                f"--rates: {path}:{line}: {name}: {given[name][:60]!r} is not a currency; write its ISO 4217 code, "
+                "like USD"
             )
     try:
         rate = float(given["rate"])
@@ -223,7 +225,7 @@ def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> _Row:
         rate = math.nan
     if not (math.isfinite(rate) and rate > 0):
         raise InputError(
-            f"--rates: {path}:{line}: rate: {given['rate']!r} is not a number above 0{comma_hint(given['rate'])}"
+            f"--rates: {path}:{line}: rate: {given['rate'][:60]!r} is not a number above 0{comma_hint(given['rate'])}"
         )
     return day, given["from"].upper(), given["to"].upper(), rate
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -39,7 +38,7 @@ def read(path: str, text: str) -> UsageFile:
     """
     if "|" not in text.split("\n", 1)[0]:
         raise InputError(f"{path}:1: sacct without --parsable2 cannot be read; export it with {REMEDY}")
-    lines = csv_rows("\n".join(text.splitlines()), Path(path), delimiter="|", quoting=csv.QUOTE_NONE)
+    lines = csv_rows("\n".join(text.splitlines()), Path(path), delimiter="|", quoted=False)
     names = set(lines.fieldnames or ())
     lacking = [one for one in ("Start", "NodeList") if one not in names]
     lacking += [] if names & {"AllocTRES", "AllocGRES"} else ["AllocTRES"]
