@@ -225,11 +225,8 @@ def plan_warnings(
             f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
     out += filter(None, [_not_moved(context.asked.job, lines)])
-    out += (
-        *_left_out(context.asked, context.market.offer_set),
-        *_alone(context.asked, context.market.offer_set),
-    )
-    out += _other_precision(context.asked, context.market.offer_set)
+    for said in (_left_out, _alone, _other_precision):
+        out += said(context.asked, context.market.offer_set)
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share

@@ -14,6 +14,7 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import describe, summarize
 from planner.job.explain import explain_kinds, why_not
 from planner.plan.brief import Summary
+from planner.render.numbers import usd_change
 from planner.workloads.answer import Answer
 from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
@@ -171,4 +172,4 @@ def test_why_the_baseline_explain_and_the_alternatives_name_the_same_candidate()
     assert any((one.cost_usd, describe(one)) == (base.cost_usd, said) for one in plan.alternatives)
     lines = why_not(answer.context.asked, answer.context.market, answer.found, base.instance_type)
     for line in (kind, lines[-1]):
-        assert f"{said}, {usd} ({base.delta_cost_usd:+,.2f})" in line
+        assert f"{said}, {usd} ({usd_change(base.delta_cost_usd)})" in line
