@@ -27,8 +27,9 @@ class _Lines:
     def __init__(
         self, lines: Iterable[str], path: Path, delimiter: str, *, quoted: bool, commas: bool
     ) -> None:
-        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        self._rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+        self._rows = csv.reader(
+            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        )
         self._path = path
         self._is_first = True
         self._has_commas = commas

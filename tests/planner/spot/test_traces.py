@@ -286,3 +286,17 @@ def test_the_shared_blocks_are_read_and_stand_right(shared_dir: Path) -> None:
         assert format_of(path) == "run_length"
         found = read_traces(path)
         assert len({trace.zone for trace in found}) == len(found) >= 3
+
+
+@pytest.mark.parametrize(
+    ("pairs", "gap", "said"),
+    [([[1, 10**12]], 600, "more than 10,000,000 samples"), ([[1, 400]], 1e12, "100 years")],
+)
+def test_records_of_centuries_are_refused(
+    pairs: list[list[int]], gap: float, said: str, tmp_path: Path
+) -> None:
+    zone = {"rle": pairs, "start_utc": "2026-10-01T00:00:00+00:00"}
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps({"gap_seconds": gap, "requested": 1, "zones": {"us-east-1a": zone}}))
+    with pytest.raises(InputError, match=said):
+        read_traces(path)

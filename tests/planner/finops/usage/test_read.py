@@ -222,3 +222,25 @@ def test_what_is_refused(text: str, said: str, tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
         load_usage([tmp_path / "none.json"])
+
+
+def test_ranges_within_ranges_of_hosts_are_refused_before_they_are_written_out() -> None:
+    with pytest.raises(InputError, match="names more than 100,000 hosts"):
+        hosts(f"n{'[0-9]' * 12}", "jobs:2")
+    assert hosts("n[1-2]x[3-4]", "jobs:2") == ["n1x3", "n1x4", "n2x3", "n2x4"]
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "said"),
+    [("1e300", "no moment of a calendar"), ("9e9", "longer than ten years"), ("99999999999999", "no moment")],
+)
+def test_a_job_beyond_the_calendar_is_refused_by_its_line(elapsed: str, said: str, tmp_path: Path) -> None:
+    text = f"JobID|Start|ElapsedRaw|AllocTRES|NodeList\n1|2026-10-01T00:00:00|{elapsed}|gres/gpu=8|n1\n"
+    with pytest.raises(InputError, match=rf"jobs:2: .*{said}"):
+        load_usage([write(tmp_path, "jobs", text)])
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_brackets_without_end_are_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"usage\.json: is not JSON"):
+        load_usage([write(tmp_path, "usage.json", text)])
