@@ -9,7 +9,7 @@ from functools import cache
 
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.patterns import matches
+from catalogs.tables.normalize import matches
 
 Row = Mapping[str, str]
 RETIRED = "retired"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from catalogs.errors import CatalogError
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.tables.patterns import matches
+from catalogs.tables.normalize import matches
 from catalogs.tables.table import Table
 
 

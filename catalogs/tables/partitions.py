@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.patterns import matches
+from catalogs.tables.normalize import matches
 from catalogs.tables.regions import load_regions
 
 if TYPE_CHECKING:

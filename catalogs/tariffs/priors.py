@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
-from catalogs.tables.patterns import matches
-from catalogs.tariffs.read import Row, read_rows
+from catalogs.tariffs.read import Row, matches, read_rows
 
 _COLUMNS = (
     "provider",

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from catalogs.tables.patterns import matches
-from catalogs.tariffs.read import Row, read_rows
+from catalogs.tariffs.read import Row, matches, read_rows
 
 _COLUMNS = (
     "provider",

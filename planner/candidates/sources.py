@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalogs.providers.registry import COMES_WITH, DEFAULT, provider_names
-from catalogs.tables.patterns import matches
+from catalogs.tables.normalize import matches
 from planner.errors import InputError
 from planner.records import record
 

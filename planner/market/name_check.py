@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalogs.offers.naming import fits_name, known_accelerators
 from catalogs.tables.accelerators import load_accelerators
-from catalogs.tables.patterns import matches
+from catalogs.tables.normalize import matches
 from planner.inputs.faults import Fault, near
 
 if TYPE_CHECKING:

@@ -297,13 +297,9 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
 
 
 def meet_probability(
-    job: Job,
-    pool: SpotPool,
-    deadline: FloatArray,
-    work_log_sd: FloatArray,
-    more: FloatArray,
+    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray,
     needed: FloatArray | None = None,
-) -> FloatArray:
+) -> FloatArray:  # fmt: skip
     """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
@@ -356,7 +352,8 @@ class _AtPoints:
 
     def mean(self) -> FloatArray:
         """The chance, averaged over all points."""
-        points, parts = _hermite(_WORK_POINTS), []
+        points = _hermite(_WORK_POINTS)
+        parts: list[tuple[FloatArray, FloatArray]] = []
         at_once = len(points) if self.is_small else 1
         for first in range(0, len(points), at_once):
             nodes = [node for node, _ in points[first : first + at_once]]
