@@ -183,24 +183,18 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     both = [pool.step_s for pool in pools]
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
-    level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
     horizon = None if deadline < inf else bench.work.figures["pools_horizon_hours"]
     by_deadline = any(pool.by_deadline for pool in pools)
-    if by_deadline:
-        sure = _end(answer, deadline if horizon is None else horizon)
-        paced = _by_deadline(findings, bench, pools, step, (sure, level))
-    else:
-        paced = [
-            pool.paced(step * other.stretch, None if deadline == inf else level, stretch=pool.stretch)
-            for pool, other in zip(pools, pools[::-1], strict=True)
-        ]
+    end = _end(answer, deadline if horizon is None else horizon) if by_deadline else None
+    paced = _paced(findings, bench, pools, step, end)
     candidates, pool_entries = zip(*paced, strict=True)
     cost = sum((candidate.cost for candidate in candidates), moved)
     hours, close = (
         max(candidate.hours for candidate in candidates),
         max(frame.closeness(candidate) for candidate in candidates),
     )
-    if not by_deadline:
+    sure = end
+    if sure is None:
         sure = hours * nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, sure, deadline)
     for pool in pools:
@@ -210,9 +204,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
             findings.fault(pool.node["parts"].path, text)
     _quotas(findings, workload, nodes, memory.catalog.instance_types)
     _at_once(findings, workload, pools)
-    horizon_node = (
-        None if horizon is None else Near(horizon)
-    )  # older answers have none, and no pair that needs it
+    last = None if horizon is None else Near(horizon)  # older answers have none, and no pair that needs it
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -230,7 +222,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
-        "horizon_hours": horizon_node if by_deadline and horizon else IfStated(horizon_node),
+        "horizon_hours": last if by_deadline and horizon else IfStated(last),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
 
@@ -249,6 +241,20 @@ def _end(answer: Node, deadline: float) -> float:
     if not 0.0 < hours <= deadline * (1 + 1e-9):
         raise ImpossibleError(f"sure_hours: {hours:g} h are not before the last end of {deadline:g} h")
     return hours
+
+
+def _paced(
+    findings: Findings, bench: Bench, pools: list[_Pool], step: float, end: float | None
+) -> list[tuple[Candidate, dict[str, Any]]]:
+    """Both pools at the pace of the pair; `end`: hours by which it is planned to end, None on demand or on spot."""
+    level = 1.0 - (1.0 - bench.workload.constraints.deadline_confidence) / 2.0
+    if end is not None:
+        return _by_deadline(findings, bench, pools, step, (end, level))
+    asked = None if bench.deadline is None else level
+    return [
+        pool.paced(step * other.stretch, asked, stretch=pool.stretch)
+        for pool, other in zip(pools, pools[::-1], strict=True)
+    ]
 
 
 def _by_deadline(

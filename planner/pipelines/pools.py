@@ -129,7 +129,7 @@ class PoolsQuestion:
             most_accelerators=float(limits.max_accelerators or _NO_LIMIT),
             deadline_hours=np.inf if self.deadline is None else self.deadline, quotas=self.trainer.quotas,
         )  # fmt: skip
-        end = self.deadline if self.horizon is None else self.horizon
+        end = base.asked.assumptions.pools_horizon_hours if self.deadline is None else self.deadline
         self.by_deadline = ByDeadline(self.sides, replace(self.terms, deadline_hours=end), level)
 
     def answer(self) -> Pools:

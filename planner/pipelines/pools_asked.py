@@ -138,7 +138,7 @@ class Asked:
         out = np.zeros(len(rows), dtype=np.int64 if fits else np.object_)
         for column in rows.T:
             out = np.where(column >= 0, out * base + column + 1, out)
-        return out
+        return np.asarray(out)
 
     def place(self, ways: Ways, offers: Offers) -> int | None:
         """The way that buys these, None without one."""

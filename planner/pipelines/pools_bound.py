@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
 # ends of parts of all the room: over it, and shorter ones over the work; parts of such a part
-_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 6
+_FIRST, _ROOMS, _PARTS = (0.5, 0.75, 0.9), 4.0 ** np.arange(-1, 6), 3
 _SMALL = 0.997  # of the greatest room is the least of parts that are not split
 _OCTAVES = 4  # of a doubling: hours that are taken to be alike
 _MOST_ABOUT = 8  # pairs of ways of a part that are listed without an amount, or by what they cost about
@@ -109,6 +109,8 @@ class Part:
     def split(self, pairs: Sequence[Pair] | None) -> list[Part]:
         """Smaller parts, with the pairs of ways that are left; None: with those of this part."""
         kept = self.kept if pairs is None else pairs
+        if self.is_small:
+            return [Part(self.work, self.from_hours, kept)]
         low, high = self.from_hours - self.work.hours, self.work.deadline_hours - self.work.hours
         if low > 0:
             inner = np.geomspace(low, high, _PARTS + 1)[1:-1]

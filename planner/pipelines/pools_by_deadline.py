@@ -138,6 +138,10 @@ class ByDeadline:
         some = self._whole(self._by_floor(sizes, known_usd)[::-1], known_usd, _FIRST)
         best, limit = self._better(some, self.bounds.of_parts(some, known_usd), (best, known_usd))
         sizes, beyond = self._by_bound(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
+        if beyond < limit * _CLOSE:  # too many for so high an amount: the best of them lower it
+            some = self._whole(self._by_floor(sizes, limit)[::-1], limit, _FIRST)
+            best, limit = self._better(some, self.bounds.of_parts(some, limit), (best, limit))
+            sizes, beyond = self._by_bound(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
         sizes = self._by_floor(sizes, limit)[::-1]
         parts: list[tuple[float, int, Part]] = []
         number, closed = count(), np.inf
@@ -154,12 +158,14 @@ class ByDeadline:
             is_known = bool(np.isfinite(limit))
             best, limit = self._better(some, looked_at, (best, limit))
             for part, (least, _) in zip(some, looked_at, strict=True):
-                if least and part.is_small:
+                fewer = is_known and (part.kept is None or len(least) < len(part.kept))
+                if least and part.is_small and not fewer:  # beside fewer ways a bound is closer
                     closed = min(closed, least[0].usd)
                 elif least:
                     for one in part.split(least if is_known else None):
                         heapq.heappush(parts, (least[0].usd, next(number), one))
-        beyond = min([beyond, closed, *(one[0] for one in (*parts[:1], *sizes[-1:]))])
+        left_usd = [*(part[0] for part in parts[:1]), *(size[0] for size in sizes[-1:])]
+        beyond = min([beyond, closed, *left_usd])
         if best is not None:
             best = self.ended.earliest(best)
             limit = min(limit, best.usd)
