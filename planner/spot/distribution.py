@@ -10,14 +10,12 @@ of the variance that chance brings, log-normal by the share that the frailties b
 
 Chances that are stated or asked for are calibrated on recorded days (`planner.spot.meet`); expectations are the
 model's own.
-An error of the predicted work scales the whole run: log-normal with median 1. Against simulation of the model
-the distribution function is within 0.03 (tests). Every piece is a distribution function of the deadline, so a
-later deadline is never less likely to be met.
+Against simulation of the model the distribution function is within 0.03 (tests). Every piece is a distribution function
+of the deadline, so a later deadline is never less likely to be met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 
@@ -34,9 +32,7 @@ from planner.spot.moments import FloatArray, Job, compute_moments
 # means within 2 %, three the distribution within 0.03; each point costs one evaluation of the model.
 MEAN_POINTS = 2
 SPREAD_POINTS = 3
-_WORK_POINTS = 7
-_MAX_STACKED = 20_000
-_CLEARLY = 1e-9  # beyond any rounding of a chance
+MOST_STACKED = 20_000  # numbers in one call
 
 
 def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -70,7 +66,7 @@ def lognormal_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray
 
 
 @lru_cache(maxsize=8)
-def _hermite(points: int) -> tuple[tuple[float, float], ...]:
+def hermite(points: int) -> tuple[tuple[float, float], ...]:
     """(node, weight) of a standard normal variable, by Golub and Welsch (1969).
 
     Nodes are the eigenvalues of the Jacobi matrix of the Hermite polynomials, weights the squared first components of
@@ -87,7 +83,7 @@ def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
     """(factor, weight) of a log-normal with mean 1 and log-sd `sd`; factors have the shape of `sd`."""
     if not sd.any():
         return [(np.ones_like(sd), 1.0)]
-    return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
+    return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in hermite(points)]
 
 
 def stacked_frailties(sd: FloatArray, points: int, like: FloatArray) -> list[tuple[FloatArray, list[float]]]:
@@ -102,7 +98,7 @@ def stacked_frailties(sd: FloatArray, points: int, like: FloatArray) -> list[tup
         Factors of shape `(p, n)` or `(p, 1, n)` with their weights.
     """
     each = frailties(sd, points)
-    at_once = len(each) if len(each) * like.size <= _MAX_STACKED else 1
+    at_once = len(each) if len(each) * like.size <= MOST_STACKED else 1
     parts = [each[first : first + at_once] for first in range(0, len(each), at_once)]
     over = (slice(None), *(None,) * (like.ndim - 1))
     return [
@@ -294,107 +290,6 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
         variance = np.maximum(square / moved - mean * mean, 0.0)
         skew = np.minimum(np.maximum(np.where(np.isnan(skew), 0.0, skew), 0.0), 1.0)
         return Elapsed(floor, still, mean, variance, share, skew)
-
-
-def meet_probability(
-    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray,
-    needed: FloatArray | None = None,
-) -> FloatArray:  # fmt: skip
-    """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
-
-    Args:
-        job: the job, arrays of shape `(n,)`.
-        pool: capacity, of the same shape.
-        deadline: hours from the request for capacity.
-        work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
-        more: hours, in proportion to the work, that must be left besides, shape `(n,)`.
-        needed: where only this matters: whether the probability reaches so much, shape `(n,)`. What is clearly above or
-            below may then be a bound on that side.
-    """
-    endless = np.isposinf(deadline)
-    if not work_log_sd.any():
-        return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline - more))
-    # The atom moves with the work: P((floor + more) e^(sd z) <= deadline) in closed form.
-    floor = job.floor_hours + more
-    room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
-    sure = (work_log_sd == 0.0) | (floor == 0.0)
-    z = np.where(
-        sure, np.where(deadline >= floor * (1.0 - 1e-9), 9.0, -9.0), room / np.where(sure, 1.0, work_log_sd)
-    )
-    at = _AtPoints(job, pool, deadline, work_log_sd, more, normal_cdf_by_table(z))
-    return np.where(endless, 1.0, at.mean() if needed is None or at.is_small else at.bounded(needed))
-
-
-@record(frozen=True, eq=False)
-class _AtPoints:
-    """The question of `meet_probability` at the points of the error of the work.
-
-    `in_time`: share of the chance of the undisturbed time that is in time, by the closed form.
-    """
-
-    job: Job
-    pool: SpotPool
-    deadline: FloatArray
-    work_log_sd: FloatArray
-    more: FloatArray
-    in_time: FloatArray
-
-    @property
-    def is_small(self) -> bool:
-        """All points in one call while that is small: a call costs a millisecond however few the rows."""
-        return _WORK_POINTS * len(self.deadline) <= _MAX_STACKED
-
-    def chances(self, nodes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Chances to be in time with an excess, and of the undisturbed time, at points, shapes `(p, n)`."""
-        factor = np.exp(np.outer(nodes, self.work_log_sd))
-        elapsed = describe_elapsed(scaled_job(self.job, factor), self.pool)
-        return elapsed.moved_chance(self.deadline - factor * self.more), elapsed.still_chance
-
-    def mean(self) -> FloatArray:
-        """The chance, averaged over all points."""
-        points = _hermite(_WORK_POINTS)
-        parts: list[tuple[FloatArray, FloatArray]] = []
-        at_once = len(points) if self.is_small else 1
-        for first in range(0, len(points), at_once):
-            nodes = [node for node, _ in points[first : first + at_once]]
-            parts += zip(*self.chances(nodes), strict=True)
-        return self._averaged(parts)
-
-    def bounded(self, needed: FloatArray) -> FloatArray:
-        """The chance where it is close to what is needed; elsewhere a bound, from as few points as tell the side.
-
-        The heaviest points come first. Each adds at most its weight.
-        """
-        points, left = _hermite(_WORK_POINTS), 1.0
-        out, rows, low = np.empty(len(needed)), np.arange(len(needed)), np.zeros(len(needed))
-        at, parts = self, dict[int, tuple[FloatArray, FloatArray]]()
-        for number in sorted(range(len(points)), key=lambda place: -points[place][1]):
-            (moved,), (still,) = at.chances([points[number][0]])
-            parts[number] = moved, still
-            low = low + points[number][1] * (still * at.in_time + moved)
-            left -= points[number][1]
-            enough, lacking = low > needed + _CLEARLY, low + left < needed - _CLEARLY
-            if len(parts) == len(points) or not (enough | lacking).any():
-                continue
-            out[rows[enough]], out[rows[lacking]] = low[enough], (low + left)[lacking]
-            kept = np.flatnonzero(~(enough | lacking))
-            at, rows, low, needed = at._take(kept), rows[kept], low[kept], needed[kept]
-            parts = {key: (one[kept], other[kept]) for key, (one, other) in parts.items()}
-        out[rows] = at._averaged([parts[number] for number in range(len(points))])
-        return out
-
-    def _averaged(self, parts: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
-        moved, still = np.zeros_like(self.deadline), np.zeros_like(self.deadline)
-        for (_, weight), (one, other) in zip(_hermite(_WORK_POINTS), parts, strict=True):
-            moved += weight * one
-            still += weight * other
-        return np.minimum(still * self.in_time + moved, 1.0)
-
-    def _take(self, at: npt.NDArray[np.int64]) -> _AtPoints:
-        return _AtPoints(
-            self.job.take(at), self.pool.take(at), self.deadline[at], self.work_log_sd[at], self.more[at],
-            self.in_time[at],
-        )  # fmt: skip
 
 
 def scaled_job(job: Job, factor: FloatArray) -> Job:

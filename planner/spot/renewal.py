@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, meet_probability, stacked_frailties
+from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, stacked_frailties
 from planner.spot.moments import FloatArray, Job, compute_moments, split_job
+from planner.spot.work_error import meet_probability
 
 FRAILTY_SD = 0.35
 
@@ -127,7 +128,7 @@ def p_meet_deadline(
         dispersion: see `spot_outcome`.
         first_wait_hours: see `spot_outcome`.
         needed: where only it matters whether the probability reaches so much, shape `(n,)`: see
-            `planner.spot.distribution.meet_probability`.
+            `planner.spot.work_error.meet_probability`.
 
     Returns:
         Probability, shape `(n,)`; never falls when the deadline moves later.

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from planner.pipelines.pools_bound import Work
 from planner.pipelines.pools_by_deadline import ByDeadline, Timed
 from planner.pipelines.pools_ways import offers_of
-from planner.spot.distribution import SpotPool, meet_probability, scaled_job
+from planner.spot.distribution import SpotPool, scaled_job
 from planner.spot.moments import split_job
+from planner.spot.work_error import meet_probability
 from tests.planner.pipelines.test_pools_by_deadline import search
 
 pytestmark = pytest.mark.catalog("small")

@@ -220,7 +220,7 @@ def test_frailties_in_one_call_give_what_each_gives(
     pool = SpotPool(np.asarray([0.01, 0.3, 5.0]), wait, wait, np.asarray([FRAILTY_SD, 0.0, 0.8]), dispersion)
     together = describe_elapsed(job, pool)
     calls = []
-    monkeypatch.setattr("planner.spot.distribution._MAX_STACKED", 0)
+    monkeypatch.setattr("planner.spot.distribution.MOST_STACKED", 0)
     monkeypatch.setattr(
         "planner.spot.distribution.compute_moments",
         lambda *given, **named: calls.append(given) or compute_moments(*given, **named),

@@ -16,13 +16,9 @@ from planner.candidates.ways.fallback import fallback, mean_fallback, unit_quadr
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.candidates.ways.partners import on_demand_partners
 from planner.normal.arrays import normal_quantile_by_table
-from planner.spot.distribution import (
-    SpotPool,
-    describe_elapsed,
-    meet_probability,
-    scaled_job,
-)
+from planner.spot.distribution import SpotPool, describe_elapsed, scaled_job
 from planner.spot.moments import split_job
+from planner.spot.work_error import meet_probability
 from planner.spot.zones import subsets, unite, unite_alike
 from tests.draws import draws
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
