@@ -19,7 +19,7 @@ from planner.candidates.sizes import hardware_of_offer
 from planner.candidates.starts import fallback_hours
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.course import until_progress
-from planner.pipelines.pools_ways import ELSEWHERE, at_level, each_bought, open_ways, stretch_of
+from planner.pipelines.pools_ways import ELSEWHERE, at_level, open_ways, stretch_of, ways_bought
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
+_Missing = dict[int, dict[tuple[float, ...], "Ask"]]  # by the machines of the other pool
 _TIMED = ("on_demand", "spot")  # bought by the hour
 _ROUNDING = 1.0 - 1e-6
 
@@ -62,12 +63,21 @@ class Ask:
         return (*self.size, self.paced_s, self.by.hours, self.by.later_hours, self.beside)
 
 
+@record(frozen=True)
+class OneWay:
+    """What one way to buy a size is expected to cost, USD, and by how much it slows the other pool (`Ways.stretch`)."""
+
+    usd: float
+    stretch: float
+
+
 @record(frozen=True, eq=False)
 class Ways:
     """Ways to buy one size that keep every limit, shape `(n,)`; all that cost up to `up_to` USD are here.
 
     Attributes:
         offers: rows of what each buys, all in its `region`; firm: that of them which is not spot, -1 without one.
+        number: of these offers among all that the pool was asked about.
         usd: expected cost; stretch: elapsed over work hours, for interruptions.
         wasted: the same without what changing to on-demand takes: it never falls with more room.
         p_change: probability that on-demand is needed.
@@ -76,6 +86,7 @@ class Ways:
 
     up_to: float
     offers: list[Offers]
+    number: IntArray
     region: IntArray
     firm: IntArray
     usd: FloatArray
@@ -85,9 +96,12 @@ class Ways:
     hourly_usd: FloatArray
     spare_hours: FloatArray
 
-    def at(self, offers: Offers) -> int | None:
+    def at(self, offers: Offers) -> OneWay | None:
         """The way that buys these, None without one."""
-        return self.offers.index(offers) if offers in self.offers else None
+        if offers not in self.offers:
+            return None
+        row = self.offers.index(offers)
+        return OneWay(float(self.usd[row]), float(self.stretch[row]))
 
 
 class Asked:
@@ -97,6 +111,7 @@ class Asked:
         """Take the pool, searched without a deadline."""
         self.side = side
         self._known: dict[tuple[float, ...], Ways] = {}
+        self._number_of: dict[Offers, int] = {}
         offer_set = side.found.context.market.offer_set
         self._hardware = hardware_of_offer(side.found.context.market)
         timed = np.isin(offer_set.offers["purchase_option"], _TIMED)
@@ -106,31 +121,50 @@ class Asked:
 
     def all(self, asks: Sequence[Ask]) -> list[Ways]:
         """Every way of each."""
-        missing: dict[int, dict[tuple[float, ...], Ask]] = {}
+        missing: _Missing = {}
         for ask in asks:
             known = self._known.get(ask.key)
             if known is None or known.up_to < ask.up_to:
-                own = missing.setdefault(ask.beside, {})
-                more = own.get(ask.key)
-                own[ask.key] = ask if more is None or more.up_to < ask.up_to else more
+                _add(missing, ask.key, ask)
         for own in missing.values():
             self._known |= zip(own, self._ask(list(own.values())), strict=True)
         return [self._known[ask.key] for ask in asks]
 
-    def _ask(self, asks: list[Ask]) -> list[Ways]:
-        """The same of asks that others ask beside alike."""
-        search = self._search(asks)
+    def each(self, asks: Sequence[tuple[Ask, Offers]]) -> list[OneWay | None]:
+        """One way of each, None where it is late or costs more; what is not known is asked only of its region."""
+        region_of, found = self.side.found.context.market.region_of_offer, []
+        missing: _Missing = {}
+        for ask, offers in asks:
+            known = self._known.get(ask.key)
+            found.append(None if known is None else known.at(offers))
+            if found[-1] is None and (known is None or known.up_to < ask.up_to):
+                _add(missing, (*ask.key, region_of[offers[0]]), ask)
+        for own in missing.values():
+            regions = np.unique([int(key[-1]) for key in own])
+            ways = dict(zip(own, self._ask(list(own.values()), regions), strict=True))
+            for n, (ask, offers) in enumerate(asks):
+                one = ways.get((*ask.key, region_of[offers[0]]))
+                found[n] = found[n] if one is None else one.at(offers)
+        return found
+
+    def _ask(self, asks: list[Ask], regions: IntArray | None = None) -> list[Ways]:
+        """The same of asks that others ask beside alike; `regions`: what is in these, None: in all."""
+        search = self._search(asks, regions)
         candidates, market = search.candidates, search.context.market
         at = open_ways(search)
         at = at[np.argsort(candidates.shape[at], kind="stable")]
         lead, turn = candidates.offer[at], candidates.kind[at] == IN_TURN
-        offers = each_bought(search, at)
+        ways, way_of = ways_bought(search, at)
+        offers = [ways[way] for way in way_of.tolist()]
+        number = np.asarray(
+            [self._number_of.setdefault(one, len(self._number_of)) for one in ways], dtype=np.int64
+        )[way_of]
         stretch, hourly = stretch_of(search, at), self._hourly[lead]
         if turn.any() and candidates.turns is not None:
             padded = candidates.turns.offer[candidates.detail[at[turn]]]
             hourly[turn] = np.append(self._hourly, np.inf)[padded].min(axis=1)
         columns: tuple[Any, ...] = (
-            market.region_of_offer[lead], _firm(search, at), candidates.cost_usd[at], stretch,
+            number, market.region_of_offer[lead], _firm(search, at), candidates.cost_usd[at], stretch,
             *_changing(search, at), hourly * candidates.nodes[at],
             np.where(turn, 0.0, self._spare[lead]),  # hours in turn are means, and not rounded up
         )  # fmt: skip
@@ -140,7 +174,7 @@ class Asked:
             for ask, first, last in zip(asks, ends[:-1], ends[1:], strict=True)
         ]
 
-    def _search(self, asks: list[Ask]) -> CandidateSearch:
+    def _search(self, asks: list[Ask], regions: IntArray | None) -> CandidateSearch:
         """Candidates of all; the row of their shapes is the number of the ask."""
         side = self.side
         context = at_level(side, asks[0].by.level)
@@ -149,7 +183,10 @@ class Asked:
         )
         market = context.market
         wanted_rows = np.unique([ask.size[0] for ask in asks])
-        bits = np.where(np.isin(self._hardware, wanted_rows), side.found.offer_bits, ELSEWHERE)
+        among = np.isin(self._hardware, wanted_rows)
+        if regions is not None:
+            among &= np.isin(market.region_of_offer, regions)
+        bits = np.where(among, side.found.offer_bits, ELSEWHERE)
         beside = None
         if asks[0].beside:
             beside = np.where(market.is_spot, 0.0, float(asks[0].beside))
@@ -162,6 +199,13 @@ class Asked:
         most = np.asarray([ask.up_to for ask in asks])
         wanted = Wanted(Scope.PLACES, up_to=np.inf, one_region=True, in_parts=False, of_shapes=most)
         return engine.at_hours(float(own.hours.max()), wanted)
+
+
+def _add(missing: _Missing, key: tuple[float, ...], ask: Ask) -> None:
+    """What is asked beside alike is asked together; of equal asks the one that is needed up to most."""
+    own = missing.setdefault(ask.beside, {})
+    more = own.get(key)
+    own[key] = ask if more is None or more.up_to < ask.up_to else more
 
 
 def _firm(search: CandidateSearch, at: IntArray) -> IntArray:

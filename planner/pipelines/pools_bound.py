@@ -123,11 +123,25 @@ class Pair:
 
 @record(frozen=True, eq=False)
 class Slowed:
-    """By how much ways slow the other pool: each at least; the least and the most of those that are left."""
+    """By how much ways slow the other pool: each at least; the least and the most of those that are left.
 
-    of_ways: dict[Offers, float]
+    `at_least`: by `Ways.number`.
+    """
+
+    at_least: FloatArray
     least: float
     most: float
+
+    @classmethod
+    def by(cls, ways: Ways, low: FloatArray, high: FloatArray, kept: BoolArray) -> Slowed:
+        """Take what bounds some ways from both sides, and which of them are left, shape `(n,)` each."""
+        at_least = np.full(int(ways.number.max(initial=-1)) + 2, np.inf)
+        at_least[ways.number] = low
+        return cls(at_least, float(low[kept].min(initial=np.inf)), float(high[kept].max(initial=1.0)))
+
+    def of(self, ways: Ways) -> FloatArray:
+        """Of each way at least, infinite of those of which nothing is known."""
+        return self.at_least[np.minimum(ways.number, len(self.at_least) - 1)]
 
 
 class Bounds:
@@ -236,8 +250,9 @@ class Bounds:
                 low = ways.wasted - (rooms / 2.0 + most_sooner - sooner) / work.hours
                 if least[number]:
                     few = least[number][joint]
-                    known = dict(zip(few.offers, range(len(few.offers)), strict=True))
-                    at = np.asarray([known.get(offers, -1) for offers in ways.offers], dtype=np.int64)
+                    at = np.full(1 + max(one.number.max(initial=-1) for one in (few, ways)), -1)
+                    at[few.number] = np.arange(len(few.number))
+                    at = at[ways.number]
                     low = np.maximum(low, np.append(few.wasted, -np.inf)[at])
                     high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
                 # and changes to on-demand no less often
@@ -245,13 +260,7 @@ class Bounds:
                 kept = np.ones(len(ways.offers), dtype=np.bool_)
                 if part.kept is not None:
                     kept[:] = [one in part.kept[number] for one in ways.offers]
-                own.append(
-                    Slowed(
-                        dict(zip(ways.offers, low.tolist(), strict=True)),
-                        float(low[kept].min(initial=np.inf)),
-                        float(high[kept].max(initial=1.0)),
-                    )
-                )
+                own.append(Slowed.by(ways, low, high, kept))
             out.append(own)
         return out
 
@@ -279,10 +288,7 @@ class Bounds:
         for joint in range(len(floors[0])):
             own, other = (ways[joint] for ways in floors)
             # ways that are late at their own pace cannot be bought: nothing is known of them
-            slowed = [
-                np.asarray([slow[n][joint].of_ways.get(offers, np.inf) for offers in ways.offers])
-                for n, ways in enumerate((own, other))
-            ]
+            slowed = [slow[n][joint].of(ways) for n, ways in enumerate((own, other))]
             usd = [ways.usd * self._share(n, work) for n, ways in enumerate((own, other))]
             low = [min(slow[n][joint].least, slow[n][joint].most) for n in _BOTH]
             total = usd[0][:, None] + usd[1]

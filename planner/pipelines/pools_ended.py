@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.pipelines.pools_asked import Ways
+    from planner.pipelines.pools_asked import OneWay
     from planner.pipelines.pools_bound import Bounds, Work
     from planner.pipelines.pools_ways import Offers
 
@@ -50,34 +50,34 @@ class Ended:
         if not asked:
             return []
         kept = [self.are_to_be_had(ways, work) for work, ways in asked]
-        alone = self._ways([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
-        slow = [_slowed(own, ways) for own, (_, ways) in zip(alone, asked, strict=True)]
-        open_ = [n for n, one in enumerate(slow) if one is not None and kept[n]]
-        beside = self._ways([(*asked[n], slow[n] or (1.0, 1.0)) for n in open_], below_usd)
+        alone = self._pools([(work, ways, (1.0, 1.0)) for work, ways in asked], below_usd)
+        open_ = [n for n, own in enumerate(alone) if own is not None and kept[n]]
+        slow = [(own[1].stretch, own[0].stretch) for own in (alone[n] for n in open_) if own is not None]
+        beside = self._pools([(*asked[n], slower) for n, slower in zip(open_, slow, strict=True)], below_usd)
         out: list[Priced | None] = [None] * len(asked)
         for n, own in zip(open_, beside, strict=True):
-            work, ways = asked[n]
-            found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
-            if None not in found:
-                usd = sum(float(each.usd[at]) for each, at in zip(own, found, strict=True) if at is not None)
-                out[n] = Priced(usd, work, ways)
+            if own is not None:
+                out[n] = Priced(own[0].usd + own[1].usd, *asked[n])
         return out
 
-    def _ways(
+    def _pools(
         self, asked: Sequence[tuple[Work, tuple[Offers, Offers], tuple[float, float]]], below_usd: float
-    ) -> list[tuple[Ways, Ways]]:
-        """All ways of both pools of each, slowed by so much."""
-        each: list[list[Ways]] = []
+    ) -> list[tuple[OneWay, OneWay] | None]:
+        """Both pools of each pair, slowed by so much; None where one is late."""
+        each = []
         for number in _BOTH:
             asks = [
-                Ask(
-                    work.sizes[number], work.step_s * slow[number], work.by(self.level, slow[number]), below_usd,
-                    work.sizes[1 - number][1] if self.bounds.share_offers(ways) else 0,
+                (
+                    Ask(
+                        work.sizes[number], work.step_s * slow[number], work.by(self.level, slow[number]),
+                        below_usd, work.sizes[1 - number][1] if self.bounds.share_offers(ways) else 0,
+                    ),
+                    ways[number],
                 )
                 for work, ways, slow in asked
             ]  # fmt: skip
-            each.append(self.bounds.asked[number].all(asks))
-        return list(zip(*each, strict=True))
+            each.append(self.bounds.asked[number].each(asks))
+        return [None if a is None or b is None else (a, b) for a, b in zip(*each, strict=True)]
 
     def are_to_be_had(self, ways: tuple[Offers, Offers], work: Work) -> bool:
         """Whether both pools keep each quota together, and find machines of the offers that both buy.
@@ -119,11 +119,3 @@ class Ended:
         # what it costs at the worst of them is not known, and its own ways are few
         priced = self.at([(work, best.ways) for work in works], 1.5 * best.usd)
         return np.asarray([np.inf if one is None else one.usd for one in priced])
-
-
-def _slowed(own: tuple[Ways, Ways], ways: tuple[Offers, Offers]) -> tuple[float, float] | None:
-    """By how much each pool is slowed by the other; None where one is late."""
-    found = [each.at(offers) for each, offers in zip(own, ways, strict=True)]
-    if found[0] is None or found[1] is None:
-        return None
-    return float(own[1].stretch[found[1]]), float(own[0].stretch[found[0]])

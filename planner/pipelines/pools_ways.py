@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import distinct_rows
 from planner.candidates.engine import Engine
 from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.sizes import hardware_of_offer
@@ -114,15 +115,22 @@ def bought(search: CandidateSearch, at: int) -> Offers:
 
 def each_bought(search: CandidateSearch, at: IntArray) -> list[Offers]:
     """The same of each of `at`, which are one offer or offers in turn."""
+    ways, way_of = ways_bought(search, at)
+    return [ways[way] for way in way_of.tolist()]
+
+
+def ways_bought(search: CandidateSearch, at: IntArray) -> tuple[list[Offers], IntArray]:
+    """What candidates `at` buy, each way once, and which of these each is, shape `(len(at),)`."""
     candidates = search.candidates
     single = candidates.kind[at] == SINGLE
-    rows: list[Offers] = [(row,) for row in candidates.offer[at].tolist()]
-    if candidates.turns is not None and not single.all():
-        in_turn = np.flatnonzero(~single)
-        offers = candidates.turns.offer[candidates.detail[at[in_turn]]].tolist()
-        for number, own in zip(in_turn.tolist(), offers, strict=True):
-            rows[number] = tuple(row for row in own if row >= 0)
-    return rows
+    if candidates.turns is None:
+        rows = candidates.offer[at][:, None]
+    else:
+        rows = np.full((len(at), candidates.turns.offer.shape[1]), -1, dtype=np.int64)
+        rows[single, 0] = candidates.offer[at[single]]
+        rows[~single] = candidates.turns.offer[candidates.detail[at[~single]]]
+    first, way_of = distinct_rows(*rows.T)
+    return [tuple(row for row in own if row >= 0) for own in rows[first].tolist()], way_of
 
 
 def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:
