@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.frames import rows_of
 from planner.finops.kpis import query_kpi
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def long_charges(bill: Bill, month: date, end: date, *, without: Collection[str]
         without: providers that are left out.
     """
     sql = _LONG_CHARGES.read_text(encoding="utf-8")
-    rows = bill.engine.query(sql, {"start": month, "end": end}).itertuples(index=False)
+    rows = rows_of(bill.engine.query(sql, {"start": month, "end": end}))
     named = ((provider if isinstance(provider, str) else _UNNAMED, *costs) for provider, *costs in rows)
     kept = [(cost, per_day) for provider, cost, per_day in named if provider not in without and cost == cost]
     return sum(float(cost) for cost, _ in kept), sum(float(per_day) for _, per_day in kept)
