@@ -1,4 +1,7 @@
-"""Rows of small frames: pandas looks each column up by its position, a review asked it two thousand times."""
+"""Rows of small frames, in an order of their own.
+
+Pandas looks each column up by its position before it gives rows: a review asked it two thousand times.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_FEW_ROWS = 300  # pandas takes 2 ms to look at the columns, and to sort so many takes less than that
 
 
 def rows_of(frame: Any) -> Iterator[Any]:
@@ -23,6 +28,24 @@ def records_of(frame: Any) -> list[dict[str, Any]]:
         map(_own, column) if column.dtype == object else column for _, column in frame.items()
     )  # a column of objects may have numbers of numpy
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def in_order(frame: Any) -> Any:
+    """Rows by their names: engines give them in any order, and an answer must not depend on it."""
+    import pandas as pd
+
+    kinds = zip(frame.columns, frame.dtypes, strict=True)
+    names = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
+    if not names or len(frame) < 2:
+        return frame.reset_index(drop=True)
+    if len(frame) > _FEW_ROWS:
+        return frame.sort_values(names, kind="stable", na_position="first").reset_index(drop=True)
+    cells = zip(*(frame[name].to_numpy(dtype=object) for name in names), strict=True)
+    keys = [
+        tuple((True, one) if one is not None and one == one else (False, 0) for one in row) for row in cells
+    ]
+    places = sorted(range(len(keys)), key=keys.__getitem__)
+    return frame.take(places).reset_index(drop=True)
 
 
 def _own(value: Any) -> Any:
