@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.finops.frames import rows_of
 from planner.finops.provider_days import UNNAMED, missing_words, months_around, provider_days
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def account_gaps(bill: Bill, months: Collection[date] = ()) -> str:
     _, _, last = months_around(asked[-1])
     frame = bill.engine.query(_SQL.read_text(encoding="utf-8"), {"first": bill.months[0], "next": last})
     used: dict[str, dict[str, dict[date, float]]] = {}
-    for provider, account, day, cost in frame.itertuples(index=False):
+    for provider, account, day, cost in rows_of(frame):
         name = provider if isinstance(provider, str) else UNNAMED
         label = f"billing account {account if isinstance(account, str) else UNNAMED} of {name}"
         own = used.setdefault(name, {}).setdefault(label, {})

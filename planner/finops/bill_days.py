@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.frames import in_order, rows_of
 from planner.finops.kpis import query_kpi
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _LONG_CHARGES = Path(__file__).resolve().parent / "data" / "long_charges.sql"
 _UNNAMED = "(unnamed)"
-_FEW_ROWS = 300  # pandas takes 2 ms to look at the columns, and to sort so many takes less than that
 PATTERN_DAYS = 56  # that show on which weekdays a bill has use
 _LEAST_TIMES = 4  # a weekday without use, before it is one on which none is expected
 _STEADY_SHARE = 0.75  # of the other weekdays that have use: some of them are holidays
@@ -34,24 +34,6 @@ def daily_frame(bill: Bill) -> Any:
     for name in ("effective_cost", "billed_cost"):
         frame[name] = frame[name].astype(float).fillna(0.0)
     return in_order(frame.drop(columns="x_day"))
-
-
-def in_order(frame: Any) -> Any:
-    """Rows by their names: engines give them in any order, and an answer must not depend on it."""
-    import pandas as pd
-
-    kinds = zip(frame.columns, frame.dtypes, strict=True)
-    names = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
-    if not names or len(frame) < 2:
-        return frame.reset_index(drop=True)
-    if len(frame) > _FEW_ROWS:
-        return frame.sort_values(names, kind="stable", na_position="first").reset_index(drop=True)
-    cells = zip(*(frame[name].to_numpy(dtype=object) for name in names), strict=True)
-    keys = [
-        tuple((True, one) if one is not None and one == one else (False, 0) for one in row) for row in cells
-    ]
-    places = sorted(range(len(keys)), key=keys.__getitem__)
-    return frame.take(places).reset_index(drop=True)
 
 
 def bill_begins(daily: Any) -> date:
@@ -84,7 +66,7 @@ def long_charges(bill: Bill, month: date, end: date, *, without: Collection[str]
         without: providers that are left out.
     """
     sql = _LONG_CHARGES.read_text(encoding="utf-8")
-    rows = bill.engine.query(sql, {"start": month, "end": end}).itertuples(index=False)
+    rows = rows_of(bill.engine.query(sql, {"start": month, "end": end}))
     named = ((provider if isinstance(provider, str) else _UNNAMED, *costs) for provider, *costs in rows)
     kept = [(cost, per_day) for provider, cost, per_day in named if provider not in without and cost == cost]
     return sum(float(cost) for cost, _ in kept), sum(float(per_day) for _, per_day in kept)

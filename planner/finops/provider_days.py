@@ -13,6 +13,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.finops.frames import rows_of
 from planner.finops.kpis.day_sums import over_table, stands_for_focus
 from planner.records import record
 
@@ -96,7 +97,7 @@ def use_by_provider(bill: Bill, months: Collection[date]) -> dict[str, dict[date
     sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
     frame = bill.engine.query(sql, {"first": first, "next": last})
     by_provider: dict[str, dict[date, float]] = {}
-    for provider, day, cost in frame.itertuples(index=False):
+    for provider, day, cost in rows_of(frame):
         own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})
         own[date.fromisoformat(str(day)[:10])] = float(cost) if cost == cost else 0.0
     return by_provider

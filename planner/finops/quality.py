@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from planner.finops.bill_days import rest_days
 from planner.finops.counted_twice import quality_checks
+from planner.finops.frames import rows_of
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
     ProviderDays,
@@ -179,7 +180,7 @@ def _sums(bill: Bill, months: tuple[date, date]) -> dict[date, Mapping[str, floa
     frame = bill.engine.query(sql, dict(zip(_PAIR, months, strict=True)) | ends)
     names = [str(name) for name in frame.columns[1:]]
     out: dict[date, Mapping[str, float]] = {month: dict.fromkeys(names, 0.0) for month in months}
-    for month, *values in frame.itertuples(index=False):
+    for month, *values in rows_of(frame):
         out[_day(month)] = dict(zip(names, map(_number, values), strict=True))
     return out
 
@@ -304,10 +305,9 @@ def _reported(
         "WHERE x_month IN (:before_start, :start) GROUP BY x_day ORDER BY x_day",
         dict(zip(_PAIR, months, strict=True)),
     )
-    latest = bill.engine.query("SELECT CAST(MAX(x_day) AS VARCHAR) AS day FROM focus")["day"].iloc[0]
-    end = _day(latest)
+    end = _day(bill.engine.query("SELECT CAST(MAX(x_day) AS VARCHAR) AS day FROM focus")["day"].iloc[0])
     sums = {month: [0.0, 0.0] for month in months}
-    for text, cost in frame.itertuples(index=False):
+    for text, cost in rows_of(frame):
         day = _day(text)
         reported = sums[day.replace(day=1)]
         reported[0] += float(cost)

@@ -16,7 +16,9 @@ def knapsack(columns: int) -> Milp:
     """Whole numbers of `columns` things that weigh 7 or more together, the cheapest per weight first."""
     builder = MilpBuilder("knapsack")
     weight = np.linspace(1.0, 2.5, columns)
-    x = builder.add_columns("x", [*range(columns)], cost=weight + 0.01, upper=3.0, integer=True)
+    # each step dearer per weight, or the search goes on among thousands of nearly the same cost
+    cost = weight * np.linspace(1.0, 2.0, columns)
+    x = builder.add_columns("x", [*range(columns)], cost=cost, upper=3.0, integer=True)
     row = builder.add_rows("weight", 1, lower=7.25)
     builder.add_entries(row.start, np.arange(x.start, x.stop), weight)
     return builder.build()

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.finops.frames import rows_of
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, text
 from planner.records import record
@@ -260,7 +261,7 @@ def _repeats(engine: Engine, first: date, last: date) -> list[tuple[str, str, da
         "GROUP BY source, other, day ORDER BY source, other, day",
         {"first": first, "after": last + timedelta(days=1)},
     )
-    rows = frame.itertuples(index=False)
+    rows = rows_of(frame)
     return [
         (source, other, date(day.year, day.month, day.day), int(charges), float(billed))
         for source, other, day, charges, billed in rows

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.finops.frames import rows_of
 from planner.finops.read.columns import COST
 from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
@@ -33,7 +34,7 @@ def read_totals(engine: Engine) -> list[Total]:
         "FROM focus GROUP BY x_source, x_day, BillingCurrency ORDER BY x_source, x_day, BillingCurrency"
     )
     out = []
-    for source, day, currency, rows, billed in frame.itertuples(index=False):
+    for source, day, currency, rows, billed in rows_of(frame):
         when = _day(str(source), day) if isinstance(day, str) else None
         code = currency if isinstance(currency, str) else None
         cost = float(billed) if billed == billed else 0.0

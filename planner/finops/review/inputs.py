@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.account_days import account_gaps
-from planner.finops.bill_days import bill_begins, in_order, rest_days, untaxed
+from planner.finops.bill_days import bill_begins, rest_days, untaxed
+from planner.finops.frames import in_order
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.kpis.rowless import NEVER
 from planner.finops.provider_days import UNNAMED

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
@@ -191,7 +192,7 @@ def _waste(inputs: Inputs) -> list[Action]:
     low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
     sure = confidence(inputs, doubts=(_ALL_SOLD,))
     out = []
-    for row in low.to_dict("records"):
+    for row in records_of(low):
         used, unused = float(row["used_cost"]), float(row["unused_cost"])
         name, provider, key = _commitment_name(row), text(row["provider"]), text(row["commitment_id"])
         out.append(Action(
@@ -243,7 +244,7 @@ def _commit(inputs: Inputs) -> list[Action]:
     stating = _stating_eligibility(inputs)
     until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
     frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
-    for row in frame.to_dict("records"):
+    for row in records_of(frame):
         provider, service, steady = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
         filled = min(room.get(provider, 0.0), steady)
         amount, room[provider] = steady - filled, room.get(provider, 0.0) - filled
@@ -272,7 +273,7 @@ def _commit(inputs: Inputs) -> list[Action]:
 
 def _idle(inputs: Inputs) -> list[Action]:
     out = []
-    for row in inputs.ask("idle_resources").to_dict("records"):
+    for row in records_of(inputs.ask("idle_resources")):
         is_reservation = bool(row["is_reservation"])
         key, called = text(row["resource_id"]), "" if is_reservation else text(row["resource_name"])
         name = f"{called} ({key})" if called and called != key else key or "(unnamed)"
@@ -294,8 +295,11 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
     """
     found = named_things(inputs, "cheaper")
     out = []
-    for names, rows in found.groupby(["kind", *SKU]):
-        ones = list(rows.itertuples())
+    by_sku: dict[tuple[str, ...], list[Any]] = {}
+    named = found[found[["kind", *SKU]].notna().all(axis=1)]
+    for names, row in zip(rows_of(named[["kind", *SKU]]), rows_of(named), strict=True):
+        by_sku.setdefault(tuple(names), []).append(row)
+    for names, ones in sorted(by_sku.items()):
         first = ones[0]
         one = _elsewhere(inputs, names, thing_name(first), ones)
         out.append(_summed(one, first.alike, float(first.alike_saves), one.owner) if first.alike else one)

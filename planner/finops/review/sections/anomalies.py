@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from planner.finops.anomalies import find_anomalies
+from planner.finops.frames import records_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section, Table
 from planner.finops.review.parts import figure, money, product_name, run_regions, table, text
@@ -131,7 +132,7 @@ def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
     per_day = runs["effective_cost"].to_numpy(dtype=float) / np.maximum(1, (end - start).astype(int))
     likely = (start <= day) & (day < end) & (per_day >= 0.5 * one.excess / one.days)
     own = runs[likely & (runs["provider"].fillna("") == one.provider).to_numpy(dtype=bool)]
-    for run in own.to_dict("records"):
+    for run in records_of(own):
         if not region or region in run_regions(run):
             return str(run["run_id"])
     return ""

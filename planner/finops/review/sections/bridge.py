@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.finops.bridge import Bridge, sum_bridge
+from planner.finops.frames import rows_of
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
@@ -26,6 +27,9 @@ from planner.finops.review.sections.things import TOP, named_things, things
 from planner.records import record
 from planner.render.currency import with_currency
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 TITLE = "Why did cost change?"
 MOVERS_TITLE = "What moved most?"
 MOVED_RATIO = 0.5  # of a change of quantity that must appear elsewhere to be called a move
@@ -37,6 +41,7 @@ _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "les
          "retired": ("things that ended", "things that ended"),
          "other": ("fewer credits, or more fees", "more credits, or fewer fees")}  # fmt: skip
 _UNKNOWN = "(none)"
+_SKU = ("sku_id", "provider", "pricing_unit")
 _SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, rounded
 
 
@@ -155,7 +160,7 @@ def _by_service(parts: Split) -> Any:
     sums = sums.reindex(sums["change"].abs().sort_values(ascending=False, kind="stable").index)
     rows = [
         (r.service, r.after, r.change, r.price, r.volume, r.new, r.other)
-        for r in sums[sums["change"].abs() >= 0.005].head(2 * TOP).itertuples()
+        for r in rows_of(sums[sums["change"].abs() >= 0.005].head(2 * TOP))
     ]
     left = int((sums["change"].abs() >= 0.005).sum()) - len(rows)
     note = "Volume here includes mix." + (
@@ -177,8 +182,10 @@ def build_movers(inputs: Inputs) -> Section:
         return withheld("movers", MOVERS_TITLE, reason)
     frame = named_things(inputs, "movers")
     frame = frame.reindex(frame["change"].abs().sort_values(ascending=False, kind="stable").index)
-    use = things(inputs, "movers_use", top=TOP)
-    rows = [_mover(row, use) for row in frame.itertuples() if abs(row.change) >= 0.005]
+    use: dict[tuple[Any, ...], list[Any]] = {}
+    for one in rows_of(things(inputs, "movers_use", top=TOP)):
+        use.setdefault(tuple(getattr(one, name) for name in _SKU), []).append(one)
+    rows = [_mover(row, use) for row in rows_of(frame) if abs(row.change) >= 0.005]
     columns: list[Any] = [
         ("product", "Product", "text"), ("service", "Service", "text"), ("provider", "Provider", "text", "data"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
@@ -200,7 +207,7 @@ def build_movers(inputs: Inputs) -> Section:
     return Section("movers", MOVERS_TITLE, (said,), (), (movers,), (chart,) if rows else (), status, reason)
 
 
-def _mover(row: Any, use: Any) -> tuple[Any, ...]:
+def _mover(row: Any, use: Mapping[tuple[Any, ...], Sequence[Any]]) -> tuple[Any, ...]:
     return (
         thing_name(row), text(row.service, _UNKNOWN), text(row.provider, _UNKNOWN), text(row.region_id),
         text(row.pricing_category), float(row.effective_cost_before), float(row.effective_cost), float(row.change),
@@ -208,30 +215,27 @@ def _mover(row: Any, use: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _moved(row: Any, use: Any) -> str:
+def _moved(row: Any, use: Mapping[tuple[Any, ...], Sequence[Any]]) -> str:
     """Where a thing's quantity came from or went to: the same SKU elsewhere, or priced otherwise, by about as much.
 
     Args:
         row: the thing.
-        use: all use of its SKU, of others too.
+        use: all use of its SKU, and of others, by the columns `_SKU`.
     """
-    if row.charge_kind != "use" or not text(row.sku_id):
+    names = tuple(getattr(row, name) for name in _SKU)
+    if row.charge_kind != "use" or not text(row.sku_id) or not all(isinstance(name, str) for name in names):
         return ""
-    own = use[(use["sku_id"] == row.sku_id) & (use["provider"] == row.provider)
-              & (use["pricing_unit"] == row.pricing_unit)]  # fmt: skip
-    delta = own["quantity"] - own["quantity_before"]
     mine = float(row.quantity - row.quantity_before)
-    against = -delta * np.sign(mine)
     # as much must have appeared as went, and enough of it to be no chance
-    alike = against[(against >= MOVED_RATIO * abs(mine)) & (against <= abs(mine) / MOVED_RATIO)]
-    if abs(mine) < LEAST_MOVE_RATIO * max(float(row.quantity), float(row.quantity_before)) or alike.empty:
+    least, most = MOVED_RATIO * abs(mine), abs(mine) / MOVED_RATIO
+    against = [(-(one.quantity - one.quantity_before) * np.sign(mine), one) for one in use.get(names, ())]
+    alike = [(amount, one) for amount, one in against if least <= amount <= most]
+    if abs(mine) < LEAST_MOVE_RATIO * max(float(row.quantity), float(row.quantity_before)) or not alike:
         return ""
-    other = own.loc[alike.idxmax()]
-    place = text(other["region_id"]) if text(other["region_id"]) != text(row.region_id) else ""
+    _, other = max(alike, key=lambda each: each[0])
+    place = text(other.region_id) if text(other.region_id) != text(row.region_id) else ""
     priced = (
-        text(other["pricing_category"])
-        if text(other["pricing_category"]) != text(row.pricing_category)
-        else ""
+        text(other.pricing_category) if text(other.pricing_category) != text(row.pricing_category) else ""
     )
     return f"; moved {'from' if mine > 0 else 'to'} {' '.join(part for part in (place, priced) if part)}"
 

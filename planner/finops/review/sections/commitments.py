@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.frames import records_of, rows_of
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
@@ -180,7 +181,7 @@ def _table(own: Any, told_use: bool) -> Table:
         (text(r.commitment_name, r.commitment_id), r.provider, text(r.commitment_id), text(r.commitment_type),
          *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost))
            if told_use else (None,) * 3), saving)
-        for r, saving in zip(shown.itertuples(), net, strict=True)
+        for r, saving in zip(rows_of(shown), net, strict=True)
     ]  # fmt: skip
     return table(
         "commitments", "Commitments", [("name", "Commitment", "text"), ("provider", "Provider", "text"),
@@ -207,7 +208,7 @@ def _providers(inputs: Inputs) -> Table:
          None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
          None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
          ratio(r.list_known_weight, r.use_weight))
-        for r in own.sort_values("effective_cost", ascending=False, kind="stable").itertuples()
+        for r in rows_of(own.sort_values("effective_cost", ascending=False, kind="stable"))
     ]  # fmt: skip
     return table(
         "savings", "Savings by provider", [("provider", "Provider", "text"), ("cost", "Cost", "money"),
@@ -223,8 +224,7 @@ def expiries(inputs: Inputs) -> list[dict[str, Any]]:
     frames = [inputs.ask("commitment_expiries"), inputs.ask("commitment_terms")]
     frame = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
     frame = frame.drop_duplicates("commitment_id").sort_values(["period_end", "commitment_id"])
-    out: list[dict[str, Any]] = frame.to_dict("records")
-    return out
+    return records_of(frame)
 
 
 def _ending(ends: list[dict[str, Any]]) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from planner.finops.frames import records_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section, Table
 from planner.finops.review.parts import figure, money, percent, ratio, table, text
@@ -45,8 +46,8 @@ class Drawdown:
 
 def build(inputs: Inputs) -> Section | None:
     """Drawdown with its pace, ends to come, use of reservations; None where the bill has neither."""
-    rows = inputs.ask("contract_drawdown").to_dict("records")
-    reserved = inputs.ask("capacity_reservations").to_dict("records")
+    rows = records_of(inputs.ask("contract_drawdown"))
+    reserved = records_of(inputs.ask("capacity_reservations"))
     is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
     found = [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
     if not found and not reserved:

@@ -6,6 +6,7 @@ import math
 from datetime import date
 from typing import Any
 
+from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
@@ -138,7 +139,7 @@ def _places(inputs: Inputs, gpus: Any) -> Table:
     rows = [
         (text(r.provider), text(r.region_id), text(r.pricing_category), float(r.gpu_hours), float(r.effective_cost),
          None if hidden else ratio(r.counted_cost, r.gpu_hours))
-        for r in shown.itertuples()
+        for r in rows_of(shown)
     ]  # fmt: skip
     return table(
         "gpu_places", "GPU-hours by place and pricing", [("provider", "Provider", "text"), ("region", "Region", "text"),
@@ -150,7 +151,7 @@ def _places(inputs: Inputs, gpus: Any) -> Table:
 
 def _run_table(inputs: Inputs, runs: Any) -> Table:
     rows = []
-    for run in runs.head(TOP).to_dict("records"):
+    for run in records_of(runs.head(TOP)):
         busy = _busy_of(inputs, run)
         tokens = busy.tokens if busy else None
         cost = float(run["effective_cost"])

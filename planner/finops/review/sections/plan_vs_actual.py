@@ -6,6 +6,7 @@ import math
 from datetime import date, datetime, time
 from typing import Any
 
+from planner.finops.frames import records_of
 from planner.finops.plan_vs_actual import (
     ActualRun,
     Difference,
@@ -48,7 +49,7 @@ def compared_runs(inputs: Inputs) -> list[Compared]:
     if "compared" not in inputs.answers:
         runs = inputs.runs()
         own = runs[runs["run_id"].isin([plan.run_id for plan in inputs.plans])]
-        bills = {row["run_id"]: row for row in own.to_dict("records")}
+        bills = {row["run_id"]: row for row in records_of(own)}
         month = f"{inputs.month:%Y-%m}"
         out = []
         for plan in inputs.plans:

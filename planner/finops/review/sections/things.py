@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.finops.bill_days import in_order
+from planner.finops.frames import in_order
 from planner.finops.review.inputs import Inputs
 from planner.finops.things.ask import ask_things, keep_names, keep_things
 

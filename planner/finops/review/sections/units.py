@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.frames import records_of
 from planner.finops.kpis import query_kpi
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
@@ -52,7 +53,7 @@ class Work:
 
 def build(inputs: Inputs) -> Section | None:
     """Tokens, requests, images, GPU-hours by accelerator, virtual currencies; None where the bill has none of them."""
-    rows = inputs.ask("ai_units").to_dict("records")
+    rows = records_of(inputs.ask("ai_units"))
     work, uncounted = _work(rows)
     kinds, credits = gpu_sums(inputs).kinds, _credits(rows)
     if not (work or credits or (kinds["chip"] != "").any()):
