@@ -144,7 +144,7 @@ class ByDeadline:
             sizes, beyond = self._by_bound(_LOOKED_AT[1], self._kept(limit), one_chip=one_chip)
         sizes = self._by_floor(sizes, limit)[::-1]
         parts: list[tuple[float, int, Part]] = []
-        number, closed = count(), np.inf
+        number, closed = count(), list[tuple[float, Part]]()
         while left > 0:
             # all rooms of every size before parts of them, of which few ways are left
             some = self._whole(sizes, limit, min(_AT_ONCE, left))
@@ -155,17 +155,21 @@ class ByDeadline:
                 break
             left -= len(some)
             looked_at = self.bounds.of_parts(some, limit)
-            is_known = bool(np.isfinite(limit))
+            before = limit
             best, limit = self._better(some, looked_at, (best, limit))
             for part, (least, _) in zip(some, looked_at, strict=True):
-                fewer = is_known and (part.kept is None or len(least) < len(part.kept))
+                fewer = np.isfinite(before) and (part.kept is None or len(least) < len(part.kept))
                 if least and part.is_small and not fewer:  # beside fewer ways a bound is closer
-                    closed = min(closed, least[0].usd)
+                    closed.append((least[0].usd, part))
                 elif least:
-                    for one in part.split(least if is_known else None):
+                    for one in part.split(least if np.isfinite(before) else None):
                         heapq.heappush(parts, (least[0].usd, next(number), one))
+            if limit < before:  # of what was not split any further, fewer ways may be left
+                for usd, part in closed:
+                    heapq.heappush(parts, (usd, next(number), part))
+                closed.clear()
         left_usd = [*(part[0] for part in parts[:1]), *(size[0] for size in sizes[-1:])]
-        beyond = min([beyond, closed, *left_usd])
+        beyond = min([beyond, *(usd for usd, _ in closed), *left_usd])
         if best is not None:
             best = self.ended.earliest(best)
             limit = min(limit, best.usd)
