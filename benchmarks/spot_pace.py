@@ -110,6 +110,8 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=4.0)
     given = parser.parse_args()
     by_file = [traces_of_file(path) for path in sorted(given.traces.glob("*.json"))]
+    if not by_file:
+        parser.error(f"no *.json in {given.traces}: name a folder of records of spot capacity")
     traces = [t for found in by_file for t in found if t.gang == max(found[-1].gang // 2, 1)]
     down, up = ([w for t in traces for w in windows(t, given.days, side)] for side in (True, False))
     levels = levels_of((down, up))

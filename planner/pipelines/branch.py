@@ -6,9 +6,9 @@ relaxation over them, and the two knots whose tasks' hours are mixed most are tr
 place it leans to or at any other; at one place, fast or slow. The split that raises both bounds more is taken. The
 search goes down to the better side at once, which leaves the next relaxation little to change, and comes back best
 bound first. Candidates that no choice below the cutoff can have are dropped on the way
-(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where that has
-found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching rules
-revisited").
+(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where a plan is
+known and that has found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005,
+"Branching rules revisited").
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
-PROBED = 2  # knots tried at a node; one where less is left than
-LITTLE = (
-    0.35  # of the way from the lowest bound to the cutoff: a good split saves relaxations in each node below
-)
+PROBED = 2  # knots tried at a node, as a good split saves relaxations in each node below;
+LITTLE = 0.35  # one where less than this is left of the way from the lowest bound to the cutoff
 SOON, SELDOM = 8, 4  # after so many relaxations rounded in vain, one of so many is rounded
 SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
 WORTH_BUILDING = 1_000  # unless it is small already
@@ -232,7 +230,7 @@ class Branching:
                 heapq.heappush(waiting, side)
             node = sides[0] if sides else None
             if node is not None and node.bound < cutoff and (self._vain < SOON or not node.number % SELDOM):
-                self._vain = 0 if self.round(node) else self._vain + 1
+                self._vain = self._vain + 1 if not self.round(node) and self._search.best is not None else 0
         left = [*waiting, *([] if node is None else [node])]
         return min(proven, *(one.bound for one in left)) if left else proven
 
@@ -276,7 +274,9 @@ class Branching:
             self._search.offer(chosen, course.cost_usd)
 
     def _probed(self, node: Node, cutoff: float) -> int:
-        """How many knots are tried at a node."""
+        """How many knots are tried at a node: one too where no plan is known, as all gains are alike then."""
+        if np.isinf(cutoff):
+            return 1
         left = (cutoff - node.bound) / max(cutoff - self._lowest, SAFE * abs(cutoff))
         return PROBED if left > LITTLE else 1
 

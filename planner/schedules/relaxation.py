@@ -37,10 +37,12 @@ class Explanation:
         missing: work that each job lacks at best, shape (J,); several jobs share what there is so that the sum of
             the shares missing is least. None where that was not found in time.
         remedies: the least amounts, each enough alone, the fewest first; empty where there is none or no time.
+        in_time: whether the search for remedies ended in time; else there may be others, and smaller amounts.
     """
 
     missing: Floats | None
     remedies: tuple[Remedy, ...]
+    in_time: bool
 
 
 def apply_remedy(question: ScheduleInput, remedy: Remedy) -> ScheduleInput:
@@ -82,7 +84,7 @@ def explain_schedule(question: ScheduleInput, options: SolveOptions) -> Explanat
     if not any(candidates):
         candidates = [least("both", name, useful) for name in question.pools]
     remedies = sorted((item for item in candidates if item is not None), key=lambda item: item.amount)
-    return Explanation(missing, tuple(remedies))
+    return Explanation(missing, tuple(remedies), in_time=time.perf_counter() <= until)
 
 
 def _useful(question: ScheduleInput) -> int:
@@ -92,11 +94,11 @@ def _useful(question: ScheduleInput) -> int:
 
 
 def _least(helps: Callable[[int], bool], most: int) -> int | None:
-    """The least amount of 1..most that helps; more never hurts."""
+    """The least amount of 1..most that helps; more never hurts. Where time ends earlier, the least known to help."""
     if most < 1 or not helps(most):
         return None
     low, high = 0, 1
-    while not helps(high):
+    while high < most and not helps(high):  # `most` helps: once time is up, nothing is known to help any more
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2

@@ -192,7 +192,11 @@ def _nothing(answer: ScheduleAnswer) -> _Said:
         if missing > 0
     ]
     lines += [_way(way) for way in answer.ways_out]
-    if not answer.ways_out:
+    if not answer.explanation.in_time:
+        lines.append(
+            "smaller or other changes may help: not all were tried within the time limit (--time-limit)"
+        )
+    elif not answer.ways_out:
         lines.append(
             "no single change tried of a deadline, a pool or max_nodes helps: less work, or a longer forecast"
         )

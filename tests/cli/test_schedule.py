@@ -8,9 +8,11 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from planner.schedules import relaxation
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -90,6 +92,18 @@ def test_what_does_not_fit_is_explained(tmp_path: Path, run_cli: Run) -> None:
     assert "2 more nodes of pool spot in every hour" in table.stdout
     assert "--time-limit" not in table.stdout  # more time does not make work fit
     assert "****" not in run_cli("schedule", path, "-o", "md").stdout
+
+
+def test_without_time_no_change_is_said_to_be_useless(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([0.0] + [1e6] * 1_000)
+    monkeypatch.setattr(relaxation, "time", SimpleNamespace(perf_counter=moments.__next__))
+    path = write(tmp_path, TEXT.replace("work: 4", "work: 9"))
+    table = run_cli("schedule", path)
+    assert table.code == 3 and "4 of 9 units cannot be done" in table.stdout
+    assert "not all were tried within the time limit (--time-limit)" in " ".join(table.stdout.split())
+    assert "no single change" not in table.stdout
 
 
 @pytest.mark.parametrize("fmt", ["table", "csv", "md", "yaml"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.instances.pipeline import pipeline_instance
-from planner.pipelines.branch import TIME_TOLERANCE, Branching, Node
+from planner.pipelines.branch import SOON, TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import LocalSearch, least, local_choice, shortest
 from planner.pipelines.question import Ints, PipelineInput, cheapest_usd, follow, reduce
 from planner.pipelines.solve import least_hours, solve_pipeline
@@ -99,6 +100,36 @@ def test_the_two_sides_of_a_split_part_one_task_and_lose_no_choice() -> None:
     assert (sides[0].allowed | sides[1].allowed).all()
     (task,) = np.unique(pipe.task[~(sides[0].allowed & sides[1].allowed)])
     assert (sides[0].allowed ^ sides[1].allowed)[pipe.task == task].all()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_rounding_in_vain_is_done_less_often_once_a_plan_is_known(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounding finds nothing here; each node is rounded all the same until there is a plan."""
+    pipe, _ = reduce(pipeline_instance(15, 40, 3, slack=0.3))
+    search: Search[Ints] = Search(SolveOptions())
+    if known:
+        search.offer(np.zeros(pipe.n_tasks, dtype=np.int64), 1e9)
+    rounded, branched = list[int](), list[int]()
+    best_sides = Branching._best_sides
+
+    def counted(branching: Branching, node: Node, *arguments: Any) -> list[Node] | None:
+        branched.append(node.number)
+        return best_sides(branching, node, *arguments)
+
+    monkeypatch.setattr(Branching, "_best_sides", counted)
+    monkeypatch.setattr(Branching, "_offer_whole", lambda _, node: None)
+    monkeypatch.setattr(Branching, "round", lambda _, node: rounded.append(node.number))
+    branching = Branching(search, pipe, np.arange(len(pipe.keys)))
+    root = branching.root()
+    assert root is not None
+    branching.explore(root, gap=0.0, most=60)
+    assert len(branched) >= 15
+    if known:
+        assert SOON <= len(rounded) < len(branched) - 3
+    else:
+        assert len(rounded) >= len(branched) - 1
 
 
 def test_a_plan_exists_at_once_and_its_bound_is_at_least_the_cheapest_ways() -> None:

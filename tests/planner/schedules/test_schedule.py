@@ -9,6 +9,7 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.instances.schedule import schedule_instance
+from planner.schedules import relaxation
 from planner.schedules.answer import money
 from planner.schedules.model import build_schedule
 from planner.schedules.question import ScheduleInput, evaluate, most_work
@@ -210,6 +212,24 @@ def test_remedies_help_and_nothing_less_does() -> None:
                 less = replace(remedy, amount=remedy.amount - 1)
                 assert cheapest(apply_remedy(q, less)) == math.inf, (seed, remedy)
     assert told > 20
+
+
+@pytest.mark.parametrize("seed", [30_005, 30_066])
+def test_where_time_ends_remedies_help_though_less_may_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock passes the limit after so many readings, wherever the search is then."""
+    q, options = small(seed), replace(EXACT, time_limit_s=1.0)
+    least, larger, late = explain_schedule(q, EXACT).remedies, 0, 0
+    for readings in range(1, 60):
+        moments = iter([0.0] * readings + [10.0] * 1_000)
+        clock = SimpleNamespace(perf_counter=moments.__next__)
+        monkeypatch.setattr(relaxation, "time", clock)
+        found = explain_schedule(q, options)
+        assert not found.in_time or found.remedies == least
+        late += not found.in_time
+        for remedy in found.remedies:
+            assert cheapest(apply_remedy(q, remedy)) < math.inf, (readings, remedy)
+            larger += remedy not in least
+    assert 5 < late < 59 and larger > 0
 
 
 def test_a_time_limit_ends_with_a_schedule() -> None:
