@@ -4,8 +4,7 @@ Each publisher is left out in turn. The rates are those of `benchmarks.other_inf
 workload: dense models in vLLM's default mode, on AMD's chips with the factors that the shared rows gave them.
 Publishers weigh alike, a soft-L1 loss holds single rows back, and a ridge pulls towards TensorRT-LLM's figures of
 2025. Mixtures of experts and SGLang are not fitted: they show whether the figures hold elsewhere, and count in the
-width of the intervals, as do the publishers that were left out. What the host takes to launch a layer without CUDA
-graphs (`decode.eager_layer_s`) is fitted on the rows of eager mode, and printed alone.
+width of the intervals, as do the publishers that were left out.
 
     python -m benchmarks.fit_servers [--write]
 """
@@ -21,12 +20,12 @@ from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares, minimize_scalar
+from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import write_csv
-from planner.performance.constants import DIRECTORY, load_constants
+from planner.performance.constants import DIRECTORY
 from planner.performance.inference.cases import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
 
@@ -113,17 +112,6 @@ def _with_figures(key: tuple[str, int], values: Floats) -> tuple[EngineRow, ...]
     )
 
 
-def eager_layer_s(rows: Sequence[Asked]) -> float:
-    """Time in which the host launches a layer that predicts the rows of eager mode with the least mean log error, s."""
-    constants, mine = load_constants(), [row for row in rows if not row.engine.graphs]
-
-    def error(launches: float) -> float:
-        known = constants.replace({"decode.eager_layer_s": launches})
-        return float(np.mean([abs(math.log(row.predict(known) / row.measured)) for row in mine]))
-
-    return float(minimize_scalar(error, bounds=(0.0, 2e-3), method="bounded", options={"xatol": 1e-6}).x)
-
-
 def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
     """Size that holds 80 % of the gaps, by rows or with publishers weighed alike, whichever is more; at least 0.1."""
     size, order = np.abs(gaps), np.argsort(np.abs(gaps))
@@ -169,7 +157,6 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="rewrite planner/data/engines.csv")
     chosen = parser.parse_args()
     asked = [row for path in (FILE, LATER) for row in read(path)]
-    print(f"launches of a layer in eager mode: {eager_layer_s(asked):.3g} s")
     figures = {}
     for key in FITTED:
         rows = Published(key, asked)

@@ -164,7 +164,7 @@ def _rollout_faults(training: Training, rollouts: Rollouts) -> Iterator[Fault]:
 
 
 def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> Iterator[Fault]:
-    """An engine that no figures are known of."""
+    """An engine that no figures are known of, or a mode that it does not have."""
     if section.engine.lower() not in engine_names():
         text = (
             f"'{section.engine}' is not known; `planner schema engines` lists them, `other` means any other"
@@ -173,6 +173,9 @@ def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> It
     elif section.engine_version is not None and section.engine.lower() not in released_engines():
         text = f"releases of '{section.engine}' are not known: give engine_year instead"
         yield Fault((*path, "engine_version"), text)
+    if not section.cuda_graphs and not section.engine.lower().startswith(tuple(released_engines())):
+        text = f"eager mode of '{section.engine}' is not known, only of vLLM, SGLang and TensorRT-LLM: leave it out"
+        yield Fault((*path, "cuda_graphs"), text)
     if section.engine_version is not None and section.engine_year is not None:
         yield Fault((*path, "engine_year"), "engine_version says it already: remove one", at_key=True)
 

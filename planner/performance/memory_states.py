@@ -99,7 +99,8 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     optimizer = np.where(offload_states, 0.0, optimizer) * work.learners
     missing = dense * (1.0 - 1.0 / ranks) + experts * (1.0 - 1.0 / over_experts)
     absent = np.where(offload_weights, dense + experts, missing)
-    gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent)
+    absent_ends = np.where(offload_weights, ends, ends * (1.0 - 1.0 / ranks))
+    gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent, absent_ends)
     gathered = gathered + _reduced(job, layout, np.where(frozen, adapters, dense + experts))
     whole = np.where(layout.zero >= 1, 0.0, job.step_bytes * (trained + trained_experts))
     stepping = np.where(offload_states | (job.in_backward > 0), 0.0, whole) * work.learners * work.backward
@@ -121,6 +122,7 @@ def _gathered(
     in_layers: Floats,
     missing: Floats,
     absent: Floats,
+    absent_ends: Floats,
 ) -> Floats:
     """Passing copies of ZeRO-3: running and prefetched layers, the output table, gradients on their way.
 
@@ -131,6 +133,7 @@ def _gathered(
         in_layers: parameters of the stage's layers.
         missing: parameters of the stage that other ranks hold.
         absent: parameters of the stage whose weights are not on the device; no more than these are gathered.
+        absent_ends: those of them that tables of the vocabulary hold.
     """
     work = job.work
     layer = in_layers / np.ceil(work.layers / layout.pp)
@@ -140,10 +143,10 @@ def _gathered(
     # DeepSpeed (the eager stack) gathers and reduces in buckets of fixed size instead of whole layers.
     eager = job.stack == STACKS.index("eager")
     running = np.where(eager, np.maximum(running, c["memory.bucket_params"]), running)
-    params = running + table + np.where(trains, np.maximum(layer, table), 0.0)
-    # Quantised weights travel packed.
+    # Quantised weights are gathered as they are packed, tables of the vocabulary in 16 bit.
     each = np.where(work.dequantised > 0, work.frozen_bytes, job.weight_bytes)
-    stage = absent * each
+    gathers = (running + np.where(trains, np.maximum(layer, table), 0.0)) * each + table * job.weight_bytes
+    stage = absent * each + absent_ends * (job.weight_bytes - each)
     piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
-    flat = np.minimum(params * each, stage)
+    flat = np.minimum(gathers, stage)
     return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, flat), 0.0)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import bytes_each, routed_params, table_bytes, table_params
-from planner.performance.inference.engines import find_engine
+from planner.performance.inference.engines import EngineRow, find_engine
 from planner.performance.inference.rates import Cases, Efficiency
 from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
@@ -20,6 +20,8 @@ GIB = 1024.0**3
 _KEY_BYTES = {"bf16": 2.0, "fp8": 1.0}
 # Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
 SETTLED = 2026
+# vLLM has CUDA graphs since December 2023 (pull request 1926): figures of 2023 hold launches as well.
+GRAPHS_SINCE = 2024
 
 
 def build_cases(
@@ -103,8 +105,13 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.layers_power"],
         c["decode.link_ratio"],
         row.sequence_s,
-        0.0 if engine.graphs else c["decode.eager_layer_s"] * devices.host_pace,
+        c["decode.eager_layer_s"] * devices.host_pace if _launches(engine, row) else 0.0,
     )
+
+
+def _launches(engine: Engine, row: EngineRow) -> bool:
+    """Whether launches take longer than in the engine's figures: eager mode of a release that has CUDA graphs."""
+    return not engine.graphs and row.year >= GRAPHS_SINCE
 
 
 def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | None = None) -> Floats:
@@ -115,15 +122,15 @@ def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | No
         devices: one row per case.
         c: constants.
         base: width on the chips that most rows measured; that of the engine (data/engines.csv) by default, or more for
-            MXFP4 in releases before `SETTLED`.
+            MXFP4 in releases before `SETTLED` and in eager mode.
     """
     if base is None:
         row = find_engine(engine.name, engine.year)
         base = row.spread
         if engine.precision == "mxfp4" and row.year < SETTLED:
             base = max(base, c["mxfp4.spread"])
-    if not engine.graphs:
-        base = float(np.hypot(base, c["decode.eager_spread"]))
+        if _launches(engine, row):
+            base = float(np.hypot(base, c["decode.eager_spread"]))
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
     result: Floats = np.hypot(base, unlike)
     return result

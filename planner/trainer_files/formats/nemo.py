@@ -274,7 +274,8 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
         )
         reading.add("training.global_batch", asked * group, text)
         reading.warn(f"{text}: the time in which the student writes its own answers is not counted")
-    add_eager(reading, keys, "policy.generation.vllm_cfg.enforce_eager")
+    if keys.text("policy.generation.backend") in ("", "vllm"):  # its section stays beside other engines
+        add_eager(reading, keys, "policy.generation.vllm_cfg.enforce_eager")
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
         reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)

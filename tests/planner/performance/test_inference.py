@@ -656,14 +656,14 @@ def answers(**more: Any) -> dict[str, Any]:
 
 
 def test_eager_mode_costs_a_single_sequence_much_and_many_little() -> None:
-    """An 8B model on H100: near three times for one (launches of 32 layers), a sixth at 256 at once."""
+    """An 8B model on H100: 1.75 times for one (launches of 32 layers), a few percent at 256 at once."""
     slowed = {
         running: answers(max_concurrency=running)["samples_per_s"]
         / answers(max_concurrency=running, cuda_graphs=False)["samples_per_s"]
         for running in (1, 256)
     }
-    assert 2.0 < slowed[1] < 4.0
-    assert 1.05 < slowed[256] < 1.4
+    assert 1.5 < slowed[1] < 2.0
+    assert 1.01 < slowed[256] < 1.15
 
 
 def test_the_interval_is_wider_in_eager_mode() -> None:
@@ -671,7 +671,30 @@ def test_the_interval_is_wider_in_eager_mode() -> None:
         np.log(row["step_time_high_s"] / row["step_time_s"])
         for row in (answers(), answers(cuda_graphs=False))
     )
-    assert eager == pytest.approx(np.hypot(replayed, 0.3))
+    assert eager == pytest.approx(np.hypot(replayed, 0.344))
+
+
+def test_releases_without_cuda_graphs_are_no_slower_in_eager_mode() -> None:
+    """Figures of vLLM of 2023 hold its launches: it had no graphs before December."""
+    old = [answers(engine_version="0.2", cuda_graphs=graphs) for graphs in (True, False)]
+    assert [old[1][name] for name in ("step_time_s", "step_time_high_s")] == [
+        old[0][name] for name in ("step_time_s", "step_time_high_s")
+    ]
+
+
+def test_items_that_nothing_is_written_for_do_not_ask_for_graphs() -> None:
+    asked = {"items": 1e6, "input_tokens": {"mean": 256}}
+    each = [
+        estimate(model={"preset": "bert-base"}, inference={**asked, "cuda_graphs": graphs}).row(0)
+        for graphs in (True, False)
+    ]
+    assert each[0]["step_time_high_s"] == each[1]["step_time_high_s"]
+
+
+def test_eager_mode_of_an_engine_that_was_not_measured_is_refused() -> None:
+    with pytest.raises(InputError, match=r"eager mode of 'llama\.cpp' is not known"):
+        estimate(inference={**REQUESTS, "engine": "llama.cpp", "cuda_graphs": False})
+    assert answers(engine_version=None, engine="vllm_v0", cuda_graphs=False)["fits"]
 
 
 def test_estimates_name_an_engine_in_eager_mode() -> None:

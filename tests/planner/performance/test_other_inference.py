@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.eager_mode import LAUNCHES, PAIRS, fit, load
 from benchmarks.fit_servers import FITTED, LIKE, width, write
 from benchmarks.other_inference import FILE, LATER, Rate, read, report, score
 from benchmarks.rows import read_csv, write_csv
-from planner.performance.constants import DIRECTORY
+from planner.performance.constants import DIRECTORY, load_constants
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +109,18 @@ def test_engines_with_few_rows_take_the_figures_of_another_and_the_rest_of_the_t
         assert {name: new[name] for name in ("most_running", "source")} == {
             name: old[name] for name in ("most_running", "source")
         }
+
+
+def test_the_launches_of_eager_mode_are_the_mean_of_publishers_and_the_interval_holds_them() -> None:
+    rows = load()
+    each, launches, spread = fit(rows)
+    constants = load_constants()
+    assert len(each) == 4 and min(each.values()) < 0.5 * max(each.values())
+    assert constants[LAUNCHES] == pytest.approx(launches, rel=2e-3)
+    assert constants["decode.eager_spread"] == pytest.approx(spread, rel=2e-3)
+    gaps = [abs(row.gap(launches)) for row in rows]
+    assert np.mean([gap <= np.hypot(0.27, spread) for gap in gaps]) >= 0.8
+
+
+def test_every_pair_of_eager_mode_states_its_source() -> None:
+    assert all(row["source"] and row["note"] for row in read_csv(PAIRS))

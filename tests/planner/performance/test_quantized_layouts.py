@@ -10,14 +10,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from planner.performance.constants import load_constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds, grid
+from planner.performance.memory import GIB, needed_parts
+from planner.performance.memory_work import build_footprint
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.post_training.spec import BaseWeights, Tuning
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
+from tests.planner.performance.memory_cases import LLAMA_8B, layout
 from tests.planner.performance.test_performance import A100, LLAMA_70B, SMALL, machines
 from tests.planner.performance.test_performance_laws import MOE
 
@@ -119,3 +123,19 @@ def test_sharded_weights_are_gathered_as_they_are_packed(base: BaseWeights, shar
         training = tuned(TrainingSpec(8, 512, "bf16"), kept, pin)
         part[kept] = estimate_shapes(LLAMA_70B, training, slow, [1]).row(0)["dp_comm_s"]
     assert part[base] / part["half"] == pytest.approx(share, rel=0.1)
+
+
+@pytest.mark.parametrize("base", ["int8", "nf4", "nf4_double"])
+def test_gathered_tables_of_the_vocabulary_have_16_bits(base: BaseWeights) -> None:
+    """A larger vocabulary needs as many bytes more in buffers as beside 16-bit weights; layers need fewer."""
+    place, job = layout(dp=8.0, zero=3.0), TrainingSpec(64, 512, "bf16")
+    buffers: dict[tuple[str, int], float] = {}
+    for kept in ("half", base):
+        for vocab in (64_000, 128_000):
+            model = replace(LLAMA_8B, vocab=vocab, params=7e9 + 2.0 * 4096 * vocab)
+            need = build_footprint(model, tuned(job, kept, LayoutPin()))
+            buffers[kept, vocab] = float(needed_parts(need, place, load_constants())["buffers_gib"][0])
+    more = {kept: buffers[kept, 128_000] - buffers[kept, 64_000] for kept in ("half", base)}
+    assert more[base] == pytest.approx(more["half"], rel=1e-6)
+    assert more[base] > 64_000 * 4096 * 2.0 / GIB
+    assert buffers[base, 64_000] < buffers["half", 64_000]

@@ -282,6 +282,18 @@ def test_nemo_rl_on_automodel(tmp_path: Path) -> None:
     assert "tensor_parallel: 2, engine: vllm" in example
 
 
+@pytest.mark.parametrize(("backend", "eager"), [("vllm", True), ("megatron", False)])
+def test_eager_mode_of_nemo_rl_is_that_of_the_engine_that_generates(
+    tmp_path: Path, backend: str, eager: bool
+) -> None:
+    path = tmp_path / "run.yaml"
+    text = NEMO_RL.replace("STEPS", "500").replace("backend: vllm", f"backend: {backend}")
+    path.write_text(text.replace("vllm_cfg: {", "vllm_cfg: {enforce_eager: true, "), encoding="utf-8")
+    found = gather([path], Wishes())
+    example = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    assert ("cuda_graphs: false" in example) is eager
+
+
 def test_a_limit_of_a_million_steps_is_none_where_epochs_end_the_run(tmp_path: Path) -> None:
     found = draft(tmp_path, NEMO_RL.replace("STEPS", "1000000"))
     assert found["training.epochs"] == 1
