@@ -3,8 +3,8 @@
 A pool of a pair does at least the pair's work W, within the deadline at most. So it costs no less than the same
 machines do for some hours V <= W of work within the deadline, and (W - V - g) h more: each further hour costs h at
 least, and g hours may be free (`pools_bound`, with s = 1). Work that takes x times as long has (x - 1) V / 2 hours
-more. Hours V are taken from one grid for all pairs. The least over the ways of a region is concave in W, so that
-between two hours of the grid it is at least what is straight between both.
+more. V is the hour of one grid for all pairs before W, or the pool's own pace where that is slower. The least over the
+ways of a region is concave in W, so that between two hours of the grid it is at least what is straight between both.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ def floors(
         least = np.full(len(first), np.inf)
         np.minimum.at(least, of_pair, beside)
         asks = []
-        for at, usd in zip(first.tolist(), least.tolist(), strict=True):
-            size, work = sizes[number].sizes[int(own[at])], float(start[at])
-            most = (below_usd - usd) / bounds.share(number, size, work, bounds.deadline_hours)
-            by = By(bounds.deadline_hours, bounds.level, work / 2.0)
-            asks.append(Ask(size, float(step_s[at] * start[at] / hours[at]), by, most))
+        # no pool works faster than at its own pace, which may be that of the pair
+        work = np.maximum(start, sizes[number].points.step_s[own] * hours / step_s)[first]
+        for at, usd, alone in zip(first.tolist(), least.tolist(), work.tolist(), strict=True):
+            size = sizes[number].sizes[int(own[at])]
+            most = (below_usd - usd) / bounds.share(number, size, alone, bounds.deadline_hours)
+            by = By(bounds.deadline_hours, bounds.level, alone / 2.0)
+            asks.append(Ask(size, float(step_s[at] * alone / hours[at]), by, most))
         low, high, flat = np.full((3, len(asks), n_regions), np.inf)
         answers = bounds.asked[number].all(asks)
-        for n, (at, ways) in enumerate(zip(first.tolist(), answers, strict=True)):
-            _fill(bounds, ways, float(start[at]), (low[n], high[n], flat[n]))
+        for n, (at, alone, ways) in enumerate(zip(first.tolist(), work.tolist(), answers, strict=True)):
+            _fill(bounds, ways, (alone, float(start[at])), (low[n], high[n], flat[n]))
         share = (hours / start - 1.0) / (2.0 ** (1.0 / _CELLS) - 1.0)
         has = np.isfinite(flat)
         slope = np.where(has, high, 0.0) - np.where(has, low, 0.0)
@@ -75,13 +77,20 @@ def floors(
     return least_of_pair
 
 
-def _fill(bounds: Bounds, ways: Ways, work: float, into: tuple[FloatArray, FloatArray, FloatArray]) -> None:
-    """The least of the ways of each region, by its number: straight in W at both ends, and at the start."""
+def _fill(
+    bounds: Bounds, ways: Ways, hours: tuple[float, float], into: tuple[FloatArray, FloatArray, FloatArray]
+) -> None:
+    """The least of the ways of each region, by its number: straight in W at both ends of a cell, and of V alone.
+
+    `hours`: V of the ways, and the start of the cell.
+    """
     if not len(ways.usd):
         return
+    work, start = hours
     usd = ways.usd * bounds.prices(ways, work, bounds.deadline_hours)
-    more = work * (2.0 ** (1.0 / _CELLS) - 1.0)
+    free = ways.spare_hours + (work - start)
+    more = start * (2.0 ** (1.0 / _CELLS) - 1.0)
     low, high, flat = into
     np.minimum.at(flat, ways.region, usd)
-    np.minimum.at(low, ways.region, usd - ways.hourly_usd * ways.spare_hours)
-    np.minimum.at(high, ways.region, usd + ways.hourly_usd * (more - ways.spare_hours))
+    np.minimum.at(low, ways.region, usd - ways.hourly_usd * free)
+    np.minimum.at(high, ways.region, usd + ways.hourly_usd * (more - free))

@@ -175,6 +175,27 @@ def test_floors_of_sizes_hold_for_pairs_of_ways_at_every_end(
     assert compared > 5
 
 
+def test_floors_hold_where_one_pool_sets_the_pace_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = WORKLOAD.replace("llama-3.1-8b", "qwen2.5-1.5b").replace(
+        "mean: 870, p95: 1740", "mean: 3000, p95: 3500"
+    )
+    monkeypatch.setattr("tests.planner.pipelines.test_pools_by_deadline.WORKLOAD", slow)
+    pairs, paces = search(tmp_path, 1, "10d"), []
+    for floor, rows in pairs._by_floor(pairs._by_bound(400, one_chip=False)[0], 1e6):
+        work = pairs.work(rows)
+        asks = [Ask(size, work.step_s, work.by_whole(pairs.level), 1e6) for size in work.sizes]
+        ways = [pairs.bounds.asked[n].all([ask])[0] for n, ask in enumerate(asks)]
+        least = (
+            sum(float(one.usd[one.region == place].min()) for one in ways)
+            for place in np.intersect1d(ways[0].region, ways[1].region)
+        )
+        assert floor <= min(least, default=np.inf) * (1 + 1e-9), rows
+        paces.append(max(own.step_s[row] for own, row in zip(pairs._points, rows, strict=True)) / work.step_s)
+    assert sum(own > 0.9 for own in paces) > 10
+
+
 def test_prices_of_runs_are_counted_at_the_least_of_any_length(tmp_path: Path) -> None:
     pairs = search(tmp_path, 0, "30d")
     work = pairs.work(pairs._by_bound(1, one_chip=False)[0][0][1])
