@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import json
 import random
+import re
 import resource
 import signal
 import sys
@@ -29,6 +30,8 @@ from benchmarks.fuzz import EXAMPLES, FIXTURES, LATEST_S, MOST_KIB, exchanged, s
 
 LONGEST_LINE = 1_000  # characters of a message
 DEPTH = 100_000  # brackets: more than any reader may follow
+# Above a float, above what int() reads, a digit that int() refuses.
+NUMBERS = (b"1" + b"0" * 400, b"9" * 5_000, b"1e999", "²".encode(), b"nan")
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 Read = Callable[[Path], object]
 
@@ -387,11 +390,14 @@ def put(part: Part, folder: Path, suffix: str, data: bytes) -> Path:
 
 
 def broken(part: Part, draw: random.Random) -> tuple[str, bytes]:
-    """One broken file: a value exchanged, bytes changed, or brackets without end."""
+    """One broken file: a value exchanged, bytes changed, an odd number, or brackets without end."""
     suffix, data = draw.choice(part.seeds)
     chance = draw.random()
     if chance < 0.01:
         return suffix, draw.choice((b"[", b'{"a":', b"(")) * DEPTH
+    if chance < 0.05 and (found := list(re.finditer(rb"\d+", data))):
+        number = draw.choice(found)
+        return suffix, data[: number.start()] + draw.choice(NUMBERS) + data[number.end() :]
     if suffix in (".json", ".yaml", ".ipynb") and chance < 0.7:
         text = exchanged(data.decode("utf-8"), draw, is_json=suffix != ".yaml")
         return suffix, text.encode("utf-8", "surrogatepass")

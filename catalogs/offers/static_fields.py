@@ -188,10 +188,10 @@ def _number_fault(rule: Field, text: str) -> str:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        return f"expected a number, got {text!r}{'; decimals have a point' if ',' in text else ''}"
+        return f"expected a number, got {text[:60]!r}{'; decimals have a point' if ',' in text else ''}"
     low, high = Decimal(rule.low), Decimal(rule.high)
     if not value.is_finite() or value > high or value < low or (value == low and not rule.closed):
-        return f"{text} is not {'at least' if rule.closed else 'above'} {low} and at most {high:f}"
+        return f"{text[:60]} is not {'at least' if rule.closed else 'above'} {low} and at most {high:f}"
     return ""
 
 
@@ -226,7 +226,7 @@ def _accelerator(entry: Entry, texts: dict[str, str]) -> Faults:
     # `H100` is several accelerators: which one decides on memory and links
     close = known_accelerators(name) or difflib.get_close_matches(name.lower(), identifiers, n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return [(entry.values["accelerator"][1], f"accelerator: {name!r} is not known{hint}")]
+    return [(entry.values["accelerator"][1], f"accelerator: {name[:60]!r} is not known{hint}")]
 
 
 def _identifiers(entry: Entry, texts: dict[str, str], numbers: dict[str, Decimal]) -> Faults:

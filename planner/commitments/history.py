@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 MAX_HOURS = 5 * 366 * 24
 HOUR = timedelta(hours=1)
+_WHOLE = re.compile("[0-9]{1,9}")
 _DEMAND = ("hour", "pool", "instances")
 _TYPE_COLUMNS = ("InstanceType", "x_InstanceType", "SkuId", "SkuPriceId")
 _HOUR_UNITS = ("hour", "hours", "hrs", "h", "instance-hours")
@@ -150,7 +152,7 @@ def parse_units(text: str, cell: CsvCell) -> float:
 def parse_hour(text: str, cell: CsvCell) -> datetime | int:
     """Read a moment (UTC where no zone is given), or a whole number of hours."""
     text = text.strip()
-    if text.isdigit():
+    if _WHOLE.fullmatch(text):
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -172,7 +174,7 @@ def _simple(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> H
         if pool not in index:
             close = near(pool, index)
             hint = f" (did you mean {close!r}?)" if close else ""
-            raise cell.error(f"no pool is called {pool!r}{hint}; the question has {', '.join(index)}")
+            raise cell.error(f"no pool is called {pool[:60]!r}{hint}; the question has {', '.join(index)}")
         hour = parse_hour(row["hour"], CsvCell(str(path), line, "hour"))
         first = hour if first is None else first
         at = _since(hour, first, CsvCell(str(path), line, "hour"))

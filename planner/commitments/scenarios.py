@@ -200,7 +200,7 @@ def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> 
         for line, row in rows_of(reader, path, len(reader.fieldnames or ())):
             if row["pool"] not in index:
                 raise CsvCell(name, line, "pool").error(
-                    f"no pool is called {row['pool']!r}; there are {', '.join(index)}"
+                    f"no pool is called {row['pool'][:60]!r}; there are {', '.join(index)}"
                 )
             hour = parse_hour(row["hour"], CsvCell(name, line, "hour"))
             at = hour if isinstance(hour, int) else int((hour - begin) // timedelta(hours=1))

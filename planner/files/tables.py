@@ -13,11 +13,8 @@ from planner.errors import InputError
 
 _LONGEST_NAME = 200  # characters of a column's name: beyond, what stands on the first line is no header
 _SPACES = " \u00a0\u202f"
-_WHOLE = rf"[-+−]?([0-9]{{1,3}}([.'’{_SPACES}][0-9]{{3}})+|[0-9]+)"
-_NUMBER = re.compile(rf"\s*{_WHOLE}(,[0-9]+)?\s*")  # as it is written where a comma is the decimal sign
-_SURE = re.compile(
-    r".*,([0-9]{1,2}|[0-9]{4,})\s*|.*[.'’].*,[0-9]+\s*|\s*[-+−]?0,[0-9]+\s*"
-)  # 1,234 can be a thousand
+_WHOLE = rf"[-+−]?(?:[0-9]{{1,3}}(?P<thousands>(?:[.'’{_SPACES}][0-9]{{3}})+)|(?P<plain>[0-9]+))"
+_NUMBER = re.compile(rf"\s*{_WHOLE}(?:,(?P<decimals>[0-9]+))?\s*")  # where a comma is the decimal sign
 _QUOTED = re.compile(rf'"\s*{_WHOLE},[0-9]+\s*"')
 
 
@@ -114,8 +111,8 @@ def csv_rows(
 def with_points(rows: list[list[str]]) -> list[list[str]]:
     """The rows with decimal points in the columns whose numbers are surely written with decimal commas.
 
-    Sure is a column of numbers only, of which one has other than three digits after its comma, a sign of thousands
-    before it, or a zero alone: `1,234` by itself may be a thousand. Other columns stay as they are.
+    Sure is a column of numbers only, of which one has other than three digits after its comma, or before it a sign of
+    thousands, a zero alone or more than three digits: `1,234` may be a thousand. Other columns stay as they are.
 
     Args:
         rows: cells, without the header.
@@ -123,15 +120,20 @@ def with_points(rows: list[list[str]]) -> list[list[str]]:
     width = max(map(len, rows), default=0)
     for at in range(width):
         cells = [row[at] for row in rows if at < len(row) and row[at].strip()]
-        if (
-            any("," in cell for cell in cells)
-            and all(map(_NUMBER.fullmatch, cells))
-            and any(map(_SURE.fullmatch, cells))
-        ):
+        if not any("," in cell for cell in cells):
+            continue
+        numbers = [_NUMBER.fullmatch(cell) for cell in cells]
+        if all(numbers) and any(number is not None and _is_sure(number) for number in numbers):
             for row in rows:
                 if at < len(row):
                     row[at] = re.sub(rf"[.'’{_SPACES}]", "", row[at]).replace("−", "-").replace(",", ".")
     return rows
+
+
+def _is_sure(number: re.Match[str]) -> bool:
+    """Whether the comma of a number can only be a decimal sign: `1,234` may be a thousand."""
+    decimals, plain = number["decimals"], number["plain"]
+    return decimals is not None and (len(decimals) != 3 or plain is None or plain == "0" or len(plain) > 3)
 
 
 def comma_hint(cell: str | None) -> str:

@@ -29,6 +29,7 @@ from planner.finops.read.select import UNPRICED, quote, text
 from planner.records import record
 
 MANIFEST = "cube-manifest.json"
+_LONGEST_NAME = 100  # characters of a file
 SCHEMA_VERSION = 1
 Grain = Literal["day", "month"]
 MEASURES = (
@@ -184,11 +185,12 @@ def read_cube(folder: Path) -> Cube:
         if manifest.pop("schema_version") != SCHEMA_VERSION:
             raise InputError(f"{path}: was written by another version: build the cube again")
         cube = _of_manifest(manifest, folder)
-        if not all(isinstance(text, str) and Path(name).name == name for name, text in files.items()):
-            raise ValueError("files")
+        for name, text in files.items():
+            if not isinstance(text, str) or Path(name).name != name or len(name) > _LONGEST_NAME:
+                raise ValueError("files")
     except OSError:
         raise InputError(f"{folder}: is not a cube (it has no {MANIFEST})") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise InputError(f"{path}: is damaged: build the cube again") from None
     for name, sha256 in files.items():
         if not (folder / name).is_file():

@@ -250,7 +250,7 @@ def _number(key: str, text: str) -> float:
         return _NUMBERS[key](text)
     except ValueError:
         expected = "a whole number" if _NUMBERS[key] is int else "a number"
-        raise ValueError(f"{key}: must be {expected}, got '{text}'{comma_hint(text)}") from None
+        raise ValueError(f"{key}: must be {expected}, got '{text[:60]}'{comma_hint(text)}") from None
 
 
 def _job_values(row: dict[str, str | None]) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float
         place = f"{file}:{reader.line_num}"
         if row["pool"] not in names:
             hint = f" (did you mean '{near(row['pool'] or '', names) or names[0]}'?)"
-            raise InputError(f"{place}: no pool '{row['pool']}'{hint}")
+            raise InputError(f"{place}: no pool '{str(row['pool'])[:60]}'{hint}")
         hour = _number(row, "hour", place, MAX_HOURS - 1, whole=True)
         usd = _number(row, "usd_per_hour", place, MAX_USD)
         nodes = _number(row, "available_nodes", place, MAX_NODES, whole=True)
@@ -180,6 +180,6 @@ def _number(row: dict[str, str], name: str, place: str, most: float, *, whole: b
         kind = "a whole number" if whole else "a number"
         kind += " of hours after 'start'" if name == "hour" else ""
         raise InputError(
-            f"{place}: {name} must be {kind} from 0 to {most:,.0f}, got '{text or ''}'{comma_hint(text)}"
+            f"{place}: {name} must be {kind} from 0 to {most:,.0f}, got '{(text or '')[:60]}'{comma_hint(text)}"
         )
     return float(value)

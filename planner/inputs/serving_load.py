@@ -94,7 +94,7 @@ def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str
     for row in reader:
         for name, names in names_of.items():
             if row[name] not in names:
-                raise InputError(f"{file}:{reader.line_num}: no {name} '{row[name]}' (did you mean "
+                raise InputError(f"{file}:{reader.line_num}: no {name} '{str(row[name])[:60]}' (did you mean "
                                  f"'{near(row[name] or '', names) or names[0]}'?)")  # fmt: skip
         try:
             speed = float(row["requests_per_s"])
@@ -102,6 +102,6 @@ def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str
             speed = math.nan
         if not (math.isfinite(speed) and speed >= 0):
             given = row["requests_per_s"]
-            text = f"requests_per_s must be a number of 0 or more, got '{given}'{comma_hint(given)}"
+            text = f"requests_per_s must be a number of 0 or more, got '{str(given)[:60]}'{comma_hint(given)}"
             raise InputError(f"{file}:{reader.line_num}: {text}")
         yield reader.line_num, ((row["machine"], row["bucket"]), speed)

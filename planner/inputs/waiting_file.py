@@ -73,7 +73,8 @@ def _request(row: dict[str, str], where: str) -> dict[str, Any]:
     try:
         count = int(row["accelerators"])
     except (TypeError, ValueError):
-        raise InputError(f"{where}: accelerators {row['accelerators']!r} is not a whole number") from None
+        count = str(row["accelerators"])[:60]
+        raise InputError(f"{where}: accelerators {count!r} is not a whole number") from None
     place = {column: row[column].strip() for column in _PLACES if (row.get(column) or "").strip()}
     return {
         **place, "purchase_option": row["purchase_option"].strip(), "accelerators": count,
@@ -85,5 +86,5 @@ def _moment(text: str, where: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except (AttributeError, ValueError):
-        raise InputError(f"{where}: {text!r} is not a timestamp; write 2026-11-20T08:30Z") from None
+        raise InputError(f"{where}: {str(text)[:60]!r} is not a timestamp; write 2026-11-20T08:30Z") from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -145,11 +145,11 @@ def _figure(
             moment = datetime.fromisoformat(text(time))
             hours = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() / 3600.0
     except ValueError as error:
-        raise InputError(f"{path}: {place}: {error}") from error
+        raise InputError(f"{path}: {place}: {str(error)[:200]}") from error
     zone = plain_zone(text("zone"))
     region = text("region") or place_of(zone)[1]
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{path}: {place}: {name} is {text(name)!r}, expected a figure above 0")
+        raise InputError(f"{path}: {place}: {name} is {text(name)[:60]!r}, expected a figure above 0")
     if not (text("instance_type") and (zone or region)):
         raise InputError(f"{path}: {place}: needs an instance type and a zone or region")
     return _Figure(plain_type(text("instance_type")), region, zone, hours, value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz_parts import Part, parts, put, tried
+from benchmarks.fuzz_parts import NUMBERS, Part, outcome, parts, put, tried
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 COUNT = 300
@@ -46,3 +47,16 @@ def test_a_broken_part_ends_in_an_answer_or_a_named_error(
     known: Mapping[str, Part], kind: str, tmp_path: Path
 ) -> None:
     assert list(tried(kind, known[kind], COUNT, SEED, tmp_path)) == [], f"PLANNER_FUZZ_SEED={SEED}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_odd_numbers_in_a_part_end_in_an_answer_or_a_named_error(
+    known: Mapping[str, Part], kind: str, tmp_path: Path
+) -> None:
+    """Times, counts and amounts of 400 and 5,000 digits, and digits of other scripts, ended in internal errors."""
+    part = known[kind]
+    for suffix, data in part.seeds:
+        for found in list(re.finditer(rb"(?<![\w.])[0-9.]+", data))[:20]:
+            for number in NUMBERS:
+                odd = data[: found.start()] + number + data[found.end() :]
+                assert outcome(part, put(part, tmp_path, suffix, odd)) == "", (found, number[:8])

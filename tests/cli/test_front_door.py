@@ -111,7 +111,7 @@ def owning(folder: Path, limits: dict[str, Any], **machine: Any) -> Path:
         (
             {"residency": ["eu"]},
             {},
-            "left out by constraints.residency: their file has region onprem; write a country such as DE",
+            "left out by constraints.residency: their file has region onprem; write a country such as DE, or a group",
         ),
         ({"providers": ["aws"]}, {}, "left out by constraints.providers: add onprem to use them"),
         (

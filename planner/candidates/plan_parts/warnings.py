@@ -13,6 +13,7 @@ from catalogs.tables.regions import group_names
 from planner.candidates.constraints.places import Provider, Region, Residency
 from planner.candidates.limits import mark_offers
 from planner.candidates.plan_parts.workload_notes import workload_notes
+from planner.market.name_check import some_names
 from planner.market.names import name_notes
 from planner.market.offers import match_names, places_of
 from planner.market.pricing import price_age_days
@@ -48,7 +49,11 @@ _CANCELLED = {
 _PLACED = (
     (Provider(), "providers", "add {provider} to use them"),
     (Region(), "regions", "add {place} to use them"),
-    (Residency(), "residency", "their file has region {region}; write a country such as DE where they stand"),
+    (
+        Residency(),
+        "residency",
+        "their file has region {region}; write a country such as DE, or a group such as eu, where they stand",
+    ),
 )
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
@@ -144,15 +149,15 @@ def _left_out(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
     for limit, key, how in _PLACED:
         removed = limit.offers(offer_set, limits, asked.job) if owned.any() else None
         at = [] if removed is None else np.flatnonzero(owned & removed).tolist()
-        found = {
-            types.values[types.codes[offer_set.type_of_offer[row]]]: places.values[places.codes[row]]
-            for row in at
-        }
-        for name, place in found.items():
+        found: dict[str, set[str]] = {}
+        for row in at:
+            place = places.values[places.codes[row]]
             provider, region = place.split("/", 1)
-            said = how.format(place=place, provider=provider, region=region)
             if key != "residency" or region.lower() not in group_names():
-                yield f"own machines {name} are left out by constraints.{key}: {said}"
+                said = how.format(place=place, provider=provider, region=region)
+                found.setdefault(said, set()).add(types.values[types.codes[offer_set.type_of_offer[row]]])
+        for said, names in found.items():
+            yield f"own machines {some_names(names)} are left out by constraints.{key}: {said}"
 
 
 def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:

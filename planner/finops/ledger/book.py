@@ -157,7 +157,7 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
             raise InputError(f"{path}: is not a ledger of version {VERSION}")
         entries = tuple(_entry(one) for one in body["entries"])
         return Book(path, str(body["currency"]), entries, data, wanted)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise InputError(
             f"{path}: is not a ledger of this program ({type(error).__name__}: {error})"
         ) from None

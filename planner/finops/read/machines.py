@@ -259,8 +259,10 @@ def narrowed(reader: DuckDbEngine, group: Group, findings: list[Finding]) -> Gro
         silent = _says_nothing(reader, group, own)
         words = words if silent else ""
     if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
+        before = f"SPLIT_PART({words}, ' for ', 1)"  # who names a machine there says what is charged
+        purpose = f"CONTAINS({words}, ' for ') AND NOT REGEXP_MATCHES({before}, {text(_every())})"
         parts = (
-            f"CASE WHEN CONTAINS({words}, ' for ') THEN REGEXP_EXTRACT({words}, {text(_FOR + _every())}) END",
+            f"CASE WHEN {purpose} THEN REGEXP_EXTRACT({words}, {text(_FOR + _every())}) END",
             machine_sql(words),
             f"CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END",
         )

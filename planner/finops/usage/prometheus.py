@@ -72,7 +72,7 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
         try:
             pairs = [(_second(at), float(value)) for at, value in one["values"]]
             labels = {str(name): str(text) for name, text in one["metric"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(
                 f"{place}: has no samples as [moment, value]; ask for them with {REMEDY}"
             ) from None

@@ -16,8 +16,11 @@ KIND = "Slurm sacct"
 COLUMNS = "JobID,JobName,Account,User,Cluster,State,Start,End,ElapsedRaw,AllocTRES,NodeList"
 REMEDY = f"TZ=UTC sacct -a -P -S 2026-10-01 -E 2026-11-01 -o {COLUMNS}"
 _COMPLETED = ("COMPLETED", "RUNNING", "COMPLETING", "SUSPENDED", "PENDING", "REQUEUED", "RESIZING")
-_ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")
+_ELAPSED = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
 _MAX_HOSTS = 100_000
+_LONGEST_HOST = 255  # characters
 
 
 def recognises(text: str) -> bool:
@@ -91,7 +94,7 @@ def _end(cells: Mapping[str, str], start: datetime, place: str) -> datetime:
     if elapsed := cells.get("Elapsed", ""):
         match = _ELAPSED.fullmatch(elapsed)
         if not match:
-            raise InputError(f"{place}: Elapsed: {elapsed!r} is not a time like 1-02:03:04")
+            raise InputError(f"{place}: Elapsed: {elapsed[:40]!r} is not a time like 1-02:03:04")
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return _after(start, 60.0 * (60.0 * (24.0 * days + hours) + minutes) + seconds, place)
     return start if cells["End"] in ("", "Unknown") else moment(cells["End"], f"{place}: End")
@@ -140,20 +143,20 @@ def hosts(text: str, place: str) -> list[str]:
 
 
 def _expanded(part: str, place: str) -> list[str]:
-    match = re.match(r"(.*?)\[([^\[\]]*)\](.*)", part)
-    if not match:
-        return [part.strip()]
-    head, ranges, tail = match.groups()
-    rests = _expanded(tail, place)
-    out: list[str] = []
-    for piece in ranges.split(","):
-        low, dash, high = piece.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
-            raise InputError(f"{place}: {part[:40]!r} is not a list of hosts like gpu[01-04]")
-        last = int(high) if dash else int(low)
-        if (last - int(low) + 1) * len(rests) + len(out) > _MAX_HOSTS:
-            raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")
-        out += [
-            f"{head}{number:0{len(low)}d}{rest}" for number in range(int(low), last + 1) for rest in rests
-        ]
-    return out
+    """Names of one part of a host list, its ranges written out: `gpu[01-03]`."""
+    head, *rest = _BRACKETS.split(part.strip())  # text, ranges, text, ...
+    names, ranges, tails = [head], rest[::2], rest[1::2]
+    if len(head) + sum(map(len, tails)) + len(ranges) > _LONGEST_HOST:
+        raise InputError(f"{place}: {part[:40]!r}: a name of a host has over {_LONGEST_HOST} characters")
+    for pieces, tail in zip(ranges, tails, strict=True):
+        spans = [_RANGE.fullmatch(piece) for piece in pieces.split(",")]
+        counted: list[str] = []
+        for span in spans:
+            if span is None:
+                raise InputError(f"{place}: {part[:40]!r} is not a list of hosts like gpu[01-04]")
+            low, high = span[1], span[2] or span[1]
+            if (int(high) - int(low) + 1 + len(counted)) * len(names) > _MAX_HOSTS:
+                raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")
+            counted += [f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1)]
+        names = [f"{name}{number}{tail}" for name in names for number in counted]
+    return names

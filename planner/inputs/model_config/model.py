@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from fractions import Fraction
 from typing import Any
 
 from planner.errors import InputError
@@ -111,7 +112,9 @@ class Keys:
                 continue
             self.used[names[0]] = name
             if isinstance(value, list) and value and all(type(item) is int for item in value):
-                value = round(sum(value) / len(value))  # one for each layer: their mean stands for all
+                value = round(
+                    Fraction(sum(value), len(value))
+                )  # one for each layer: their mean stands for all
             whole = int(value) if isinstance(value, float) and value.is_integer() else value
             if type(whole) is not int or not 0 <= whole <= _MOST:
                 raise InputError(f"{self.place}: {name}: must be a whole number, got {_shown(value)}")

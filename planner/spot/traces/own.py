@@ -109,7 +109,7 @@ def _probe(path: Path, number: int, row: dict[str, str]) -> tuple[datetime, floa
             raise ValueError(f"available is {text!r}")
         return when, instances, price, _price(row, "on_demand_usd_per_hour")
     except (ValueError, AttributeError, TypeError) as error:
-        raise InputError(f"{path}: row {number}: {error}") from error
+        raise InputError(f"{path}: row {number}: {str(error)[:200]}") from error
 
 
 def _price(row: dict[str, str], name: str) -> float:

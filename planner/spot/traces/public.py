@@ -140,8 +140,10 @@ def _sample_list(path: Path) -> tuple[ZoneSamples, bool]:
         gap = float(meta["gap_seconds"]) / 3600.0
         if values.ndim != 1 or len(prices) != len(values) or not np.isfinite(values).all() or gap <= 0:
             raise ValueError("samples and prices must be lists of equal length and finite")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: not a sample list (`metadata.gap_seconds` and `data`): {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(
+            f"{path}: not a sample list (`metadata.gap_seconds` and `data`): {str(error)[:200]}"
+        ) from error
     on_demand = None if listed is None else float(listed)
     return ZoneSamples(name, start, gap, values, prices, on_demand), bool(price_info) or given is not None
 

@@ -38,7 +38,7 @@ def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise InputError(f"{path}: not a run-length trace: {error!r}") from error
+        raise InputError(f"{path}: not a run-length trace: {repr(error)[:200]}") from error
 
 
 def expand(pairs: Sequence[Sequence[float]]) -> FloatArray:

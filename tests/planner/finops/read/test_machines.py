@@ -173,7 +173,10 @@ BESIDE_GPUS = [
     "Support for 8x H100",
     "Storage volume for 4x L40S node",
 ]
-WITH_GPUS = ["GPU support for 8x H100", "Reserved capacity for 8x H100 nodes", "8x H100 for storage tests"]
+WITH_GPUS = [
+    "GPU support for 8x H100", "Reserved capacity for 8x H100 nodes", "8x H100 for storage tests",
+    "8x H100 node for a cluster of 8x H100", "p5.48xlarge for 8x H100",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("held", [30_000, 0], ids=["small", "large"])

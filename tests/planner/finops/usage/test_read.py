@@ -230,6 +230,18 @@ def test_ranges_within_ranges_of_hosts_are_refused_before_they_are_written_out()
     assert hosts("n[1-2]x[3-4]", "jobs:2") == ["n1x3", "n1x4", "n2x3", "n2x4"]
 
 
+@pytest.mark.parametrize("text", ["n" + "[0]" * 40_000, "n" * 90_000 + "[0-9][0-9][0-9][0-9]"])
+def test_names_of_hosts_that_no_network_has_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"jobs:2: .* a name of a host has over 255 characters"):
+        hosts(text, "jobs:2")
+
+
+@pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "9" * 5_000, "1-2-3", ""])
+def test_numbers_of_hosts_are_plain_digits(number: str) -> None:
+    with pytest.raises(InputError, match="is not a list of hosts"):
+        hosts(f"n[{number}]", "jobs:2")
+
+
 @pytest.mark.parametrize(
     ("elapsed", "said"),
     [("1e300", "no moment of a calendar"), ("9e9", "longer than ten years"), ("99999999999999", "no moment")],
