@@ -84,16 +84,24 @@ def test_a_pair_holds_and_its_step_is_that_of_both(
 
 
 @pytest.mark.parametrize(
-    ("place", "factor"),
-    [("refit_s", 0.5), ("step_s", 0.9), ("sure_hours", 0.5), ("hours", 0.9), ("cost_usd", 0.9)],
+    ("place", "factor", "wrong"),
+    [
+        ("refit_s", 0.5, "refit_s"),
+        ("step_s", 0.9, "step_s"),
+        ("sure_hours", 0.5, "pools[0].deadline_hours"),  # which follows from the planned end
+        ("hours", 0.9, "hours"),
+        ("cost_usd", 0.9, "cost_usd"),
+    ],
 )
-def test_a_changed_figure_is_a_fault(run_cli: Run, tmp_path: Path, place: str, factor: float) -> None:
+def test_a_changed_figure_is_a_fault(
+    run_cli: Run, tmp_path: Path, place: str, factor: float, wrong: str
+) -> None:
     _, path, found = asked(run_cli, tmp_path)
     value = found[place]
     found[place] = str(Decimal(value) * Decimal(repr(factor))) if isinstance(value, str) else value * factor
     (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
-    assert verdict.code == 5 and place in verdict.stdout
+    assert verdict.code == 5 and wrong in verdict.stdout
 
 
 @pytest.mark.parametrize("factor", [0.99, 1.01, 3.0, 30.0])
