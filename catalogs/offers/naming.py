@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import matches
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).

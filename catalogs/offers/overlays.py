@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from catalogs.tables.table import Coded, Table
 
 FLAG = "overlay"

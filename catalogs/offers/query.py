@@ -11,8 +11,8 @@ import numpy.typing as npt
 from catalogs.errors import CatalogInputError
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
+from catalogs.patterns import matches
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
-from catalogs.tables.normalize import matches
 from catalogs.tables.table import BoolArray, Coded, Table
 from catalogs.tariffs import usd_per
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import matches
 
 _COLUMNS = ("allocation_unit", "link_domain_accelerators")
 

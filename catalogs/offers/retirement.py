@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from catalogs.offers.flags import join_flags, split_flags
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import matches
 
 Row = Mapping[str, str]
 RETIRED = "retired"

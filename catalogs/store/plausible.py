@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from catalogs.errors import CatalogError
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY
 from catalogs.tables.model import INSTANCE_TYPE_KEY
-from catalogs.tables.normalize import matches
 from catalogs.tables.table import Table
 from catalogs.tariffs import load_tariffs
 

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.tables.normalize import matches
 from catalogs.tables.table import Table
 
 

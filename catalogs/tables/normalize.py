@@ -1,11 +1,10 @@
-"""From the texts of many sources to the catalog's own: decimals, dates, sources, families; patterns of names."""
+"""From the texts of many sources to the catalog's own: decimals, dates, sources, families."""
 
 from __future__ import annotations
 
 import csv
 import re
 from decimal import Decimal, InvalidOperation
-from fnmatch import fnmatchcase
 from functools import cache
 
 from catalogs.tables.columns import DATA_DIRECTORY
@@ -83,18 +82,3 @@ def family_of(provider: str, instance_type: str) -> str:
         if matched:
             return matched.expand(family)
     return instance_type
-
-
-def matches(pattern: str, value: str) -> bool:
-    """Whether `value` matches the glob `pattern`, as `fnmatch.fnmatchcase` says it.
-
-    >>> matches("us-*", "us-east-1"), matches("us-*", "eu-north-1"), matches("*", "")
-    (True, False, True)
-    """
-    if pattern in ("*", value):
-        return "[" not in pattern or fnmatchcase(value, pattern)
-    stem = pattern.removesuffix("*")
-    if "*" in stem or "?" in stem or "[" in stem:
-        return fnmatchcase(value, pattern)
-    # the usual case, a plain word or prefix: no regular expression to compile
-    return stem != pattern and value.startswith(stem)

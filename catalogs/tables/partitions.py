@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.patterns import matches
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import matches
 from catalogs.tables.regions import load_regions
 
 if TYPE_CHECKING:

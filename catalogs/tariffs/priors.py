@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
-from catalogs.tariffs.read import Row, matches, read_rows
+from catalogs.patterns import matches
+from catalogs.tariffs.read import Row, read_rows
 
 _COLUMNS = (
     "provider",

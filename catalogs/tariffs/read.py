@@ -1,10 +1,9 @@
-"""Reading one tariff table and matching its patterns."""
+"""Reading one tariff table."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from operator import itemgetter
 from pathlib import Path
 
@@ -38,17 +37,6 @@ def read_lists(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]
 def read_rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
     """Return the rows of `path` as dicts of `columns`."""
     return [dict(zip(columns, values, strict=True)) for values in read_lists(path, columns)]
-
-
-def matches(pattern: str, value: str) -> bool:
-    """Whether `value` matches the glob `pattern` (case-sensitive; `*` matches everything, "" too)."""
-    if pattern in ("*", value):
-        return True
-    stem = pattern.removesuffix("*")
-    if "*" in stem or "?" in stem or "[" in stem:
-        return fnmatchcase(value, pattern)
-    # the usual case, a plain word or prefix: no regular expression to compile
-    return stem != pattern and value.startswith(stem)
 
 
 def number(text: str) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from catalogs.tariffs.read import Row, matches, number, read_rows
+from catalogs.patterns import matches
+from catalogs.tariffs.read import Row, number, read_rows
 
 _OPTION_COLUMNS = (
     "provider",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from catalogs.tariffs.read import Row, matches, read_rows
+from catalogs.patterns import matches
+from catalogs.tariffs.read import Row, read_rows
 
 _COLUMNS = (
     "provider", "service", "kind", "region", "measure", "value", "reference", "use", "confidence", "note", "source",

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
-from catalogs.tariffs.read import matches, read_lists
+from catalogs.patterns import matches
+from catalogs.tariffs.read import read_lists
 
 _COLUMNS = ("provider", "kind", "src", "dst", "tier_from", "tier_to", "usd_per_unit", "unit", "use")
 _TAIL = ("confidence", "note", "source", "as_of")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalogs.patterns import matches
 from catalogs.providers.registry import COMES_WITH, DEFAULT, provider_names
-from catalogs.tables.normalize import matches
 from planner.errors import InputError
 from planner.records import record
 

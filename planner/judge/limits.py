@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from planner.judge.launch import runs_in_turn
 from planner.judge.starts import most_by_asking
 

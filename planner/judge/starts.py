@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.naming import fits_name
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalogs.offers.naming import fits_name, known_accelerators
+from catalogs.patterns import matches
 from catalogs.tables.accelerators import load_accelerators
-from catalogs.tables.normalize import matches
 from planner.inputs.faults import Fault, near
 
 if TYPE_CHECKING:

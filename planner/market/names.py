@@ -9,8 +9,8 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fitting_names
+from catalogs.patterns import matches
 from catalogs.tables.accelerators import load_accelerators
-from catalogs.tables.normalize import matches
 from planner.inputs.faults import Fault, near
 from planner.market.name_check import UNPRICED, NameCheck, residency_names, some_names
 from planner.market.offers import match_globs, match_names, places_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.naming import fits_name
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from catalogs.offers.naming import fitting_names
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError

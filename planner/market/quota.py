@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 from catalogs.tables.table import distinct
 from planner.plan.model import QuotaNeed
 from planner.records import record

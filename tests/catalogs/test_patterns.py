@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.tables.normalize import matches
+from catalogs.patterns import matches
 
 texts = st.text(alphabet="ab-*?[]\n", max_size=6)
 
