@@ -55,7 +55,7 @@ def test_odd_numbers_in_a_part_end_in_an_answer_or_a_named_error(
 ) -> None:
     """Times, counts and amounts of 400 and 5,000 digits, and digits of other scripts, ended in internal errors."""
     part = known[kind]
-    for suffix, data in part.seeds:
+    for suffix, data in part.seeds[:4]:
         for found in list(re.finditer(rb"(?<![\w.])[0-9.]+", data))[:20]:
             for number in NUMBERS:
                 odd = data[: found.start()] + number + data[found.end() :]
