@@ -73,8 +73,8 @@ def _request(row: dict[str, str], where: str) -> dict[str, Any]:
     try:
         count = int(row["accelerators"])
     except (TypeError, ValueError):
-        count = str(row["accelerators"])[:60]
-        raise InputError(f"{where}: accelerators {count!r} is not a whole number") from None
+        given = str(row["accelerators"])[:60]
+        raise InputError(f"{where}: accelerators {given!r} is not a whole number") from None
     place = {column: row[column].strip() for column in _PLACES if (row.get(column) or "").strip()}
     return {
         **place, "purchase_option": row["purchase_option"].strip(), "accelerators": count,
