@@ -111,8 +111,7 @@ def test_a_preempted_job_comes_back_and_ends_when_the_work_is_done(tmp_path: Pat
                 server.run("scontrol", "update", "JobId=1", "StartTime=now")
             return (folder / "result").exists()
 
-        assert until(300, comes_back), log.read_text()
-        shown = ""
+        assert until(300, comes_back), log.read_text() + server.run("scontrol", "show", "job").stdout
         assert until(
             300, lambda: "JobState=COMPLETED" in server.run("scontrol", "show", "job", "1").stdout
         ), log.read_text()
