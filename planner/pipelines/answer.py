@@ -29,7 +29,7 @@ from planner.pipelines.priced import priced, worth_pricing
 from planner.pipelines.question import latest_ends
 from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
-from planner.pipelines.solve import PipelineResult, least_hours
+from planner.pipelines.solve import PipelineResult, least_hours, not_found
 from planner.pipelines.way import Offered
 from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
@@ -308,7 +308,10 @@ class Asking:
         dropped = {
             name: before.get(name, 0) + result.dropped.get(name, 0) for name in (*before, *result.dropped)
         }
-        return replace(result, dropped=dropped, seconds=result.seconds + before_s)
+        # by the limit that was asked for, not by what was left of it
+        ended = result.status is Status.NO_SOLUTION
+        message = not_found(self.solving.time_limit_s) if ended else result.message
+        return replace(result, dropped=dropped, seconds=result.seconds + before_s, message=message)
 
 
 def _with_time_as_planned(

@@ -254,6 +254,11 @@ def _inside(whole: PipelineInput, part: PipelineInput, chosen: Ints) -> Ints:
     return np.asarray([position[whole.keys[k]] for k in chosen.tolist()], dtype=np.int64)
 
 
+def not_found(limit_s: float) -> str:
+    """What is said where the time limit, seconds, ended the search without a plan or a proof."""
+    return f"no plan found within {limit_s:g} s; none is proven impossible"
+
+
 def _result(
     search: Search[Ints], pipe: PipelineInput, way: str, dropped: Mapping[str, int]
 ) -> PipelineResult:
@@ -262,7 +267,7 @@ def _result(
     message = search.message
     if search.best is None:
         if search.status is Status.NO_SOLUTION:
-            message = f"no plan found within {search.options.time_limit_s:g} s; none is proven impossible"
+            message = not_found(search.options.time_limit_s)
         return PipelineResult(
             {}, None, search.bound, search.status, method, search.elapsed_s, dropped, message
         )
