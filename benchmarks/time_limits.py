@@ -65,36 +65,30 @@ class Late:
         self._ended.set()
 
 
+def _solved_by(solve: Callable[..., Any], question: object) -> Ask:
+    from solvers.problem.options import SolveOptions
+
+    def ask(limit_s: float) -> str:
+        found = solve(question, SolveOptions(gap=1e-6, time_limit_s=limit_s, backend="auto"))
+        return f"{found.status.value}, gap {found.gap:.4f}"
+
+    return ask
+
+
 def fleet(seed: int) -> Ask:
     """Workers by the hour, 7,000 offers."""
     from benchmarks.instances.fleet import fleet_instance
     from planner.fleet.solve import solve_fleet
-    from solvers.problem.options import SolveOptions
 
-    question = fleet_instance(7_000, seed, hours=True)
-
-    def ask(limit_s: float) -> str:
-        options = SolveOptions(gap=1e-6, time_limit_s=limit_s, backend="auto")
-        found = solve_fleet(question, options)
-        return f"{found.status.value}, gap {found.gap:.4f}"
-
-    return ask
+    return _solved_by(solve_fleet, fleet_instance(7_000, seed, hours=True))
 
 
 def pipeline(seed: int) -> Ask:
     """100 tasks with 200 candidates each and a deadline."""
     from benchmarks.instances.pipeline import pipeline_instance
     from planner.pipelines.solve import solve_pipeline
-    from solvers.problem.options import SolveOptions
 
-    question = pipeline_instance(100, 200, seed, slack=0.5)
-
-    def ask(limit_s: float) -> str:
-        options = SolveOptions(gap=1e-6, time_limit_s=limit_s, backend="auto")
-        found = solve_pipeline(question, options)
-        return f"{found.status.value}, gap {found.gap:.4f}"
-
-    return ask
+    return _solved_by(solve_pipeline, pipeline_instance(100, 200, seed, slack=0.5))
 
 
 def portfolio(seed: int) -> Ask:
