@@ -167,7 +167,7 @@ def _claim(pools: Pools) -> str:
         last = (start + timedelta(hours=pools.horizon_hours)).isoformat()
         ways = (
             ", and, as there is no deadline, among all ways to buy both in one region that are planned to end by"
-            f" {moment_known(last, 0.0, start.year)} ({hours(pools.horizon_hours)} h, pools_horizon_hours)"
+            f" {moment_known(last, 0.0, start.year)} ({pools.horizon_hours:g} h: assumptions.pools_horizon_hours)"
         )
     return (
         f"Cheapest pair of pools found among {pools.pairs:,} on demand or on spot, by costs linear in hours{ways}; "
