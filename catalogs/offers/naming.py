@@ -23,6 +23,7 @@ _PARTS = r"[a-z0-9]+"  # `re` compiles these when a name is not an id
 _FORM = r"(?<=sxm)\d$"
 _MEMORY = r"[0-9]+gb"
 _SERIES = r"\brtx[ -](?=[a-z]?\d)"
+_AFTER = r" (generation|\w+ edition)$"
 _MAKERS = r"^(nvidia |amd |geforce |tesla |quadro |radeon (?!pro)|instinct )+"
 
 
@@ -30,14 +31,16 @@ _MAKERS = r"^(nvidia |amd |geforce |tesla |quadro |radeon (?!pro)|instinct )+"
 def _driver_names() -> dict[str, frozenset[str]]:
     """Accelerators by the name that a driver prints (`nvidia-smi -L`, `rocm-smi`), in lower case.
 
-    Without the maker a name of several words counts too (`H100 80GB HBM3`); `H200` alone may be any of its forms.
+    Without the maker a name of several words counts too (`H100 80GB HBM3`), and without what says no more of the card
+    (`RTX 6000 Ada`, a generation); `H200` alone may be any of its forms.
     """
     found: dict[str, set[str]] = {}
     with (DATA_DIRECTORY / "driver_names.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name = row["driver_name"].lower()
             short = re.sub(_MAKERS, "", name)
-            for key in {name, short} if len(re.findall(_PARTS, short)) > 1 else {name}:
+            names = {name, short} if len(re.findall(_PARTS, short)) > 1 else {name}
+            for key in names | {re.sub(_AFTER, "", one) for one in names}:
                 found.setdefault(key, set()).add(row["accelerator"])
     return {name: frozenset(ids) for name, ids in found.items()}
 

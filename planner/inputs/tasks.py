@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.inputs.faults import near
 from planner.inputs.resolve import resolve_training
 from planner.inputs.resolved import Assumed, ResolvedTraining
 from planner.records import record
@@ -49,6 +51,35 @@ def load_tasks() -> dict[str, tuple[dict[str, str], ...]]:
     return {
         name: tuple(r for r in rows if r["task"] == name) for name in dict.fromkeys(r["task"] for r in rows)
     }
+
+
+@cache
+def _tasks_of_words() -> dict[str, frozenset[str]]:
+    """Tasks by the word that people use for them, and by the parts of their own names."""
+    with (_DATA / "task_words.csv").open(encoding="utf-8", newline="") as file:
+        found = {row["word"]: set(row["tasks"].split()) for row in csv.DictReader(file)}
+    for task in load_tasks():
+        for part in task.split("_"):
+            found.setdefault(part, set()).add(task)
+    return {word: frozenset(tasks) for word, tasks in found.items()}
+
+
+def nearest_tasks(written: str) -> tuple[str, ...]:
+    """The tasks that a goal in a user's words may mean: a misspelt name, else those that most of its words name.
+
+    >>> nearest_tasks("image_clasification"), nearest_tasks("fine-tune llm")
+    (('image_classification',), ('text_finetuning',))
+
+    Args:
+        written: as written.
+    """
+    words = re.findall(r"[a-z0-9]+", re.sub(r"\b(fine|pre)[\W_]+(?=tun|train)", r"\1", written.lower()))
+    if likely := near("_".join(words), load_tasks()):
+        return (likely,)
+    meant = [_tasks_of_words().get(word, frozenset()) for word in words]
+    named = {task: sum(task in tasks for tasks in meant) for task in load_tasks()}
+    most = max(named.values())
+    return tuple(task for task, count in named.items() if count == most) if most else ()
 
 
 def expand_task(workload: Workload) -> tuple[TaskVariant, ...]:

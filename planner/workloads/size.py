@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.inputs.checks_of_jobs import tiny_data
-from planner.inputs.faults import near
 from planner.inputs.load import parse_workload
 from planner.inputs.quantities import parse_deadline
-from planner.inputs.tasks import load_tasks
+from planner.inputs.tasks import load_tasks, nearest_tasks
 from planner.plan.front_scale import Scale
 from planner.plan.ids import AT_WORK
 from planner.plan.outcome import Outcome, outcome_of
@@ -123,8 +122,8 @@ def size_workload(
     """
     goal = "_".join(re.split(r"[\s_-]+", goal.strip().lower()))
     if goal not in load_tasks():
-        hint = near(goal, load_tasks())
-        known = f"did you mean {hint!r}?" if hint else f"known: {', '.join(load_tasks())}"
+        hints = " or ".join(repr(task) for task in nearest_tasks(goal))
+        known = f"did you mean {hints}?" if hints else f"known: {', '.join(load_tasks())}"
         raise InputError(f"--goal {goal}: is not a goal ({known})")
     _check_amounts(data, deadline)
     text = _workload_text(data, goal, effort, deadline, budget_usd, location)

@@ -14,6 +14,7 @@ import pytest
 from catalogs.store.load import load_catalog
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.load import load_workload
+from planner.inputs.tasks import load_tasks, nearest_tasks
 from planner.workloads.size_beside import beside, with_memory
 from planner.workloads.size_needs import (
     THREADS_FILE,
@@ -168,6 +169,28 @@ def test_cpus_are_a_range_without_a_price() -> None:
     assert all(one.hours_low is None and one.fits == "" for one in unknown)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("train an LLM from scratch", {"language_model_pretraining"}),
+        ("llm", {"text_finetuning", "language_model_pretraining"}),
+        ("classify photos", {"image_classification"}),
+        ("finetune stable diffusion", {"image_generation_finetuning"}),
+        ("sentiment analysis", {"text_classification"}),
+        ("weather", set()),
+    ],
+)
+def test_a_goal_in_other_words_names_the_tasks_it_may_mean(written: str, meant: set[str]) -> None:
+    assert set(nearest_tasks(written)) == meant
+
+
+def test_words_of_tasks_are_of_tasks() -> None:
+    with THREADS_FILE.with_name("task_words.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["word"] for row in rows}) == len(rows)
+    assert {task for row in rows for task in row["tasks"].split()} <= set(load_tasks())
+
+
 def test_rules_hold_for_their_volumes_and_goals() -> None:
     assert RULES["R33"].applies(100, "image_classification") and not RULES["R33"].applies(
         100, "text_finetuning"
@@ -250,6 +273,8 @@ def test_no_machines_is_exit_3(run_cli: Run) -> None:
     ("args", "message"),
     [
         (("--data", "100GB", "--goal", "image_clasification"), "did you mean 'image_classification'?"),
+        (("--data", "100GB", "--goal", "fine-tune llm"), "did you mean 'text_finetuning'?"),
+        (("--data", "100GB", "--goal", "regression"), "known: image_classification, "),
         (("--data", "many", "--goal", "image_classification"), "--data many: is not a size"),
         (("--data", "100GB", "--goal", "text_classification", "--deadline", "soon"), "is not a duration"),
     ],
