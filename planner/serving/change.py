@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
 from solvers.search.search import Clock
 
 _GAP = 1e-6  # of counts of machines
@@ -49,7 +50,7 @@ def least_change(
     most = question.max_nodes
     if math.isfinite(most):
         least = solve_serving(replace(free, limit=limit, usd_per_hour=np.ones_like(limit)), left(_GAP))
-        if not least.counts:
+        if least.status is not Status.OPTIMAL:
             return None
         most = max(most, float(sum(least.counts.values())))
     changed = replace(question, limit=limit, max_nodes=most)
@@ -77,7 +78,7 @@ def _least_limits(
         usd_per_hour=np.append(np.zeros(len(question.keys)), np.ones(len(limited))),
     )
     found = solve_serving(wider, options)
-    if not found.counts:
+    if found.status is not Status.OPTIMAL:
         return None
     limit = question.limit.copy()
     for at, key in zip(limited.tolist(), beyond, strict=True):

@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
+from planner.serving.greedy import FirstFleet, first_fleet, least_usd_per_hour
 from solvers.execution.solve import solve
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.options import SolveOptions
-from solvers.problem.solution import Status
+from solvers.problem.solution import Status, relative_gap
 
 Floats = npt.NDArray[np.float64]
 HAIR = 1e-6  # a solver keeps a load to its own tolerance: so much of a machine is forgiven
@@ -127,7 +128,7 @@ def build_serving(question: ServingInput) -> Milp:
 
 
 def solve_serving(question: ServingInput, options: SolveOptions | None = None) -> ServingResult:
-    """Find the cheapest serving fleet."""
+    """Find the cheapest serving fleet; where time ends before that, the best known, a first one at least."""
     unserved = tuple(
         name
         for name, best in zip(question.buckets, question.machines.min(axis=0), strict=True)
@@ -137,26 +138,32 @@ def solve_serving(question: ServingInput, options: SolveOptions | None = None) -
         return ServingResult({}, {}, math.nan, math.inf, math.nan, Status.INFEASIBLE, "", 0.0, unserved)
     solution = solve(build_serving(question), options)
     report = solution.report
-    if not solution.has_point:
+    if solution.status is Status.OPTIMAL or solution.status is Status.INFEASIBLE:
+        known, bound = None, solution.bound
+    else:
+        known, bound = first_fleet(question), max(solution.bound, least_usd_per_hour(question))
+    if known is not None and (not solution.has_point or known.usd_per_hour < solution.objective):
+        objective, status, point = known.usd_per_hour, Status.FEASIBLE, _point(question, known)
+    elif solution.has_point:
+        objective, status, point = solution.objective, solution.status, solution.x
+    else:
         return ServingResult(
-            {}, {}, math.nan, solution.bound, math.nan, solution.status, report.backend, report.wall_s
+            {}, {}, math.nan, bound, math.nan, solution.status, report.backend, report.wall_s
         )
     machine_keys = set(question.keys)
-    counts = {
-        key: round(value) for key, value in solution.x.items() if key in machine_keys and round(value) > 0
-    }
-    shares = _shares(question, solution.x)
+    counts = {key: round(value) for key, value in point.items() if key in machine_keys and round(value) > 0}
+    shares = _shares(question, point)
     _check(question, counts, shares)
-    return ServingResult(
-        counts,
-        shares,
-        solution.objective,
-        solution.bound,
-        solution.gap,
-        solution.status,
-        report.backend,
-        report.wall_s,
-    )
+    bound = min(bound, objective)
+    gap = relative_gap(objective, bound)
+    return ServingResult(counts, shares, objective, bound, gap, status, report.backend, report.wall_s)
+
+
+def _point(question: ServingInput, fleet: FirstFleet) -> dict[Hashable, float]:
+    """A fleet in the columns of the model."""
+    kind, bucket = (at.tolist() for at in np.nonzero(fleet.shares))
+    point: dict[Hashable, float] = dict(zip(question.keys, fleet.counts.tolist(), strict=True))
+    return point | {Share(b, k): float(fleet.shares[k, b]) for k, b in zip(kind, bucket, strict=True)}
 
 
 def _shares(question: ServingInput, x: Mapping[Hashable, float]) -> dict[tuple[str, Hashable], float]:
