@@ -37,10 +37,14 @@ _JUST_MISSED, _FAR_LESS = 0.1, 0.7
 
 
 def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
-    """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
+    """Build the answer when nothing fits: counts per filter and the smallest relaxations.
+
+    What one limit is said to remove alone was judged by all others too: without that limit it would be a plan.
+    """
     context = search.candidates.context
     candidates = search.candidates
-    report = count_filters(candidates.all_bits())
+    bits = _judged(case_of(context), candidates)
+    report = count_filters(np.concatenate([bits, candidates.grid_bits]))
     proof = Proof(
         method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
         gap_ratio=0.0, candidates=report.total, offers=context.market.offer_set.offers.n_rows,

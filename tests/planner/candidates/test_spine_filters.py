@@ -320,3 +320,20 @@ def test_facts_of_the_hardware_are_never_relaxed() -> None:
     assert plan.status == "infeasible"
     assert {count.name for count in plan.filters} & {"memory", "layout"}
     assert all(item.constraint not in FACTS for item in plan.relaxations)
+
+
+def test_what_one_limit_alone_is_said_to_remove_is_a_plan_without_it() -> None:
+    """Budget and deadline together, drawn around the fastest: also judged by the limits that are asked last."""
+    random, alone = np.random.default_rng(3), {True: 0, False: 0}
+    for _ in range(12):
+        limits = within(ALONE_HOURS * random.uniform(0.9, 5.0), 0.9)
+        limits |= {"max_nodes": 1, "budget_usd": round(ALONE_USD * random.uniform(0.3, 0.9), 2)}
+        plan = plan_on(make_catalog([GOOD]), work(constraints=limits)).plan
+        if plan.status == "planned":
+            continue
+        counts = {count.name: count.removed_only_by_this for count in plan.filters}
+        free = {name: value for name, value in limits.items() if name != "budget_usd"}
+        helps = plan_on(make_catalog([GOOD]), work(constraints=free)).plan.status == "planned"
+        assert bool(counts["budget"]) is helps
+        alone[helps] += 1
+    assert all(alone.values())
