@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.deadline import Unrecorded
+from planner.candidates.constraints.deadline import Unrecorded, leaves_out_fallbacks
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
@@ -260,6 +260,7 @@ def _proof(search: CandidateSearch, mix: Mix, total: Decimal, unjudged_usd: floa
         offers=context.market.offer_set.offers.n_rows,
         shapes=search.candidates.shapes.n_rows,
         seconds=mix.seconds,
+        fallback_left_out=leaves_out_fallbacks(context.asked.workload, context.dates.deadline_hours),
         note=note,
         gap_exact_ratio=_exact_gap(result, total),
         gap_asked_ratio=mix.gap,

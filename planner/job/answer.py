@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.candidates.choose import choose
+from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.engine import CandidateSearch, build
 from planner.candidates.model import IN_TURN, MIXED
@@ -112,5 +113,6 @@ def _enumeration_proof(search: CandidateSearch, choice: Choice, seconds: float) 
         shapes=candidates.shapes.n_rows,
         seconds=seconds,
         near_ties=count_near_ties(candidates),
+        fallback_left_out=leaves_out_fallbacks(context.asked.workload, context.dates.deadline_hours),
         note=note,
     )

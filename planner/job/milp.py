@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
 from planner.errors import InputError, PlannerError
@@ -95,6 +96,7 @@ def choose_by_milp(search: CandidateSearch, choice: Choice, options: Options, be
         shapes=candidates.shapes.n_rows,
         seconds=time.perf_counter() - begin,
         near_ties=count_near_ties(candidates),
+        fallback_left_out=leaves_out_fallbacks(context.asked.workload, context.dates.deadline_hours),
     )
 
 

@@ -311,3 +311,12 @@ def _run(bench: Bench) -> dict[str, Any]:
         "team": workload.team or "", "runs": 1 if fleet is None else fleet.runs,
         "nodes_per_run": alone if fleet is None else fleet.nodes_per_run, "tags": dict(workload.tags),
     }  # fmt: skip
+
+
+def needs_a_last_moment(bench: Bench, plan: Node) -> bool:
+    """Whether spot in several zones or with on-demand behind it is wished for, and there is no deadline for it."""
+    wish, limits = bench.workload.spot, bench.workload.constraints
+    bought = limits.purchase_options
+    spot = (bought is None or "spot" in bought) and "spot" not in limits.exclude_purchase_options
+    moves = wish.zones == "any" and plan["kind"].value != "fleet"
+    return plan["deadline"].is_null and spot and (moves or wish.fallback == "on_demand")

@@ -232,7 +232,8 @@ def _candidates_searched(answer: PipelineAnswer) -> str:
 
 
 def _set_of(answer: PipelineAnswer) -> str:
-    return f"of the {sum(answer.compared.values()):,} candidates considered"
+    needs = "" if answer.deadline_hours is not None else f" {claims.NONE_NEEDED}"
+    return f"of the {sum(answer.compared.values()):,} candidates considered{needs}"
 
 
 def _risk(answer: PipelineAnswer) -> list[tuple[str, str, Value, Unit, str]]:

@@ -10,7 +10,7 @@ from planner.plan.front_scale import Scale
 from planner.plan.ids import AT_WORK
 from planner.plan.model import Plan
 from planner.plan.starters import starter_of
-from planner.plan.words import OBJECTIVES, old_price, over_budget
+from planner.plan.words import claim, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
 from planner.render.numbers import number
@@ -190,8 +190,9 @@ def _proven(plan: Plan) -> str:
     if plan.status == "infeasible":
         if proof.note:
             return f"No feasible plan found: {proof.note}."
-        return f"No feasible plan: none {of} meets every limit."
-    best = claims.best_plan(OBJECTIVES.get(plan.objective, "Best"), proof.status, proof.gap_ratio)
+        said = f"; {claims.NEEDS_DEADLINE}" if proof.fallback_left_out else ""
+        return f"No feasible plan: none {of} meets every limit{said}."
+    best = claim(plan)
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
     checks = ["proven"] if proof.status == "optimal" else []
     checks += ["re-checked"] if proof.verified else ["not re-checked"]
@@ -202,6 +203,8 @@ def _proven(plan: Plan) -> str:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
         others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
         text += f"; {others} nearly the same"
+    if proof.fallback_left_out:
+        text += f"; {claims.NEEDS_DEADLINE}"
     if plan.kind == "fleet" and plan.launch is not None and plan.launch.in_turn:
         return f"{text}; with a fall-back, fleets of one spot offer are compared."
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:

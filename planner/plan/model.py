@@ -240,6 +240,7 @@ class Proof:
 
     `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: to the bound proven in
     exact arithmetic (None: nothing was; `optimize --certificate`). `gap_asked_ratio`: at which the search may stop.
+    `fallback_left_out`: spot with a fall-back, or in several zones, was not compared: it needs a deadline.
     """
 
     method: str
@@ -253,6 +254,7 @@ class Proof:
     shapes: int
     seconds: float
     near_ties: int = 0
+    fallback_left_out: bool = False
     verified: bool = False
     note: str = ""
     gap_exact_ratio: float | None = None

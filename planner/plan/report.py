@@ -16,6 +16,7 @@ from planner.plan.model import Plan
 from planner.plan.report_carbon import carbon
 from planner.plan.report_quotas import quotas
 from planner.plan.report_quote import quote_sentence
+from planner.plan.words import claim
 from planner.render.model import Answer, Section
 
 
@@ -34,7 +35,7 @@ def plan_answer(plan: Plan, *, verbose: bool = False, details: Collection[str] =
     if not details:
         screen, summary = front(plan), (headline(plan),)
         sections = [replace(section, detail=True) for section in sections]
-        title = title if plan.status == "infeasible" else f"{choice.claim(plan)}: {brief(plan)}"
+        title = title if plan.status == "infeasible" else f"{claim(plan)}: {brief(plan)}"
     elif ALL_DETAILS not in details:
         keys = {key for name in details for key in DETAILS[name]}
         sections = [section for section in sections if section.key in keys]

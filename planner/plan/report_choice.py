@@ -11,22 +11,13 @@ from planner.plan.front_scale import chance
 from planner.plan.ids import WAITED, TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
-from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines, step_part
-from planner.render import claims
+from planner.plan.words import claim, cost_kind, layout_words, own_machines, step_part
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
 
 _MAX_LINES = 12
 _MAX_CASH = 14
-
-
-def claim(plan: Plan) -> str:
-    """Return what a headline may say of the plan."""
-    best = OBJECTIVES.get(plan.objective, "Best")
-    if plan.proof is None:
-        return f"{best} feasible plan"
-    return claims.best_plan(best, plan.proof.status, plan.proof.gap_ratio)
 
 
 def verdict(plan: Plan) -> str:

@@ -159,6 +159,8 @@ def proof(plan: Plan, verbose: bool) -> list[Section]:
         singular = f"{verb}s"
         decisions = f"other decision {singular}" if grounds.near_ties == 1 else f"other decisions {verb}"
         notes.append(f"{grounds.near_ties:,} {decisions} nearly the same")
+    if grounds.fallback_left_out:
+        notes.append(claims.NEEDS_DEADLINE)
     if grounds.note:
         notes.append(grounds.note)
     if verbose:

@@ -8,6 +8,8 @@ from decimal import Decimal
 from catalogs.tables.regions import off_by_default
 from planner.plan.brief import Summary
 from planner.plan.layout import Layout
+from planner.plan.model import Plan
+from planner.render import claims
 from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
 from planner.render.words import cluster, devices, option, place
@@ -22,6 +24,20 @@ COST_KINDS = {
     "data_transfer": "data transfer",
     "interruption": "interruptions (expected)",
 }
+
+
+def without_deadline(plan: Plan) -> str:
+    """Of candidates: that those were compared that need no deadline, where others need one; else empty."""
+    return f" {claims.NONE_NEEDED}" if plan.proof is not None and plan.proof.fallback_left_out else ""
+
+
+def claim(plan: Plan) -> str:
+    """Return what a headline may say of the plan."""
+    best = OBJECTIVES.get(plan.objective, "Best")
+    if plan.proof is None:
+        return f"{best} feasible plan"
+    what = f"feasible plan {claims.NO_DEADLINE_NEEDED}" if plan.proof.fallback_left_out else "feasible plan"
+    return claims.best_plan(best, plan.proof.status, plan.proof.gap_ratio, what)
 
 
 def beside_steps(ratio: float, some: str = "") -> str:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.portfolios.bought import bought_of
+from planner.portfolios.moments import limit_of
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.portfolios.spread import between_usd
+from planner.render import claims
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
@@ -260,6 +263,17 @@ def _left_aside(answer: PortfolioAnswer) -> str:
 def _candidates(answer: PortfolioAnswer) -> str:
     if all(workload is None for workload in answer.loaded.workloads):
         return "of the candidates given"
+    needs = f", those {claims.NONE_NEEDED} for jobs without one" if _has_no_deadline(answer) else ""
     if answer.whole:
-        return "of the candidates that `optimize` searches for each job"
-    return "of the candidates gathered (for each job those up to some price)"
+        return f"of the candidates that `optimize` searches for each job{needs}"
+    return f"of the candidates gathered (for each job those up to some price{needs})"
+
+
+def _has_no_deadline(answer: PortfolioAnswer) -> bool:
+    """Whether a job that is a workload has no deadline, and ways to run that need one are left out for it."""
+    jobs = zip(answer.loaded.jobs, answer.loaded.workloads, strict=True)
+    return any(
+        leaves_out_fallbacks(workload.workload, None)
+        for job, workload in jobs
+        if workload is not None and limit_of(job, workload, answer.gathered.start) is None
+    )

@@ -12,6 +12,13 @@ from planner.render.numbers import percent
 _FAR = 1.0  # of the bound; a plan that may be twice as dear is near nothing
 
 
+# Without a deadline some ways to buy are left out of the set: what is left, and why.
+NO_DEADLINE_NEEDED, NONE_NEEDED = "that needs no deadline", "that need no deadline"
+NEEDS_DEADLINE = (
+    "spot with on-demand to fall back on, or in several zones, needs a deadline and is not among them"
+)
+
+
 def state(status: str, of: str, gap_ratio: float = 0.0) -> str:
     """Return a status with the set that it is about.
 

@@ -14,6 +14,7 @@ from planner.plan.front import bought, brief, headline, none_rows
 from planner.plan.front_scale import Scale
 from planner.plan.front_scale import chance as chance_words
 from planner.plan.plain import plain
+from planner.plan.words import claim, without_deadline
 from planner.render.model import Answer, Cell, Column, Section, facts, next_steps, table_section, versioned
 from planner.render.precision import figure, moment_known
 from planner.render.units import change
@@ -83,7 +84,7 @@ def _title(explanation: Explanation) -> str:
         return f"No plan for {plan.workload}: no candidate meets every limit"
     if explanation.limits:
         return f"{brief(plan)}; {_binds(explanation)}"
-    return f"{choice.claim(plan)}: {brief(plan)}"
+    return f"{claim(plan)}: {brief(plan)}"
 
 
 def _sections(explanation: Explanation) -> list[Section]:
@@ -145,22 +146,20 @@ def _next(explanation: Explanation) -> Section:
 
 
 def _why(plan: Plan) -> str:
-    if plan.kind == "fleet":
-        return f"{choice.claim(plan)}; a fleet is chosen as a whole, so no single offer lost"
-    if plan.n_feasible is None or not plan.alternatives:
-        return choice.claim(plan)
+    if plan.n_feasible is None or not plan.alternatives or plan.kind == "fleet":
+        whole = "; a fleet is chosen as a whole, so no single offer lost" if plan.kind == "fleet" else ""
+        return f"{claim(plan)}{whole}"
     scale, second = Scale.of(plan), plan.alternatives[0]
     more = float(second.delta_cost_usd / plan.total_usd) if plan.total_usd else 0.0
-    by_time = plan.objective == "time"
-    if by_time:
+    if plan.objective == "time":
         more = second.delta_hours / plan.hours if plan.hours else 0.0
     if plan.objective == "carbon" and plan.carbon is not None and plan.carbon.operational_kgco2e:
         more = (second.operational_kgco2e or 0.0) / plan.carbon.operational_kgco2e - 1.0
     of = {"time": " hours", "carbon": " kgCO2e"}.get(plan.objective, "")
     gap = f"{change(more, 0)}{of}" if abs(more) >= 0.005 else "nearly the same"
     first = {"time": "soonest", "carbon": "least kgCO2e"}.get(plan.objective, "cheapest")
-    said = f"{first} of {plan.n_feasible:,} feasible candidates at expected prices"
-    return f"{said}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
+    of_all = f"{plan.n_feasible:,} feasible candidates{without_deadline(plan)} at expected prices"
+    return f"{first} of {of_all}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
 
 
 def binding(explanation: Explanation) -> list[Worth]:

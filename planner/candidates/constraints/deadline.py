@@ -138,6 +138,20 @@ def needs_record(workload: Workload) -> bool:
     return falls_back and workload.spot.fallback != "none"
 
 
+def leaves_out_fallbacks(workload: Workload, deadline_hours: float | None) -> bool:
+    """Whether ways to run on spot that the user admits are not compared, as they need a last moment and there is none.
+
+    Args:
+        workload: the question.
+        deadline_hours: from the start; None without one.
+    """
+    limits, wish = workload.constraints, workload.spot
+    admitted = limits.purchase_options is None or "spot" in limits.purchase_options
+    several = wish.zones == "any" and workload.kind != "fleet"  # a worker of a fleet is in one zone
+    wished = wish.fallback != "none" or several
+    return deadline_hours is None and admitted and "spot" not in limits.exclude_purchase_options and wished
+
+
 def hours_needed(case: Case, candidates: Candidates, at: Ints) -> Floats:
     """Hours from the start within which candidates end with the confidence asked."""
     return np.maximum(case.finish(candidates, at, case.limits.deadline_confidence), candidates.hours[at])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.choose import best_of, best_where
+from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS, constraint
 from planner.candidates.filters import count_filters
 from planner.candidates.limits import case_of
@@ -49,6 +50,7 @@ def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...]
         method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
         gap_ratio=0.0, candidates=report.total, offers=context.market.offer_set.offers.n_rows,
         shapes=candidates.shapes.n_rows, seconds=seconds,
+        fallback_left_out=leaves_out_fallbacks(context.asked.workload, context.dates.deadline_hours),
     )  # fmt: skip
     return Plan(
         **plan_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
