@@ -6,7 +6,6 @@ for the hours that it works, and a later deadline only lets it work longer: the 
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ from planner.fleet.workers import Workers, build_workers, in_whole_runs
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
+from solvers.search.search import Clock
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -97,19 +97,20 @@ def plan_fleet(
 
 
 def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Plan:
-    begin = time.perf_counter()
+    clock = Clock(options.time_limit_s)
+    clock.left_s()  # it runs from here on: candidates count
     found = _candidates(context)
     context = found.context
     limit, work = limit_hours_of(context.asked, context.dates), work_units(context.asked)
     market, units = context.market, run_units(context.asked)
     whole = build_workers(found.candidates, limit)
     workers = at_least(_with_time(in_whole_runs(whole, units)), market, work)
-    rounds = Round(found, workers, limit, work, options, begin)
+    rounds = Round(found, workers, limit, work, options, clock)
     if not len(workers.at):
         fallen = cheapest_with_fallback(rounds, np.inf)
         if fallen.fleet is not None:
             return fallback_plan(rounds, fallen, fleets_of_one_offer(found, limit, work), None, None)
-        return infeasible_fleet(found, (), time.perf_counter() - begin, unproven=_unjudged(fallen))
+        return infeasible_fleet(found, (), clock.spent_s, unproven=_unjudged(fallen))
     first = cheapest(rounds)
     punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
     rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
@@ -127,7 +128,7 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     due = None if enough is None else bill_of(found, enough)[1]
     may_fit = first.first[1].has_plan  # a later question holds some of the budget back
     if enough is not None and due is not None and may_fit and over_budget(context.asked, due) <= 0:
-        mix = replace(enough, gap=options.gap, seconds=time.perf_counter() - begin)
+        mix = replace(enough, gap=options.gap, seconds=clock.spent_s)
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
     return _none(rounds, workers, sure, first, None if due is None else float(due), _unjudged(fallen))
 
@@ -145,14 +146,14 @@ def _none(
         enough_usd: a budget with which a plan is known, None where none is.
         unjudged: what is said of fleets with a fall-back whose chance was not worked out; empty without any.
     """
-    found, options, begin = asked.found, asked.options, asked.begin
+    found, options = asked.found, asked.options
     if sure.mix is not None:
         if asked.left_s <= 0:
             message = (
                 f"no fleet likely enough to meet its deadline was found within {options.time_limit_s:g} s"
             )
             raise TimeLimitError(f"{message}; raise --time-limit")
-        spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
+        spent, enough = asked.clock.spent_s, unsure(found, sure.mix)
         return infeasible_fleet(found, enough, spent, unproven=unjudged or _NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
@@ -177,7 +178,7 @@ def _none(
     by_plan = enough_usd is not None and [one.limit_name for one in broken] == ["budget_usd"]
     if in_runs and not by_plan:  # they are what a mix needs whose work divides freely
         reasons = tuple(replace(one, note=f"{_BEFORE_WHOLE}: {one.note}") for one in reasons)
-    return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unjudged or unproven)
+    return infeasible_fleet(found, reasons, asked.clock.spent_s, unproven=unjudged or unproven)
 
 
 def _unjudged(fallen: Cheapest) -> str:
@@ -240,7 +241,7 @@ def _answer(asked: Round, sure: Outcome, mean: Outcome, one: Alone | None) -> Mi
         if one is None or not mean.result.has_plan:
             return None
         mix = one.mix(asked.limit, mean.first[1])
-        return replace(mix, gap=asked.options.gap, seconds=time.perf_counter() - asked.begin)
+        return replace(mix, gap=asked.options.gap, seconds=asked.clock.spent_s)
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
         note = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"

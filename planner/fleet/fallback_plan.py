@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -96,7 +95,7 @@ def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: flo
         candidates=len(candidates.all_bits()),
         offers=context.market.offer_set.offers.n_rows,
         shapes=candidates.shapes.n_rows,
-        seconds=time.perf_counter() - asked.begin,
+        seconds=asked.clock.spent_s,
         note=FALLBACKS_COMPARED if np.isinf(unjudged_usd) else f"{FALLBACKS_COMPARED}; {NOT_JUDGED}",
         gap_exact_ratio=None,
         gap_asked_ratio=asked.options.gap,

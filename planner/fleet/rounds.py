@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ from planner.fleet.whole_runs import in_runs, model_cost, run_units
 from planner.fleet.workers import Workers, in_granules
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Termination
-from solvers.search.search import LEAST_SHARE
+from solvers.search.search import Clock
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,7 +70,7 @@ class Round:
     limit: float
     work: float
     options: Options
-    begin: float
+    clock: Clock
     first: Proven | None = None
     spread: Spread = _ANYHOW
     likely: IntArray | None = None
@@ -80,12 +79,12 @@ class Round:
     @property
     def left_s(self) -> float:
         """Seconds until the time limit."""
-        return self.options.time_limit_s - (time.perf_counter() - self.begin)
+        return self.clock.left_s()
 
     @property
     def next_s(self) -> float:
         """Seconds that the next question may take: what is left, and a little where an answer needs it late."""
-        return max(self.left_s, LEAST_SHARE * self.options.time_limit_s, _LEAST_S)
+        return max(self.clock.for_next_s(), _LEAST_S)
 
     def ask(self, workers: Workers) -> FleetInput:
         """The question about workers without a reserve."""
@@ -199,7 +198,7 @@ def cheapest(asked: Round) -> Outcome:
     for _ in range(_ROUNDS):
         if not result.has_plan:
             break
-        seconds = time.perf_counter() - asked.begin
+        seconds = asked.clock.spent_s
         limit_s = max(asked.left_s * _RUNS_TIME_SHARE, _LEAST_S)
         whole = in_runs(_mix(workers, result, asked.limit, work), question, units, limit_s)
         if whole is None:

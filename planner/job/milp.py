@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
-from planner.errors import InputError, PlannerError
+from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.plan.model import Proof
 from solvers.search.pareto import pareto_front
 
@@ -106,10 +106,12 @@ def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:
     Raises:
         InputError: the backend cannot be used.
         PlannerError: the two disagree: a fault, never a plan.
+        TimeLimitError: the solver had no time for a proof.
     """
     from planner.job.model import solve_single
     from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
+    from solvers.problem.solution import Status
 
     # the proof names the solver: the one that every installation has, unless another is asked for
     backend = "scipy" if options.backend == "auto" else options.backend
@@ -117,7 +119,13 @@ def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:
         result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=backend))
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
+    agrees = result.key is not None and abs(result.objective_usd - best) <= 1e-9 * max(1.0, abs(best))
+    if not agrees and result.status in (Status.NO_SOLUTION, Status.FEASIBLE):
+        raise TimeLimitError(
+            f"the MILP did not end within {options.time_limit_s:g} s; raise --time-limit (`--solver enumerate` needs "
+            "none and is exact)"
+        )
+    if not agrees:
         raise PlannerError(
             f"the MILP ({result.solver}: {result.status}) found {result.objective_usd}, the enumeration {best}: "
             "a solver fault, please report it; `--solver enumerate` gives the exact answer"

@@ -66,11 +66,13 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     budget = pipeline.budget_usd
     over = total - Fraction(budget) if budget is not None and total > Fraction(budget) else None
     proof, bound = answer["proof"], answer["proof"]["bound_usd"].money()
+    late = proof["status"].value == "feasible" and bound <= Fraction(budget or 0)
+    status = "planned" if over is None else "no_plan_in_time" if late else "infeasible"
     gap = max(0.0, float((total - bound) / total)) if total else 0.0
     sure = [item.workload.constraints.deadline_confidence for item in loaded.workloads if item is not None]
     expected: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
-        "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
+        "catalog": frame.catalog_sources(memory.catalog), "status": status,
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
         "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(_set_aside(loaded)),

@@ -139,8 +139,10 @@ class PipelineAnswer(Presentable):
 
     @property
     def undecided(self) -> bool:
-        """Whether the search ended without a plan and without a proof that there is none."""
-        return self.result.status in (Status.NO_SOLUTION, Status.ERROR)
+        """Whether the search ended without a plan within the limits and without a proof that there is none."""
+        if self.over_budget_usd is None or self.budget_usd is None:
+            return self.result.status in (Status.NO_SOLUTION, Status.ERROR)
+        return self.result.status is Status.FEASIBLE and self.result.bound_usd <= float(self.budget_usd)
 
     @property
     def feasible(self) -> bool:

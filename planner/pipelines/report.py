@@ -124,6 +124,9 @@ def _reason(answer: PipelineAnswer) -> str:
 
 def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
     if answer.over_budget_usd is not None and answer.total_usd is not None:
+        if answer.undecided:
+            longer = "A longer --time-limit may find a plan within the budget, or prove that there is none"
+            return (f"{longer}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
         change = f"budget {numbers.usd(answer.budget_usd)} -> {numbers.usd_enough(answer.total_usd)}"
         text = f"Smallest change found ({_set_of(answer)}): {change}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)

@@ -42,9 +42,7 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         proof = claims.state(status, of, gap)
         return Screen(asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", ("validate FILE",))
     over = answer.over_budget_usd is not None
-    none: list[Row] = (
-        [("none", "plan", "none", "text", f"none within the budget: {_found(status)}")] if over else []
-    )
+    none: list[Row] = [("none", "plan", "none", "text", f"none {_found(answer)}")] if over else []
     rows = [
         *none,
         *changes,
@@ -77,9 +75,12 @@ def _asked(answer: PipelineAnswer) -> str:
     return ", ".join(parts)
 
 
-def _found(status: str) -> str:
+def _found(answer: PipelineAnswer) -> str:
     """How the plan shown was found, where it costs more than the budget."""
-    return "the cheapest plan costs more" if status == "optimal" else "the cheapest plan found costs more"
+    if answer.undecided:
+        return "found within the budget in time; this is not proven impossible"
+    best = "plan" if answer.result.status.value == "optimal" else "plan found"
+    return f"within the budget: the cheapest {best} costs more"
 
 
 def _plan(answer: PipelineAnswer, label: str) -> Row:

@@ -38,11 +38,16 @@ class Clock:
         self._limit_s = limit_s
         self._began: float | None = None
 
-    def left_s(self, share: float = 1.0) -> float:
-        """Seconds until this share of the limit has passed; negative afterwards."""
+    @property
+    def spent_s(self) -> float:
+        """Seconds since it began to run."""
         if self._began is None:
             self._began = time.perf_counter()
-        return self._limit_s * share - (time.perf_counter() - self._began)
+        return time.perf_counter() - self._began
+
+    def left_s(self, share: float = 1.0) -> float:
+        """Seconds until this share of the limit has passed; negative afterwards."""
+        return self._limit_s * share - self.spent_s
 
     def for_next_s(self, share: float = 1.0, least: float = LEAST_SHARE) -> float:
         """Seconds that the next search may take: until this share has passed, but at least `least` of the limit."""
