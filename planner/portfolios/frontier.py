@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.errors import TimeLimitError
 from planner.portfolios.shared_limits import Ints, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
+from solvers.problem.solution import Status
 
 POINT_GAP = 2e-3  # of each point's restricted model
 CORE_EACH = 25  # candidates per job in it: with a tight budget a handful is too few
@@ -59,11 +61,22 @@ def find_frontier(
         points: how many, at least 2.
         options: how to solve; the time limit is for all points together.
         progress: told of each point.
+
+    Returns:
+        The points; none where it is proven that there is no plan of all jobs.
+
+    Raises:
+        TimeLimitError: no plan was found in time, which proves nothing.
     """
     share = options.time_limit_s / (points + 2)
     each = replace(options, mode="fast", time_limit_s=share, gap=POINT_GAP, core_each=CORE_EACH)
     cheapest = solve_portfolio(replace(question, objective=question.cost), replace(each, gap=1e-3))
     if cheapest.picks is None:
+        if cheapest.status is not Status.INFEASIBLE:
+            raise TimeLimitError(
+                f"no plan of all jobs was found within {options.time_limit_s:g} s, and none is proven impossible; "
+                "raise --time-limit"
+            )
         return []
     timed = replace(question, objective=delay)
     fastest = solve_portfolio(timed, each)

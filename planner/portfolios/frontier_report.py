@@ -73,6 +73,7 @@ def plan_frontier(
 
     Raises:
         InputError: a job or a file is wrong.
+        TimeLimitError: no plan was found in time, and none is proven impossible.
     """
     refuse_arrivals(loaded)
     used: list[Catalog] = []

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.portfolio import generate
+from planner.errors import TimeLimitError
 from planner.portfolios.elastic import ElasticWeights
+from planner.portfolios.frontier import delay_of, find_frontier
 from planner.portfolios.relax import relax_portfolio
 from planner.portfolios.solve import PortfolioOptions, _Run, solve_portfolio
 from solvers.problem.solution import Status
@@ -93,3 +95,18 @@ def test_a_plan_to_begin_with_is_known_by_candidates_that_are_kept() -> None:
             picks = run.result.picks
             assert picks is not None and np.isin(picks, run.reduced.keep).all(), seed
             assert question.objective[picks].sum() <= question.objective[choice].sum()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_frontier_without_time_never_says_that_there_is_no_plan(seed: int) -> None:
+    """None of its points is a proof; a search that ended early says so, with exit code 6."""
+    drawn = generate(seed, 60, feasible=False)
+    question = replace(drawn.question, limit=np.floor(drawn.question.limit * 0.45).astype(np.int64))
+    delay = delay_of(drawn.hours, drawn.usd_per_hour_late[question.job])
+    proven = solve_portfolio(question, PortfolioOptions(time_limit_s=NO_TIME, mode="fast", gap=1e-3))
+    hurried = PortfolioOptions(time_limit_s=NO_TIME)
+    if proven.status is Status.INFEASIBLE:
+        assert find_frontier(question, delay, 3, hurried) == []
+        return
+    with pytest.raises(TimeLimitError, match="none is proven impossible"):
+        find_frontier(question, delay, 3, hurried)
