@@ -178,7 +178,7 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     ]  # an item of a list is in what the list is called
     within = names[-1] if names else top
     reason = "" if within is None else why_not_here(within, key)
-    if reason:
+    if reason and not key_meant(key, value, keys):
         return Fault(path, f"{text}: {reason}", at_key=True)
     hint = key_meant(key, value, keys) or alike(key, keys, cutoff=_MISSPELT)
     inside = _homes_of(key, section) if section is not None and not hint else []
