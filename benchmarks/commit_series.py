@@ -2,12 +2,12 @@
 
 python -m benchmarks.commit_series --data DIR [--avoid-loss] [--every 7]
 
-DIR holds mybinder_daily_cost_by_category.csv and mybinder_daily_cost_by_project.csv: what mybinder.org paid Google Cloud
-a day, 2017-12-13 to 2019-03-31. A savings plan or spend-based committed use is bought in dollars an hour, so daily cost
-over 24 is its demand, whatever machines it paid for. From every seventh day on, a plan of one year is proposed from the
-days before (at most thirteen months of them), as `planner commit --from-focus` proposes it for a bill by the day with
-that plan alone on sale. Then the days after are paid: with the plan, with the best plan in hindsight, with none, and with
-the plan that would have been best for the last 30 or 60 days.
+DIR holds mybinder_daily_cost_by_category.csv and mybinder_daily_cost_by_project.csv: what mybinder.org paid Google
+Cloud a day, 2017-12-13 to 2019-03-31. A savings plan or spend-based committed use is bought in dollars an hour, so
+daily cost over 24 is its demand, whatever machines it paid for. From every seventh day on, a plan of one year is
+proposed from the days before (at most thirteen months of them), as `planner commit --from-focus` proposes it for a bill
+by the day with that plan alone on sale. Then the days after are paid: with the plan, with the best plan in hindsight,
+with none, and with the plan that would have been best for the last 30 or 60 days.
 
 The series are shorter than thirteen months and a year, so a purchase has either a short history or a year that is seen
 in part; both are shown apart. The discounts are assumed, and count for all of a day's cost.
@@ -123,7 +123,9 @@ def read_series(folder: Path) -> Iterator[tuple[str, Floats, date]]:
 
 
 def _row(name: str, found: list[Case]) -> str:
-    cost, best, nothing = (np.array([getattr(one, part) for one in found]) for part in ("planned", "best", "nothing"))
+    cost, best, nothing = (
+        np.array([getattr(one, part) for one in found]) for part in ("planned", "best", "nothing")
+    )
     replayed = np.array([one.replayed for one in found])
     regret = [np.median(part / best - 1) for part in (cost, *replayed.T, nothing)]
     held = [(part / nothing - 1 <= MOST_LOSS).mean() for part in (cost, *replayed.T)]
@@ -146,13 +148,17 @@ def main() -> None:
         f"goals: median regret <= {MOST_REGRET:.0%}, within {MOST_LOSS:.0%} of none in >= {LEAST_SHARE:.0%}; "
         "each cell: proposal; best for the last 30; 60 days; then none (regret), foresight (saved)"
     )
-    print("| series, discount, days known and seen | n | median regret | within 2 % of none | saved | worst |")
+    print(
+        "| series, discount, days known and seen | n | median regret | within 2 % of none | saved | worst |"
+    )
     for name, daily, first in read_series(asked.data):
         for discount in DISCOUNTS:
             found = list(cases(daily, first, discount, risk, asked.every))
             parts = {
                 "a whole year seen": [one for one in found if one.seen_days == COMING_DAYS],
-                "a part seen": [one for one in found if one.seen_days < COMING_DAYS and one.known_days < KNOWN_DAYS],
+                "a part seen": [
+                    one for one in found if one.seen_days < COMING_DAYS and one.known_days < KNOWN_DAYS
+                ],
                 "thirteen months known": [one for one in found if one.known_days == KNOWN_DAYS],
             }
             for part, these in parts.items():
