@@ -9,7 +9,7 @@ from planner.asked.calls import question
 from planner.asked.given import Day, day_of, options_on, path_of, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.commitments.answer import CommitAnswer
     from planner.finops.budget.answer import BudgetAnswer
@@ -91,6 +91,7 @@ def commit(
     currency: str | None = None,
     seed: int | None = None,
     avoid_loss: bool = False,
+    expires: Mapping[str, Day] | None = None,
     as_of: Day | None = None,
     gap: float = 1e-3,
     time_limit_s: float = 60.0,
@@ -105,6 +106,7 @@ def commit(
         currency: of a bill: rows to take, ISO 4217.
         seed: of a bill: seed of its scenarios, by default 1.
         avoid_loss: of a bill: buy less, so that few scenarios cost more than buying nothing.
+        expires: of a bill: last day of its commitments, by their ids, where the bill does not say it.
         as_of: as of `optimize`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest answer, seconds.
@@ -124,11 +126,12 @@ def commit(
         raise InputError("give either the file of a question or a bill")
     if file is None:
         asked = ask_bill(
-            bills, day, path_of(catalog_dir), currency=currency, seed=seed, avoid_loss=avoid_loss
-        )
-    elif currency is not None or seed is not None or avoid_loss:
+            bills, day, path_of(catalog_dir), currency=currency, seed=seed, avoid_loss=avoid_loss,
+            expires={name: last for name, one in (expires or {}).items() if (last := day_of(one))},
+        )  # fmt: skip
+    elif currency is not None or seed is not None or avoid_loss or expires:
         raise InputError(
-            "currency, seed and avoid_loss belong to a bill: a file states its seed and risk itself"
+            "currency, seed, avoid_loss and expires belong to a bill: a file states its seed, risk and commitments"
         )
     else:
         asked = ask_file(Path(file), day, path_of(catalog_dir))

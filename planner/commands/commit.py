@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +55,10 @@ if TYPE_CHECKING:
     help="Seed of the scenarios drawn from a bill (default: 1).",
 )
 @click.option(
+    "--expires", multiple=True, metavar="ID=DATE",
+    help="With a bill: last day of a commitment that it shows, where the bill does not say it; may be repeated.",
+)  # fmt: skip
+@click.option(
     "--avoid-loss", is_flag=True,
     help="With a bill: buy less, so that few scenarios cost over 2 % more than buying nothing.",
 )  # fmt: skip
@@ -85,7 +90,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def commit(
     ctx: click.Context, question: Path | None, bills: tuple[str, ...], currency: str | None, seed: int | None,
-    avoid_loss: bool, output: str, as_of: datetime | None, gap: float, time_limit: float,
+    expires: tuple[str, ...], avoid_loss: bool, output: str, as_of: datetime | None, gap: float, time_limit: float,
     regret: bool, certificate: Path | None, out: Path | None, details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
@@ -98,6 +103,7 @@ def commit(
     from planner.commitments.advise import advise
     from planner.commitments.asked import ask_bill, ask_file
     from planner.commitments.report import commit_report
+    from planner.commitments.stated_ends import parse_ends
     from planner.errors import InputError
     from planner.render.progress import text_progress
 
@@ -107,9 +113,13 @@ def commit(
         raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
     if question is not None and avoid_loss:
         raise InputError("--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself")
-    day = as_of and as_of.date()
+    if question is not None and expires:
+        raise InputError(
+            "--expires is for --from-focus: a question states when its `commitments` expire itself"
+        )
+    day, ends = as_of and as_of.date(), parse_ends(expires)
     asked = (
-        ask_bill(bills, day, currency=currency, seed=seed, avoid_loss=avoid_loss)
+        ask_bill(bills, day, currency=currency, seed=seed, avoid_loss=avoid_loss, expires=ends)
         if question is None
         else ask_file(question, day)
     )
@@ -130,13 +140,14 @@ def commit(
 
         write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     sections = details or (("all",) if verbose else ())
-    source = "FILE" if question else _of_bill(currency, seed, avoid_loss=avoid_loss)
+    source = "FILE" if question else _of_bill(currency, seed, expires, avoid_loss=avoid_loss)
     show_answer(commit_report(work.answer, verbose=verbose, details=sections, asked_as=source), output, out)
 
 
-def _of_bill(currency: str | None, seed: int | None, *, avoid_loss: bool) -> str:
+def _of_bill(currency: str | None, seed: int | None, expires: tuple[str, ...], *, avoid_loss: bool) -> str:
     """The options of a question about a bill, for the suggested next command."""
     options = [("--avoid-loss" if avoid_loss else ""), (f"--currency {currency}" if currency else "")]
+    options += [f"--expires {shlex.quote(text)}" for text in expires]
     options.append("" if seed is None else f"--seed {seed}")
     return " ".join(["--from-focus BILL", *filter(None, options)])
 

@@ -9,7 +9,7 @@ from planner.inputs.commit_load import load_commit
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
     from pathlib import Path
 
@@ -53,6 +53,7 @@ def ask_bill(
     currency: str | None = None,
     seed: int | None = None,
     avoid_loss: bool = False,
+    expires: Mapping[str, date] | None = None,
 ) -> Asked:
     """Make a question of a bill.
 
@@ -63,6 +64,7 @@ def ask_bill(
         currency: rows of this currency only.
         seed: of the scenarios; default 1.
         avoid_loss: count the chance of a loss too.
+        expires: last day of the bill's commitments, by their ids, where their owner knows it.
 
     Raises:
         InputError: the bill cannot be read, or nothing of it can be committed to.
@@ -73,5 +75,7 @@ def ask_bill(
 
     catalog = load_catalog(catalog_dir, as_of=as_of)
     risk = SELDOM_LOSES if avoid_loss else RISK
-    made = question_from_bill(bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk)
+    made = question_from_bill(
+        bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk, expires=expires
+    )
     return Asked(made.loaded, catalog, made)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from planner.commitments.answer import File
 from planner.commitments.bill_prices import BillPrices, Key, bill_prices
 from planner.commitments.history import type_of
+from planner.commitments.stated_ends import with_stated
 from planner.errors import InputError
 from planner.finops.forecast.clean import history_start
 from planner.finops.read import open_bill
@@ -94,15 +95,19 @@ class BillUse:
     notes: tuple[str, ...]
 
 
-def read_use(paths: Sequence[str], *, currency: str | None = None) -> BillUse:
+def read_use(
+    paths: Sequence[str], *, currency: str | None = None, expires: Mapping[str, date] | None = None
+) -> BillUse:
     """Read machines in use and commitments of the last thirteen months of a bill.
 
     Args:
         paths: files, folders and globs of a bill.
         currency: rows of this currency only, where the bill has several.
+        expires: last day of commitments, by their ids, where their owner knows it.
 
     Raises:
-        InputError: no bill, errors in it, no hours of machines, or fewer than 14 days of them.
+        InputError: no bill, errors in it, no hours of machines, or fewer than 14 days of them, or it shows no
+            commitment of an id in `expires`.
     """
     with open_bill(paths, currency=currency, extra_columns=_EXTRA) as bill:
         if faults := [finding for finding in bill.findings if finding.severity == "error"]:
@@ -114,8 +119,8 @@ def read_use(paths: Sequence[str], *, currency: str | None = None) -> BillUse:
                 f"{', '.join(paths)}: no usage row counts hours of a machine (ChargeCategory Usage, not spot, hours in "
                 "PricingUnit, an instance type in SkuPriceDetails or x_InstanceType): there is nothing to commit to"
             )
-        ends = _ends(bill)
         covered = _covered_rows(bill)
+        ends = with_stated(_ends(bill), expires or {}, (str(row["id"]) for row in covered))
         files = tuple(File(source.path, source.sha256) for source in bill.sources)
         in_usd = bill.currency == "USD"
     first, last = _window(rows, ", ".join(paths))
@@ -293,7 +298,8 @@ def _owned(
         ]
     if endless:
         notes.append(
-            "the bill does not say when these commitments end, so they count as owned all year: "
+            "the bill does not say when these commitments end, so they count as owned all year "
+            "(--expires ID=DATE states it): "
             + ", ".join(endless[:5])
             + (f" and {len(endless) - 5} more" if len(endless) > 5 else "")
         )

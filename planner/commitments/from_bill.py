@@ -22,7 +22,8 @@ from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import date
 
     from catalogs.tables.model import Catalog
     from planner.commitments.answer import File
@@ -58,7 +59,13 @@ class FromBill:
 
 
 def question_from_bill(
-    paths: Sequence[str], catalog: Catalog, *, seed: int = 1, currency: str | None = None, risk: Risk = RISK
+    paths: Sequence[str],
+    catalog: Catalog,
+    *,
+    seed: int = 1,
+    currency: str | None = None,
+    risk: Risk = RISK,
+    expires: Mapping[str, date] | None = None,
 ) -> FromBill:
     """Make the question which commitments of one year to buy after the last day of a bill.
 
@@ -69,11 +76,12 @@ def question_from_bill(
         seed: of the scenarios.
         currency: rows of this currency only, where the bill has several.
         risk: what is minimised; `SELDOM_LOSES` avoids losses.
+        expires: last day of the bill's commitments, by their ids, where their owner knows it.
 
     Raises:
         InputError: the bill cannot be read, has no hours of machines, or none that can be committed to.
     """
-    bill = read_use(paths, currency=currency)
+    bill = read_use(paths, currency=currency, expires=expires)
     kept, pools, left = _pools(bill, catalog)
     by_bill = [pool.name for pool in pools if pool.prices]
     named = ", ".join(Path(path).name for path in paths[:2]) + (" and more" if len(paths) > 2 else "")
@@ -106,13 +114,10 @@ def question_from_bill(
     data = question.model_dump_json(exclude_defaults=True).encode()
     loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
     span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
-    notes = [
-        f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines",
-        *_lasting(bill, kept, futures),
-        *bill.notes,
-    ]
-    notes += [_of_bill(by_bill)] if by_bill else []
+    notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines"]
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
+    notes += [*_lasting(bill, kept, futures), *bill.notes]
+    notes += [_of_bill(by_bill)] if by_bill else []
     return FromBill(loaded, futures, bill.files, tuple(notes))
 
 

@@ -5,12 +5,14 @@ some pair of adjoining 28-day blocks of the history had, but for blocks in which
 take the same pair for all pools, each with its own ratio, half take a ratio of any pool. A year of a few pools says
 little of where all of them are going, so the mean of the log ratios counts as far as it stands out from chance,
 1 - (standard error / mean)^2 of it and never less than none (W. James, C. Stein, "Estimation with quadratic loss",
-1961, positive part). Each time a pool ends for good with a chance that is drawn once per scenario from what n ends
-among N blocks leave open, Beta(n + 1/2, N - n + 14). Its prior expects what the one public bill shows, 2 ends among 58
-blocks (mybinder.org 2017-12 to 2018-06, items of Compute Engine above $20: `benchmarks.commit_ends`), and weighs as
-much as a quarter of that bill, so that neither does a history without an end promise that none comes, nor a month of
-steady use let half of all use end within the next. Hours within a week follow whole weeks of the history, all pools
-together, divided by the level of their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
+1961, positive part); the standard error of a few ratios is itself uncertain, so it is that of Student's t with as many
+degrees of freedom, and three ratios or fewer tell of no direction. Each time a pool ends for good with a chance that is
+drawn once per scenario from what n ends among N blocks leave open, Beta(n + 1/2, N - n + 14). Its prior expects what
+the one public bill shows, 2 ends among 58 blocks (mybinder.org 2017-12 to 2018-06, items of Compute Engine above $20:
+`benchmarks.commit_ends`), and weighs as much as a quarter of that bill, so that neither does a history without an end
+promise that none comes, nor a month of steady use let half of all use end within the next. Hours within a week follow
+whole weeks of the history, all pools together, divided by the level of their block (block bootstrap; H. R. Künsch, Ann.
+Stat. 17, 1989).
 """
 
 from __future__ import annotations
@@ -80,12 +82,15 @@ def moves_of(daily: Floats) -> Moves:
 
 
 def _without_chance_drift(ratio: Floats) -> Floats:
-    """Ratios whose mean logarithm is shrunk towards none by its own standard error."""
+    """Ratios whose mean logarithm is shrunk towards none by its own standard error, that of Student's t."""
     logs = np.log(ratio[np.isfinite(ratio)])
-    if len(logs) < 2:
+    if not len(logs):
         return ratio
-    mean, variance = float(logs.mean()), float(logs.var(ddof=1)) / len(logs)  # of the mean
-    chance = variance / mean**2 if variance < mean**2 else 1.0
+    mean, freedom = float(logs.mean()), len(logs) - 1
+    chance = 1.0  # the spread of the mean of three is infinite
+    if freedom > 2:
+        variance = float(logs.var(ddof=1)) / len(logs) * freedom / (freedom - 2)  # of the mean
+        chance = variance / mean**2 if variance < mean**2 else 1.0
     return np.asarray(ratio * np.exp(-chance * mean))
 
 

@@ -49,6 +49,10 @@ _OTHERS = (
 _COMMANDS = {
     "spot sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",
 }  # fmt: skip
+_KEY_OF = {
+    "pools": "commit", "machines": "machines", "budgets": "budget", "jobs": "portfolio", "tasks": "pipeline",
+    "rules": "showback", "workloads": "sweep",
+}  # fmt: skip
 # endings of scripts, and keys that trainers' configurations have and no workload
 _SCRIPTS = frozenset({".py", ".ipynb", ".sh", ".slurm", ".sbatch", ".toml"})
 _OF_TRAINERS = frozenset({
@@ -339,7 +343,7 @@ def is_workload(data: dict[str, Any]) -> bool:
 def other_kind(data: dict[str, Any]) -> str:
     """Which other question a file is of; empty where it may be a workload.
 
-    Files of commitments and of machines have no key `kind`: they are recognised by theirs.
+    Files of commitments and of machines have no key `kind`, and others may lack it: they are recognised by theirs.
     """
     kind = data.get("kind")
     if kind == "serving":  # also without its buckets and machines: `planner serving` says what is missing
@@ -352,9 +356,7 @@ def other_kind(data: dict[str, Any]) -> str:
         return "sweep" if "workloads" in data else "spot sweep"
     if kind in _OTHERS:
         return str(kind)
-    if kind is None and "pools" in data:
-        return "commit"
-    return "machines" if kind is None and "machines" in data else ""
+    return next((of for key, of in _KEY_OF.items() if key in data), "") if kind is None else ""
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

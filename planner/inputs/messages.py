@@ -79,6 +79,8 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
     template = _TEXTS.get(kind)
     if template is None:
         return fallback[:1].lower() + fallback[1:]
+    if kind == "string_type" and isinstance(value, dict | list):
+        template = template.partition(": ")[0]  # quotes make no text of it
     limits = {key: f"{item:g}" if isinstance(item, float) else item for key, item in ctx.items()}
     pattern = str(ctx.get("pattern", ""))
     form = next(
@@ -128,6 +130,9 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         return Fault(path, f"must be a list{_keys_at(path, root, '; keys of each item: ')}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     said = value_elsewhere(path, value) if isinstance(value, str) else ""
+    if kind == "string_type" and isinstance(value, dict):  # such as scope: {team: research}
+        within = next((part for part in reversed(path[:-1]) if isinstance(part, str)), "")
+        said = next(filter(None, (why_not_here(within, str(key)) for key in value)), "")
     if said:
         return Fault(path, f"{text}; {said}")
     hint = ""
@@ -178,7 +183,7 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     ]  # an item of a list is in what the list is called
     within = names[-1] if names else top
     reason = "" if within is None else why_not_here(within, key)
-    if reason:
+    if reason and not key_meant(key, value, keys):
         return Fault(path, f"{text}: {reason}", at_key=True)
     hint = key_meant(key, value, keys) or alike(key, keys, cutoff=_MISSPELT)
     inside = _homes_of(key, section) if section is not None and not hint else []

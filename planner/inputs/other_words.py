@@ -116,6 +116,8 @@ KEYS: Mapping[str, str] = {
     **dict.fromkeys(("gpu_type", "accelerator_type"), "accelerators"),
     "dataset": "data",
 }
+# keys that no workload has, but a portfolio
+_OF_PORTFOLIOS = dict.fromkeys(("until", "end", "ends", "expiry", "expiration", "term"), "expires")
 _OF_NUMBERS: Mapping[str, str] = {"accelerators": "max_accelerators"}  # where the value is a number
 _LENGTH = "it belongs under 'training'; with kind: inference, write inference.input_tokens"
 _EXPLAINED: Mapping[str, Mapping[str, str]] = {
@@ -328,7 +330,7 @@ def key_meant(key: str, value: object, known: Sequence[str]) -> str:
         value: what was written for it: `gpus: 8` limits their number, `gpus: [h100]` names them.
         known: the keys of the section.
     """
-    meant = KEYS.get(key.lower(), "")
+    meant = KEYS.get(key.lower(), "") or _OF_PORTFOLIOS.get(key.lower(), "")
     if isinstance(value, int) and not isinstance(value, bool):
         meant = _OF_NUMBERS.get(meant, meant)
     return meant if meant in known else ""

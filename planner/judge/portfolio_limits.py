@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
-from planner.inputs.checks import start_moment
+from planner.inputs.checks import end_moment, start_moment
 from planner.judge.findings import STATED, Findings, Near
 from planner.judge.portfolio_parts import Draw, Run, Windows
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.judge.portfolio_jobs import PortfolioMemory
 
 _SECOND = 1.0 / 3600.0
+_DAY, _MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 _TIE = 1e-7
 
 
@@ -163,7 +164,14 @@ def _check_commitment(
         until = memory.hours(start_moment(owned.busy_until), created)
     label = f"{owned.provider}/{owned.region} {owned.instance_type} ({owned.purchase_option})"
     free = [max(whole - (owned.busy_nodes if start < until - _TIE else 0), 0) for start in windows.starts]
-    return _check_pool(findings, label, number, free, runs, windows, left)
+    left = _check_pool(findings, label, number, free, runs, windows, left)
+    if owned.expires is None:
+        return left
+    created = findings.answer["created_at"].moment()
+    gone = memory.hours(end_moment(owned.expires), created)
+    later = [run for run in runs if run.end > gone + _TIE]
+    label = f"{label} after {owned.expires:{_DAY if type(owned.expires) is date else _MINUTE}}"
+    return _check_pool(findings, label, number, [0], later, Windows([0.0], [""], []), left)
 
 
 def _check_pool(

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 from fractions import Fraction
-from math import floor
-from typing import TYPE_CHECKING, Any
+from math import floor, inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge.findings import STATED, Findings, Moment, Near
@@ -44,7 +44,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     ]
     limits = list(answer["limits"])
     peaks = _peaks(findings, jobs, [node["limit"].text() for node in limits])
-    _commitments(findings, memory, limits)
+    _commitments(findings, memory, limits, origin)
     submitted = max((job["submitted_hours"].value for job in expected_jobs), default=0.0)
     findings.expect(
         answer,
@@ -53,7 +53,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
             "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
             "created_at": created.isoformat(timespec="minutes"), "start": Moment(origin), "catalog": sources(memory),
             "every_hours": STATED, "jobs": expected_jobs, "notes": STATED, "seconds": STATED,
-            "totals": _sums(jobs) | _owned(memory, jobs, submitted),
+            "totals": _sums(jobs) | _owned(memory, jobs, submitted, origin),
             "teams": [
                 {"team": team, **{key: value for key, value in _sums(_of(jobs, team)).items() if key in _TEAM}}
                 for team in sorted({node["team"].value for node in jobs}, key=lambda one: one or "")
@@ -95,7 +95,7 @@ def _job(
         "late_hours": None if late is None else Near(late, slack=_TIE),
         "preemptions": sum(stint["preempted"].flag() for stint in stints),
         "cost_usd": Near(sum((stint["cost_usd"].money() for stint in stints), Fraction(0)), 0.0, MICRO_USD),
-        "stints": [_stint(findings, memory, stint, entry) for stint in stints],
+        "stints": [_stint(findings, memory, stint, entry, origin) for stint in stints],
     }  # fmt: skip
 
 
@@ -155,7 +155,9 @@ def _course(
     return free if stints else None
 
 
-def _stint(findings: Findings, memory: PortfolioMemory, stint: Node, entry: int) -> dict[str, Any]:
+def _stint(
+    findings: Findings, memory: PortfolioMemory, stint: Node, entry: int, origin: datetime
+) -> dict[str, Any]:
     """What a run's fields must be; its candidate is one of the file, or is said not to be recomputed."""
     if memory.loaded.workloads[entry] is None:
         keys = ("provider", "region", "instance_type", "purchase_option", "nodes")
@@ -169,40 +171,56 @@ def _stint(findings: Findings, memory: PortfolioMemory, stint: Node, entry: int)
         usd = stint["whole_cost_usd"].money()
         dearer = not same or usd >= min(candidate.usd for candidate in same) - Fraction(1, 10**6)
         findings.require(dearer, stint["whole_cost_usd"].path, "less than the candidate costs")
-        owned = any(_is_of(place, stint) for place, _, _, _ in _pools(memory))
+        owned = any(_is_of(pool.place, stint) for pool in _pools(memory, origin))
         findings.expect(stint["owned"], owned)
         findings.saw(*(stint[key] for key in (*keys, "whole_hours", "whole_cost_usd")))
     findings.saw(*(stint[key] for key in ("begin_hours", "end_hours", "preempted")))
     hours = stint["end_hours"].money() - stint["begin_hours"].money()
     cost = stint["whole_cost_usd"].money() * hours / (stint["whole_hours"].money() or 1)
     findings.expect(stint["cost_usd"], Near(cost, 1e-9, 2 * MICRO_USD))
-    _owned_draws(findings, memory, stint, memory.loaded.jobs[entry].team)
+    _owned_draws(findings, memory, stint, memory.loaded.jobs[entry].team, origin)
     return dict.fromkeys(stint.keys(), STATED)
 
 
-def _owned_draws(findings: Findings, memory: PortfolioMemory, stint: Node, team: str | None) -> None:
-    """A run of one part on a commitment holds all its instances of it, and of its team's part."""
+def _owned_draws(
+    findings: Findings, memory: PortfolioMemory, stint: Node, team: str | None, origin: datetime
+) -> None:
+    """A run of one part on a commitment holds all its instances of it, and of its team's part; none ends after it."""
+    draws = {draw["limit"].text(): draw["units"].count() for draw in stint["draws"]}
+    for pool in _pools(memory, origin):
+        in_time = pool.label not in draws or stint["end_hours"].number() <= pool.end_hours + _TIE
+        findings.require(in_time, stint["end_hours"].path, f"after {pool.label} expires")
     if not stint["owned"].flag() or stint["parts"].count() != 1:
         return
-    draws = {draw["limit"].text(): draw["units"].count() for draw in stint["draws"]}
-    for place, label, amount, _ in _pools(memory):
-        if not _is_of(place, stint):
+    for pool in _pools(memory, origin):
+        if not _is_of(pool.place, stint):
             continue
-        within = team is not None and int(amount * _share(memory, team) + 1e-9) < amount
-        labels = [label, f"{team}: {label}"] if within else [label]
+        within = team is not None and int(pool.amount * _share(memory, team) + 1e-9) < pool.amount
+        labels = [pool.label, f"{team}: {pool.label}"] if within else [pool.label]
         for name in labels:
             holds_all = draws.get(name) == stint["nodes"].count()
             findings.require(holds_all, stint["draws"].path, f"does not hold its instances of {name}")
 
 
-def _pools(memory: PortfolioMemory) -> Iterator[tuple[tuple[str, ...], str, int, float]]:
-    """What is owned: its place, what limits call it, how many instances there are, and what one costs an hour."""
+class _Pool(NamedTuple):
+    """What is owned: its place, what limits call it, its instances, USD of one an hour, and when it expires."""
+
+    place: tuple[str, ...]
+    label: str
+    amount: int
+    usd_per_hour: float
+    end_hours: float
+
+
+def _pools(memory: PortfolioMemory, origin: datetime) -> Iterator[_Pool]:
+    """All that is owned; it expires so many hours after the portfolio's start."""
     for pool in memory.loaded.portfolio.commitments:
         place = (pool.provider, pool.region, pool.instance_type, str(pool.purchase_option))
         whole = int(pool.nodes * (1.0 if pool.share is None else float(pool.share)) + 1e-9)
-        yield place, _label(place), whole, float(pool.usd_per_node_hour or 0)
+        end = inf if pool.expires is None else (end_moment(pool.expires) - origin) / timedelta(hours=1)
+        yield _Pool(place, _label(place), whole, float(pool.usd_per_node_hour or 0), end)
     for key, count in memory.own:
-        yield key, _label(key), count, 0.0
+        yield _Pool(key, _label(key), count, 0.0, inf)
 
 
 def _label(place: tuple[str, ...]) -> str:
@@ -219,10 +237,10 @@ def _share(memory: PortfolioMemory, team: str) -> float:
     return float(memory.loaded.portfolio.teams[team].share)
 
 
-def _commitments(findings: Findings, memory: PortfolioMemory, limits: list[Node]) -> None:
+def _commitments(findings: Findings, memory: PortfolioMemory, limits: list[Node], origin: datetime) -> None:
     """Commitments, and the part of each that a team may hold, are as large as the file says."""
     stated = {node["limit"].text(): node["available"] for node in limits}
-    for _, label, amount, _ in _pools(memory):
+    for _, label, amount, _, _ in _pools(memory, origin):
         expected = {label: amount} | {
             f"{name}: {label}": int(amount * float(team.share) + 1e-9)
             for name, team in memory.loaded.portfolio.teams.items()
@@ -279,18 +297,19 @@ def _node_hours(stint: Node, until: float = float("inf"), since: float = 0.0) ->
     return stint["nodes"].count() * max(hours, 0.0) if stint["owned"].flag() else 0.0
 
 
-def _owned(memory: PortfolioMemory, jobs: list[Node], period: float) -> dict[str, Any]:
-    """Cost and use of what is owned: all of it until the last submission, then what is in use."""
+def _owned(memory: PortfolioMemory, jobs: list[Node], period: float, origin: datetime) -> dict[str, Any]:
+    """Cost and use of what is owned: all of it until the last submission or its own end, then what is in use."""
     stints = [stint for node in jobs for stint in node["stints"]]
-    usd, owned_nodes = 0.0, 0
-    for _, label, amount, price in _pools(memory):
-        owned_nodes += amount
+    usd, owned_hours = 0.0, 0.0
+    for _, label, amount, price, end in _pools(memory, origin):
+        whole = amount * max(min(period, end), 0.0)
+        owned_hours += whole
         of_pool = [stint for stint in stints if any(draw["limit"].value == label for draw in stint["draws"])]
-        usd += price * (amount * period + sum(_node_hours(stint, since=period) for stint in of_pool))
+        usd += price * (whole + sum(_node_hours(stint, since=period) for stint in of_pool))
     bought = sum((float(stint["cost_usd"].money()) for stint in stints), 0.0)
     used_hours = sum(_node_hours(stint, until=period) for stint in stints)
     return {
         "owned_usd": Near(usd, 1e-9, 0.01), "cost_usd": Near(usd + bought, 1e-9, 0.01),
         "period_hours": Near(period), "plans": STATED, "lost_node_hours": STATED,
-        "utilisation_ratio": None if not owned_nodes * period else Near(used_hours / (owned_nodes * period), 1e-6),
+        "utilisation_ratio": Near(used_hours / owned_hours, 1e-6) if owned_hours else None,
     }  # fmt: skip

@@ -296,7 +296,8 @@ class WorkloadCandidates:
         region = np.array(
             [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
         )
-        kept = _worth_keeping(table, draws, region[table.way], timed=len(self._portfolio.windows) > 1)
+        timed = len(self._portfolio.windows) > 1 or any(own.expires for own in self._portfolio.commitments)
+        kept = _worth_keeping(table, draws, region[table.way], timed=timed)
         if not self.for_risk:
             return kept
         in_time = np.flatnonzero(table.late_hours <= 0)
@@ -331,7 +332,7 @@ def _worth_keeping(table: CandidateTable, draws: Sequence[Floats], region: Ints,
         table: candidates of one job and start.
         draws: units that each part draws of each quota, each of shape `(n_candidates, most_parts)`.
         region: code of each part's region, of the same shape.
-        timed: whether there are windows, so that it matters how long a candidate runs.
+        timed: whether there are windows or commitments expire, so that it matters how long a candidate runs.
     """
     bound = np.zeros(table.way.shape, dtype=np.bool_)
     for use in draws:

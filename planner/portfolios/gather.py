@@ -16,7 +16,7 @@ from planner.market.place_names import check_portfolio_places
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, commitment_notes, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
-from planner.portfolios.moments import hours_after, limit_of, starts_of, windows_of
+from planner.portfolios.moments import end_hours, hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -350,7 +350,10 @@ def _gathered(
         for item in (*portfolio.commitments, *shared_commitments)
     ]
     table = concat_tables(collected.parts)
-    question = build_question(portfolio, shared_commitments, table, ways, len(collected.jobs), windows, busy)
+    question = build_question(
+        portfolio, shared_commitments, table, ways, len(collected.jobs), windows, busy,
+        [end_hours(item, start) for item in (*portfolio.commitments, *shared_commitments)],
+    )  # fmt: skip
     reports = _with_shared_limits(collected.reports, collected.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     notes += (

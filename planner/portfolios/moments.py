@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.inputs.portfolio_schema import PortfolioJob
+    from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
 
 
 def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
@@ -33,6 +34,11 @@ def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
 def hours_after(moment: datetime, start: datetime) -> float:
     """Hours from `start` to `moment`."""
     return (moment - start).total_seconds() / 3600.0
+
+
+def end_hours(commitment: SharedCommitment, start: datetime) -> float:
+    """Hours from `start` to the end of a commitment, infinity where it does not end."""
+    return math.inf if commitment.expires is None else hours_after(end_moment(commitment.expires), start)
 
 
 def starts_of(rule: str, job: PortfolioJob, start: datetime, windows: Windows) -> Iterator[datetime]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
-from planner.portfolios.table import MOST_UNITS, CandidateTable, Floats, Way, Ways
+from planner.portfolios.table import MOST_UNITS, Bools, CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
 
 _TIE = 1e-9  # hours: who ends when a window begins, but for rounding, is not in it
@@ -41,7 +43,7 @@ class Windows:
         """End of each window."""
         return np.append(self.starts[1:], np.inf)
 
-    def touched(self, table: CandidateTable) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    def touched(self, table: CandidateTable) -> list[Bools]:
         """Per window, whether each candidate runs in it."""
         start, end = table.start_hours, table.start_hours + table.hours - _TIE
         return [
@@ -67,6 +69,7 @@ def build_question(
     n_jobs: int,
     windows: Windows,
     busy_hours: Sequence[float],
+    end_hours: Sequence[float],
 ) -> Question:
     """Write the shared limits as entries of the candidates.
 
@@ -78,13 +81,14 @@ def build_question(
         n_jobs: number of jobs.
         windows: time windows.
         busy_hours: per commitment and own machine, until when its `busy_nodes` are taken.
+        end_hours: per commitment and own machine, when it expires; infinity where it does not.
     """
     entries, draws = _Entries(table, windows), ways.draws(portfolio.quota)
     for at, quota in enumerate(portfolio.quota):
         entries.add_quota(at, quota, ways.all, draws[:, at])
     pools = (*portfolio.commitments, *shared_commitments)
-    for number, (commitment, until) in enumerate(zip(pools, busy_hours, strict=True)):
-        entries.add_commitment(number, commitment, until)
+    for number, (commitment, until, end) in enumerate(zip(pools, busy_hours, end_hours, strict=True)):
+        entries.add_commitment(number, commitment, until, end)
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
     numbers = PortfolioInput(
         n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, entries.joined(0), entries.joined(1),
@@ -99,7 +103,7 @@ def in_time(question: Question) -> Question:
     return restricted(question, question.table.late_hours <= 0)
 
 
-def restricted(question: Question, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Question:
+def restricted(question: Question, keep: Bools) -> Question:
     """The same with the candidates `keep`, shape `(n_candidates,)`, alone."""
     numbers, position = question.numbers, np.cumsum(keep) - 1
     inside = keep[numbers.entry_candidate]
@@ -112,6 +116,11 @@ def restricted(question: Question, keep: np.ndarray[tuple[int], np.dtype[np.bool
         ),
         question.limits,
     )  # fmt: skip
+
+
+def expired(label: str, expires: date | datetime) -> str:
+    """What a limit on runs that end after a commitment does is called."""
+    return f"{label} after {str(expires)[:16]}"
 
 
 class _Entries:
@@ -148,10 +157,15 @@ class _Entries:
             for window, name in enumerate(self._windows.names):
                 if quota.window is None or quota.window == name:
                     limit = Limit(label, QUOTA, unit, name, int(quota.limit), number)
-                    self._add(limit, draw, window)
+                    self._add(limit, draw, self._touched[window])
 
-    def add_commitment(self, number: int, commitment: SharedCommitment, busy_hours: float) -> None:
-        """One limit per window; nodes that are busy when a window starts are not there in it."""
+    def add_commitment(
+        self, number: int, commitment: SharedCommitment, busy_hours: float, end_hours: float
+    ) -> None:
+        """One limit per window; nodes that are busy when a window starts are not there in it.
+
+        One that expires has another limit, of none, on which every run draws that ends later.
+        """
         share = 1.0 if commitment.share is None else float(commitment.share)
         whole = int(commitment.nodes * share + 1e-9)
         label = f"{commitment.provider}/{commitment.region} {commitment.instance_type} ({commitment.purchase_option})"
@@ -159,9 +173,12 @@ class _Entries:
         for window, start in enumerate(self._windows.starts.tolist()):
             free = max(whole - (commitment.busy_nodes if start < busy_hours else 0), 0)
             limit = Limit(label, CAPACITY, "nodes", self._windows.names[window], free, number)
-            self._add(limit, draw, window)
+            self._add(limit, draw, self._touched[window])
+        if commitment.expires is not None:
+            gone = Limit(expired(label, commitment.expires), CAPACITY, "nodes", "", 0, number)
+            self._add(gone, draw, self._table.start_hours + self._table.hours > end_hours + _TIE)
 
-    def _add(self, limit: Limit, draw: Ints, window: int) -> None:
-        at = np.flatnonzero((draw > 0) & self._touched[window])
+    def _add(self, limit: Limit, draw: Ints, touched: Bools) -> None:
+        at = np.flatnonzero((draw > 0) & touched)
         self._parts.append((at, np.full(len(at), len(self.limits), dtype=np.int64), draw[at]))
         self.limits.append(limit)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_commit import write
-from tests.conftest import ROOT
+from tests.conftest import ROOT, CliResult
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux"),
@@ -56,6 +59,23 @@ def test_a_full_way_out_is_one_line() -> None:
     finally:
         os.close(full)
     assert (code, err) == (7, "error: standard output: No space left on device\n")
+
+
+def test_a_place_for_temporary_files_that_lacks_is_asked_for(
+    run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container whose root is read-only; "standard output" had nothing to do with it."""
+
+    def none_found() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none_found)
+    done = run_cli("review", "--focus", "examples/focus")
+    assert done.code == 7
+    assert done.stderr == (
+        "error: set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp): "
+        "No usable temporary directory found in ['/tmp']\n"
+    )
     code, err = planner("optimize", BERT, "-o", "json", "--out", "/dev/full", *DAY)
     assert (code, err) == (7, "error: /dev/full: cannot be written: No space left on device\n")
 

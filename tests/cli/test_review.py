@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -40,6 +41,42 @@ def test_a_brief_names_the_page_that_was_asked_for(
     command = shlex.split(done.stdout.splitlines()[-1].removeprefix("Full page: "))
     at = command.index("--month")
     assert command[at : at + len(asked)] == asked
+
+
+@pytest.mark.parametrize(
+    ("budgets", "said"),
+    [
+        (
+            "{name: year, amount: 9000000, period: year}, {name: r, by: 'tag:team', scope: research, amount: 1}",
+            "than September 2026. 2026 is expected to end _ % under its budget of 9,000,000 USD (0 % likely to go "
+            "over). 1 of 2 budgets is over or likely to be: r.",
+        ),
+        ("{name: r, by: 'tag:team', scope: research, amount: 1}", "2026. The budget r is over or likely to be."),
+        ("{name: q3, amount: 1, period: quarter, ends: 2026-09-30}, {name: all, amount: 9000000}", "under its budget"),
+        (
+            ", ".join(
+                f"{{name: b{at}, by: {by}, scope: {scope}, amount: {at + 1}}}"
+                for at, (by, scope) in enumerate((
+                    ("provider", "AWS"), ("provider", "Microsoft"), ("provider", "Google Cloud"),
+                    ("service", "AmazonEC2"), ("service", "Virtual Machines"), ("service", "Compute Engine"),
+                ))
+            ),
+            "6 of 6 budgets are over or likely to be: b0, b1, b2, b3, b4 and 1 more.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_verdict_names_every_budget_that_is_over(
+    folder: str, run_cli: Run, tmp_path: Path, budgets: str, said: str
+) -> None:
+    """A year's budget is not the month's, and a team over its own was named on the last part of the page alone."""
+    path = tmp_path / "budgets.yaml"
+    path.write_text(f"version: 1\nkind: budget\nbudgets: [{budgets}]\n")
+    done = run_cli(
+        "review", "--focus", folder, "--month", "2026-10", "--budgets", path, "--no-forecast", "-o", "brief"
+    )
+    assert (done.code, done.stderr) == (0, "")
+    verdict = done.stdout.splitlines()[0]
+    assert said in re.sub(r"[0-9.]+ % under", "_ % under", verdict) or said in verdict, verdict
 
 
 def test_usage_files_are_named_in_the_command(folder: str, run_cli: Run, tmp_path: Path) -> None:

@@ -122,3 +122,28 @@ def test_the_ending_names_the_format(
     result = run_cli("estimate", str(BERT), "--instance-type", "p4d.24xlarge", "--out", str(path), *options)
     assert result.code == 0 and not result.stdout
     assert path.read_text(encoding="utf-8").lower().startswith(start.lower())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budgets: [{name: a, amount: 1}]", "'kind' is missing: write 'kind: budget'"),
+        ("workloads: [a.yaml]", "'kind' is missing: write 'kind: sweep'"),
+        ("jobs: [{name: a}]", "is a portfolio file, not a workload: use `planner portfolio "),
+        ("tasks: [{name: a}]", "is a pipeline file, not a workload: use `planner pipeline "),
+        ("rules: []", "use `planner review --focus BILL --showback "),
+        (
+            "kind: budget\nbudgets: [{name: a, amount: 1, scope: {team: research}}]",
+            "must be text, got a mapping; write what it is a budget of as by: tag:team",
+        ),
+    ],
+)
+def test_a_file_that_does_not_say_its_kind_is_known_by_its_keys(
+    tmp_path: Path, run_cli: Run, text: str, said: str
+) -> None:
+    """It was taken for a workload, whose model and training are missing."""
+    path = tmp_path / "file.yaml"
+    path.write_text(f"version: 1\nname: x\n{text}\n", encoding="utf-8")
+    done = run_cli("validate", path)
+    assert (done.code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
+    assert "'model' is missing" not in done.stderr

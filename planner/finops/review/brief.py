@@ -71,7 +71,7 @@ def _budget(review: Review) -> tuple[str, ...]:
     if known is None:
         return ()
     said = "; ".join(part for part in (known.note, known.reason) if part)
-    return (f"{money(_number(known), review.currency)}; {said}",)
+    return (f"{money(_number(known), review.currency)} ({known.label.removeprefix('Budget, ')}); {said}",)
 
 
 def _forecast(review: Review) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def verdict(inputs: Inputs) -> str:
     parts = [part for part in parts if part]
     joint = ", and " if inputs.left_out else " and "  # "whose bill ends on ..." is set off by a comma
     tail = joint.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    out = f"{said}{', ' if tail else ''}{tail}."
+    out = " ".join([f"{said}{', ' if tail else ''}{tail}.", *budgets.verdict_sentences(inputs)])
     ahead = outlook(inputs)
     if isinstance(ahead, Outlook):
         expected = known_money(ahead.month_end, ahead.month_end.landing, currency)

@@ -146,7 +146,7 @@ def figures_of(demand: Demand, tasks: Sequence[Task]) -> Figures:
 def owned_usd(demand: Demand, outcome: Outcome) -> float:
     """What is owned costs: all of it until the last submission, then the instances in use."""
     period, prices = period_hours(demand), demand.limits.usd_per_node_hour
-    fixed = sum(price * _whole(demand, number) for number, price in enumerate(prices)) * period
+    fixed = sum(price * _whole_hours(demand, number) for number, price in enumerate(prices))
     after = [
         prices[pool] * nodes * max(stint.end - max(stint.begin, period), 0.0)
         for task in outcome.tasks
@@ -159,7 +159,7 @@ def owned_usd(demand: Demand, outcome: Outcome) -> float:
 def utilisation(demand: Demand, outcome: Outcome) -> float | None:
     """Share of the owned instance-hours until the last submission that jobs held; None where nothing is owned."""
     period = period_hours(demand)
-    there = sum(_whole(demand, number) for number in range(len(demand.limits.pools))) * period
+    there = sum(_whole_hours(demand, number) for number in range(len(demand.limits.pools)))
     if not there:
         return None
     held = [
@@ -170,9 +170,10 @@ def utilisation(demand: Demand, outcome: Outcome) -> float | None:
     return sum(held) / there
 
 
-def _whole(demand: Demand, pool: int) -> int:
-    """Instances of a pool."""
-    return next(limit.amount for limit in demand.limits.all if limit.number == pool and limit.team is None)
+def _whole_hours(demand: Demand, pool: int) -> float:
+    """Instance-hours of a pool until the last submission, or until it expires."""
+    whole = next(limit.amount for limit in demand.limits.all if limit.number == pool and limit.team is None)
+    return whole * max(min(period_hours(demand), demand.limits.end_hours[pool]), 0.0)
 
 
 def _nodes(demand: Demand, stint: Stint) -> int:

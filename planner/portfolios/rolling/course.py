@@ -22,6 +22,7 @@ from planner.portfolios.table import CandidateTable
 
 END, ARRIVE, STEP = 0, 1, 2  # order of what happens at one moment
 LEAST_REST = 0.02  # of a job's work, as a policy takes it where a job has done more than was predicted
+_TIE = 1e-9  # hours
 LEAST_LEFT = 0.1  # of the time that a run is predicted to take, once it takes longer
 
 
@@ -34,6 +35,7 @@ class Option:
         hours, cost_micro_usd: of the whole job.
         draws: units of each limit while it runs.
         owned: whether all of it runs on what is owned.
+        end_hours: when the first of what it holds of that expires; infinity where nothing does.
     """
 
     table: CandidateTable
@@ -42,6 +44,11 @@ class Option:
     cost_micro_usd: int
     draws: dict[int, int]
     owned: bool
+    end_hours: float = math.inf
+
+    def lasts(self, until: float) -> bool:
+        """Whether what it holds has not expired before a moment, hours after the portfolio's start."""
+        return until <= self.end_hours + _TIE
 
 
 @dataclass(eq=False)
@@ -154,9 +161,17 @@ class View:
         owned = np.all((table.pool >= 0) | (table.way < 0), axis=1)
         hours, cost = table.hours.tolist(), table.cost_micro_usd.tolist()
         return [
-            Option(table, row, hours[row], cost[row], draws[row], bool(owned[row]))
+            Option(
+                table, row, hours[row], cost[row], draws[row], bool(owned[row]), self._end_hours(draws[row])
+            )
             for row in range(len(table))
         ]
+
+    def _end_hours(self, draws: dict[int, int]) -> float:
+        """When the first of the owned instances that a way draws on expires."""
+        limits = self.demand.limits
+        pools = [limits.all[at].number for at in draws if limits.all[at].kind == CAPACITY]
+        return min((limits.end_hours[pool] for pool in pools), default=math.inf)
 
     def fits(self, option: Option, used: dict[int, int] | None = None) -> bool:
         """Whether all that the way draws is free now."""
@@ -285,7 +300,12 @@ class Course:
         for at, units in option.draws.items():
             if self._used.get(at, 0) + units > limits[at].amount:
                 raise PlannerError(f"{task.job.name} does not fit {limits[at].label} at hour {self.now:g}")
-        task.run = Run(option, self.now, task.rest, task.overhead)
+        run = Run(option, self.now, task.rest, task.overhead)
+        if not option.lasts(self.now + run.length):
+            raise PlannerError(
+                f"{task.job.name} would run on what expires before it ends, at hour {self.now:g}"
+            )
+        task.run = run
         self._waiting.remove(task)
         self._running.append(task)
         self._take(option.draws, 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.inputs.checks import start_moment
-from planner.portfolios.moments import hours_after
+from planner.portfolios.moments import end_hours, hours_after
 from planner.portfolios.shared_limits import CAPACITY, QUOTA, Ints
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Limits:
         all: the limits; positions never change.
         pools: owned instances: commitments of the file, then machines of workloads' files.
         usd_per_node_hour: of each pool, 0 where it is not stated.
+        end_hours: when each pool expires, infinity where it does not.
         carried: until when (hours) carried-over work holds how much of the limits.
     """
 
@@ -60,6 +61,7 @@ class Limits:
         self._ways = ways
         self.pools = (*portfolio.commitments, *shared_commitments)
         self.usd_per_node_hour = tuple(float(pool.usd_per_node_hour or 0) for pool in self.pools)
+        self.end_hours = tuple(end_hours(pool, start) for pool in self.pools)
         self.all: list[RollingLimit] = []
         self._at: dict[tuple[str | None, int, int, str], int] = {}
         self.carried: list[tuple[float, dict[int, int]]] = []

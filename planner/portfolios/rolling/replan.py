@@ -82,7 +82,9 @@ class RollingPolicy:
         for planned in self._queue:
             if planned.task.job.number not in waiting:
                 continue
-            draws = planned.option.draws
+            draws, task = planned.option.draws, planned.task
+            if not planned.option.lasts(view.now + task.overhead + planned.option.hours * task.rest):
+                continue  # it came too late for what expires: the next plan finds another way
             if held.isdisjoint(draws) and view.fits(planned.option, used):
                 out.append(Start(planned.task, planned.option))
                 for at, units in draws.items():
@@ -122,7 +124,10 @@ def may_wait(view: View, task: Task, best: Option) -> bool:
     table = options[0].table
     hours = task.overhead + table.hours * task.rest
     late = demand.late_hours(job, table, later, hours)
-    in_time = [option for option in options if late[option.row] <= 0]
+    in_time = [
+        option for option in options
+        if late[option.row] <= 0 and option.lasts(later + float(hours[option.row]))
+    ]  # fmt: skip
     as_cheap = any(not option.owned and option.cost_micro_usd <= best.cost_micro_usd for option in in_time)
     return as_cheap and any(option.owned for option in in_time)
 
@@ -212,6 +217,8 @@ class _Step:
             late_hours = self._view.demand.late_hours(task.job, options[0].table, now + begin, hours)
             for option in options if at == 0 else [one for one in options if one.owned]:
                 length, late = float(hours[option.row]), float(late_hours[option.row])
+                if not option.lasts(self._view.now + begin + length):
+                    continue
                 cost = round(option.cost_micro_usd * rest)
                 usd = extra + self._counted_usd(task, option, begin, length, late)
                 counted = cost + usd * MICRO + (most if late > 0 else 0)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import planner
 from planner.commitments.bill import read_use
+from planner.commitments.stated_ends import parse_ends, with_stated
+from planner.errors import InputError
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
@@ -202,12 +205,75 @@ def test_machines_that_no_catalog_has_take_the_prices_of_their_commitments(
         assert any("own-8 polandcentral: those of the bill" in note for note in made["notes"])
 
 
+def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path: Path, run_cli: Run) -> None:
+    """Six machines under a reservation that ends after 90 of 365 days: some are bought anew, and none is without."""
+    covered = f"{COVERED} {REGION}"
+    expires = ("--expires", "res-1=2027-01-29")
+    proof = tmp_path / "proof.json"
+    found = run_cli(
+        "commit", "--from-focus", bill, *expires, "-o", "json", "--no-regret", "--certificate", proof
+    )
+    assert found.code == 0, found.stderr
+    answer: dict[str, Any] = json.loads(found.stdout)
+    bought = {line["serves"][0]: line["units"] for line in answer["lines"]}
+    assert 1 <= bought[covered] <= 6
+    assert [
+        (one["serves"], one["units"], one["expires"], one["days_left"]) for one in answer["expiring"]
+    ] == [(covered, 6.0, "2027-01-29", 90)]
+    assert not any("owned all year" in note for note in answer["notes"])
+    assert run_cli("verify", proof).code == 0
+    late = planner.commit(bill=bill, expires={"res-1": date(2027, 10, 31)}, regret=False)
+    kept = planner.commit(bill=bill, regret=False)
+    assert late.plan.expected_usd == pytest.approx(kept.plan.expected_usd)  # the year's last day: all year
+    assert answer["nothing"]["expected_usd"] > kept.nothing.expected_usd
+    over = planner.commit(bill=bill, expires={"res-1": "2026-10-31"}, regret=False)
+    assert over.nothing.expected_usd > answer["nothing"]["expected_usd"]  # ended with the bill
+    shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
+    assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("res-1", "write ID=DATE, such as ri-0001=2027-03-31"),
+        ("res-1=soon", "write ID=DATE"),
+        ("=2027-01-01", "with the id of a commitment of the bill"),
+        ("res-2=2027-01-01", "no commitment of the bill is called so (did you mean res-1?); it shows res-1"),
+    ],
+)
+def test_an_end_that_cannot_be_placed_is_named(bill: Path, run_cli: Run, text: str, said: str) -> None:
+    found = run_cli("commit", "--from-focus", bill, "--expires", text)
+    assert (found.code, said in found.stderr) == (2, True), found.stderr
+
+
+def test_ids_may_be_given_by_their_last_part() -> None:
+    known = {"arn:x/ri-1": (datetime(2026, 1, 1), datetime(2029, 1, 1))}
+    names = ("arn:x/ri-1", "arn:y/ri-2", "arn:z/ri-2")
+    made = with_stated(known, parse_ends(["ri-1=2027-03-31"]), names)
+    assert made == {"arn:x/ri-1": (datetime(2026, 1, 1), datetime(2027, 4, 1))}
+    with pytest.raises(
+        InputError, match="several commitments of the bill are called so: arn:y/ri-2, arn:z/ri-2"
+    ):
+        with_stated(known, parse_ends(["ri-2=2027-03-31"]), names)
+    with pytest.raises(InputError, match="ends on two dates"):
+        parse_ends(["ri-1=2027-03-31", "ri-1=2027-04-30"])
+
+
+def test_what_is_left_out_is_among_the_first_notes(tmp_path: Path, run_cli: Run) -> None:
+    """Where most of the cost has no price of a commitment, a reader must see it without asking for more."""
+    rows = [charge(FIRST + timedelta(at), FLAT, 2) for at in range(40)]
+    rows += [charge(FIRST + timedelta(at), "own-8", 20) for at in range(40)]
+    found = run_cli("commit", "--from-focus", write(tmp_path / "bill.csv", rows), "--no-regret")
+    assert "own-8 in azure/polandcentral (91 % of the machines' cost)" in found.unwrapped
+
+
 def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
     for arguments in (
         (),
         ("examples/commit.yaml", "--from-focus", bill),
         ("examples/commit.yaml", "--seed", "3"),
         ("examples/commit.yaml", "--avoid-loss"),
+        ("examples/commit.yaml", "--expires", "ri-1=2027-01-01"),
     ):
         found = run_cli("commit", *arguments)
         assert (found.code, "--from-focus" in found.stderr) == (2, True)

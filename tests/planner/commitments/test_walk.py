@@ -31,6 +31,24 @@ def test_a_drift_that_chance_explains_is_none_and_a_steady_one_is_kept() -> None
     assert np.log(noisy.ratio).std() > 0.1  # changes stay, only their direction is not believed
 
 
+@pytest.mark.parametrize("levels", [[10.0, 16.0], [10.0, 16.0, 20.0], [10.0, 16.0, 20.0, 26.0]])
+def test_a_few_blocks_tell_of_no_direction(levels: list[float]) -> None:
+    """One ratio of 1.6 continued for a year would be 4,500 times the use of today."""
+    moves = moves_of(daily(levels))
+    logs = np.log(moves.ratio[np.isfinite(moves.ratio)])
+    assert len(logs) == len(levels) - 1
+    assert logs.mean() == pytest.approx(0.0, abs=1e-12)
+    futures = draw_year(daily(levels), 24, count=60, rows=30, seed=2)
+    mean = np.mean([one.demand.mean() for one in futures.blocks])
+    assert mean == pytest.approx(levels[-1], rel=0.25)  # some end, which makes less of it
+
+
+def test_four_moves_that_agree_tell_of_one() -> None:
+    levels = [10.0, 12.0, 14.5, 17.3, 20.8]
+    mean = float(np.diff(np.log(levels)).mean())
+    assert np.log(moves_of(daily(levels)).ratio).mean() == pytest.approx(mean, rel=0.01)
+
+
 def test_the_drift_is_never_turned_round_nor_raised() -> None:
     rng = np.random.default_rng(4)
     for _ in range(50):

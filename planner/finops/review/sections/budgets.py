@@ -8,10 +8,12 @@ import numpy as np
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Table
-from planner.finops.review.parts import figure, money, percent, ratio, table
+from planner.finops.review.parts import and_words, figure, money, percent, ratio, table
 
 if TYPE_CHECKING:
     from planner.finops.forecast.daily import DailyCost
+
+_NAMED = 5  # budgets that a sentence names
 
 
 def checked_budgets(inputs: Inputs) -> Any:
@@ -109,17 +111,42 @@ def budget_words(inputs: Inputs) -> list[str]:
     bad = [line.name for line in answer.lines if line.exceeded]
     if not bad:
         return [f"All {len(answer.lines)} budgets are expected to be kept."]
-    return [f"{len(bad)} of {len(answer.lines)} budgets are over or likely to be: {', '.join(bad)}."]
+    names = and_words([*bad[:_NAMED], *([f"{len(bad) - _NAMED} more"] if len(bad) > _NAMED else [])])
+    if len(answer.lines) == 1:
+        return [f"The budget {names} is over or likely to be."]
+    are = "is" if len(bad) == 1 else "are"
+    return [f"{len(bad)} of {len(answer.lines)} budgets {are} over or likely to be: {names}."]
 
 
 def verdict_words(inputs: Inputs) -> str:
     """The total's budget for the verdict, if there is one for this month."""
     line = total_budget(inputs)
-    if line is None:
+    if line is None or not _is_of_the_month(inputs, line):
         return ""
+    size, chance = _against(inputs, line)
+    return f"{size} expected{chance}" if chance else size
+
+
+def verdict_sentences(inputs: Inputs) -> list[str]:
+    """What the verdict says of budgets of longer periods, and of the others that are over or likely to be."""
+    answer, said = checked_budgets(inputs), []
+    if answer is None or inputs.gate.status("budget_variance_money")[0] == "withheld":
+        return []
+    line = total_budget(inputs)
+    if line is not None and not _is_of_the_month(inputs, line):
+        size, chance = _against(inputs, line)
+        said.append(f"{line.period.label} {'is expected to end' if chance else 'ended'} {size}{chance}.")
+    others = any(one.exceeded for one in answer.lines if one is not line)
+    return [*said, *(budget_words(inputs) if others else ())]
+
+
+def _is_of_the_month(inputs: Inputs, line: Any) -> bool:
+    return bool(line.period.start == inputs.month and line.period.end == inputs.end)
+
+
+def _against(inputs: Inputs, line: Any) -> tuple[str, str]:
+    """`58.6 % under its budget of 1,700,000 USD` and ` (0 % likely to go over)`; empty where the period has ended."""
     gap = line.landing - line.amount
     size = f"{percent(abs(ratio(gap, line.amount)))} {'over' if gap > 0 else 'under'} its budget"
-    if line.days_left:
-        chance = f"{percent(line.p_over, 0)} likely to go over"
-        return f"{size} of {money(line.amount, inputs.bill.currency)} expected ({chance})"
-    return f"{size} of {money(line.amount, inputs.bill.currency)}"
+    chance = f" ({percent(line.p_over, 0)} likely to go over)" if line.days_left else ""
+    return f"{size} of {money(line.amount, inputs.bill.currency)}", chance
