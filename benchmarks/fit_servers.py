@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.other_inference import FILE, LATER, Asked, read
-from benchmarks.rows import write_csv
+from benchmarks.rows import read_csv, write_records
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.cases import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
@@ -122,19 +122,18 @@ def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
 
 def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path) -> None:
     """Rewrite the fitted rows of engines.csv and those that take their figures."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    out = []
-    for cells in (line.split(",") for line in lines[1:]):
-        key = (cells[0], int(cells[1]))
+    table = read_csv(path)
+    for row in table:
+        key = (row["engine"], int(row["year"]))
         if LIKE.get(key, key) in figures:
             values, spread, rows = figures[LIKE.get(key, key)]
             own = key in figures
             source = SOURCE if own else f"as {' '.join(map(str, LIKE[key]))}: few rows of its own"
             told = [f"{value:.3g}" for value in values.tolist()]
-            cells = [*cells[:2], *told[:3], cells[5], f"{spread:.3g}", str(rows if own else 0), told[3], cells[9],
-                     source]  # fmt: skip
-        out.append(cells)
-    write_csv(path, [lines[0].split(","), *out])
+            names = ("compute_ratio", "bandwidth_ratio", "step_s", "sequence_s")
+            row |= dict(zip(names, told, strict=True))
+            row |= {"spread": f"{spread:.3g}", "rows": str(rows if own else 0), "source": source}
+    write_records(path, table)
 
 
 def _show(name: str, made: Floats, measured: Floats) -> None:
