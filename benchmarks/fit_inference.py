@@ -157,6 +157,12 @@ def left_out(question: Question) -> Floats:
     return predicted
 
 
+def _most_prompt(cases: Cases) -> float:
+    """Prompt tokens for a token of an answer, the most of these rows; infinite where prompts alone are among them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nanmax(cases.prompt / cases.answer))
+
+
 def write(question: Question, values: Floats, data: Path) -> None:
     """Rewrite the two tables; rows of engines that other commands write stay."""
     engine, chip, common, host = question.split(values)
@@ -170,8 +176,11 @@ def write(question: Question, values: Floats, data: Path) -> None:
         at = question.engines.index((name, year))
         mine = (question.engine == at) & question.possible
         spread = max(float(np.quantile(gap[mine], 0.8)), 0.1)
-        figures = dict(zip(("compute_ratio", "bandwidth_ratio", "step_s"), np.exp(engine[:, at]), strict=True))
+        figures = dict(
+            zip(("compute_ratio", "bandwidth_ratio", "step_s"), np.exp(engine[:, at]), strict=True)
+        )
         figures |= {"spread": spread, "sequence_s": host[at]}
+        figures["most_prompt"] = _most_prompt(question.cases.take(np.flatnonzero(mine)))
         old |= {key: f"{value:.3g}" for key, value in figures.items()} | {"rows": str(int(mine.sum()))}
     write_records(data / "engines.csv", out)
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
+from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import GIB, build_cases, efficiency, rate_spread
 from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.rates import (
@@ -253,7 +254,8 @@ def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
     work = training.tuning.requests or training.tuning.rollouts
     assert work is not None
-    return rate_spread(work.engine, devices, c, None if work.answers is not None else c["items.spread"])
+    base = None if work.answers is not None else c["items.spread"]
+    return rate_spread(work.engine, devices, c, base, prompt_ratio(work))
 
 
 def replica_table(
