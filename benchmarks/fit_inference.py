@@ -19,7 +19,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
-from benchmarks.rows import read_csv, write_csv
+from benchmarks.rows import read_csv, write_records
 from planner.files import write_atomically
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import find_engine
@@ -54,6 +54,7 @@ class Question:
         self.engine = np.asarray([self.engines.index((item.name, item.year)) for item in found])
         self.chip = np.asarray([self.chips.index(row.chip) for row in rows])
         self.most = np.asarray([item.most_running for item in found])
+        self.step_tokens = np.asarray([item.step_tokens for item in found])
         self.scenario = np.asarray(
             [[row.scenario == word for row in rows] for word in ("server", "interactive")]
         )
@@ -99,6 +100,7 @@ class Question:
             np.minimum(np.exp(both[0]), 0.95), np.minimum(np.exp(both[1]), 0.98), np.exp(both[2]),
             float(np.exp(common[0])), float(np.exp(common[1])), float(common[2]), self.most[at],
             float(common[3]), float(np.exp(common[4])), host[self.engine[at]],
+            step_tokens=self.step_tokens[at],
         )  # fmt: skip
         result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[5:] @ self.scenario[:, at]
         return result
@@ -155,25 +157,32 @@ def left_out(question: Question) -> Floats:
     return predicted
 
 
+def _most_prompt(cases: Cases) -> float:
+    """Prompt tokens for a token of an answer, the most of these rows; infinite where prompts alone are among them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nanmax(cases.prompt / cases.answer))
+
+
 def write(question: Question, values: Floats, data: Path) -> None:
     """Rewrite the two tables; rows of engines that other commands write stay."""
     engine, chip, common, host = question.split(values)
     gap = np.abs(question.predict(values, np.arange(len(question.rows))) - question.rate)
     kept = {(row["engine"], int(row["year"])): row for row in read_csv(data / "engines.csv")}
-    lines = []
+    out = []
     for (name, year), old in sorted(kept.items()):
+        out.append(old)
         if old["source"] != SOURCE:  # rows of another command, or of another engine
-            lines.append(list(old.values()))
             continue
         at = question.engines.index((name, year))
         mine = (question.engine == at) & question.possible
         spread = max(float(np.quantile(gap[mine], 0.8)), 0.1)
-        figures = np.exp(engine[:, at]).tolist()
-        lines.append([name, str(year), *(f"{x:.3g}" for x in figures), old["most_running"], f"{spread:.3g}",
-                      str(int(mine.sum())), f"{host[at]:.3g}", old["quantised_tables"], SOURCE])  # fmt: skip
-    head = ["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
-            "sequence_s", "quantised_tables", "source"]  # fmt: skip
-    write_csv(data / "engines.csv", [head, *lines])
+        figures = dict(
+            zip(("compute_ratio", "bandwidth_ratio", "step_s"), np.exp(engine[:, at]), strict=True)
+        )
+        figures |= {"spread": spread, "sequence_s": host[at]}
+        figures["most_prompt"] = _most_prompt(question.cases.take(np.flatnonzero(mine)))
+        old |= {key: f"{value:.3g}" for key, value in figures.items()} | {"rows": str(int(mine.sum()))}
+    write_records(data / "engines.csv", out)
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):
         changed |= {

@@ -24,8 +24,9 @@ from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.other_inference import FILE, LATER, Asked, read
-from benchmarks.rows import write_csv
+from benchmarks.rows import read_csv, write_records
 from planner.performance.constants import DIRECTORY
+from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
 
@@ -60,6 +61,10 @@ class Published:
         return np.asarray(
             [i for i in at.tolist() if not (own and self.rows[i].engine.precision == "mxfp4")], np.int64
         )
+
+    def most_prompt(self, at: Indices) -> float:
+        """Prompt tokens for a token of an answer, the most of rows `at`."""
+        return max(prompt_ratio(self.rows[index].requests) for index in at.tolist())
 
     def predict(self, values: Floats, at: Indices) -> Floats:
         """Log of the rate of rows `at`."""
@@ -120,21 +125,21 @@ def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
     return max(alike, float(np.quantile(size, 0.8)), LEAST)
 
 
-def write(figures: dict[tuple[str, int], tuple[Floats, float, int]], path: Path) -> None:
+def write(figures: dict[tuple[str, int], tuple[Floats, float, int, float]], path: Path) -> None:
     """Rewrite the fitted rows of engines.csv and those that take their figures."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    out = []
-    for cells in (line.split(",") for line in lines[1:]):
-        key = (cells[0], int(cells[1]))
+    table = read_csv(path)
+    for row in table:
+        key = (row["engine"], int(row["year"]))
         if LIKE.get(key, key) in figures:
-            values, spread, rows = figures[LIKE.get(key, key)]
+            values, spread, rows, most = figures[LIKE.get(key, key)]
             own = key in figures
             source = SOURCE if own else f"as {' '.join(map(str, LIKE[key]))}: few rows of its own"
             told = [f"{value:.3g}" for value in values.tolist()]
-            cells = [*cells[:2], *told[:3], cells[5], f"{spread:.3g}", str(rows if own else 0), told[3], cells[9],
-                     source]  # fmt: skip
-        out.append(cells)
-    write_csv(path, [lines[0].split(","), *out])
+            names = ("compute_ratio", "bandwidth_ratio", "step_s", "sequence_s")
+            row |= dict(zip(names, told, strict=True))
+            row |= {"spread": f"{spread:.3g}", "rows": str(rows if own else 0), "source": source}
+            row["most_prompt"] = f"{most:.3g}"
+    write_records(path, table)
 
 
 def _show(name: str, made: Floats, measured: Floats) -> None:
@@ -179,7 +184,7 @@ def main() -> int:
         counted = rows.counts(np.arange(len(gaps)))
         spread = width(gaps[counted], rows.publisher[counted])
         print(f"  80 % within {spread:.2f}")
-        figures[key] = (np.exp(values), spread, len(mine))
+        figures[key] = (np.exp(values), spread, len(mine), rows.most_prompt(mine))
     if chosen.write:
         write(figures, DIRECTORY.parent / "engines.csv")
     return 0

@@ -28,7 +28,7 @@ from planner.asked.job import resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.inputs.load import parse_workload
 from planner.performance.constants import Constants, load_constants
-from planner.performance.post_training.spec import Engine
+from planner.performance.post_training.spec import Engine, Requests
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
@@ -79,6 +79,13 @@ class Asked:
     _training: TrainingSpec
     _hardware: Table
 
+    @property
+    def requests(self) -> Requests:
+        """What is asked."""
+        asked = self._training.tuning.requests
+        assert asked is not None
+        return asked
+
     def predict(self, constants: Constants | None = None) -> float:
         """Output tokens/s by the planner, NaN where it is not offered."""
         return self.rate(constants).predicted
@@ -88,9 +95,8 @@ class Asked:
         shape = predict_shapes(self.model, self._training, self._hardware, [1], constants=constants).row(0)
         if not shape["fits"]:
             return Rate(self.key, self.kind, self.measured, math.nan, math.nan)
-        requests = self._training.tuning.requests
-        assert requests is not None and requests.answers is not None
-        answers = float(self._training.global_batch) * requests.answers.mean
+        assert self.requests.answers is not None
+        answers = float(self._training.global_batch) * self.requests.answers.mean
         return Rate(
             self.key,
             self.kind,

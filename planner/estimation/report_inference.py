@@ -101,7 +101,10 @@ def basis_section(item: Estimate, answered: Answered) -> Section:
         ("stack", "engine", item.stack, "text", engine), ("precision", "precision", item.precision, "text", precision),
         ("calibration", "calibration", item.calibration or None, "text", item.calibration or none),
     ]  # fmt: skip
-    return facts("basis", "Rests on", rows, detail=True)
+    if item.doubts:
+        words = "low: " + "; ".join(item.doubts)
+        rows.append(("confidence", "confidence", words, "text", words))
+    return facts("basis", "Rests on", rows, detail=not item.doubts)
 
 
 def layouts_section(running: Sequence[Estimate]) -> list[Section]:

@@ -56,7 +56,7 @@ def one_screen(
             title,
             answering,
             _step(item, inference.parts(item.answered)),
-            warnings,
+            [*_low(item), *warnings],
             _basis(item),
             following,
             _BEFORE,
@@ -151,9 +151,12 @@ def _step(item: Estimate, words: Mapping[str, str]) -> Section:
     return table_section("step_parts", title, columns, rows)
 
 
+def _low(item: Estimate) -> list[str]:
+    return [f"low confidence: {'; '.join(item.doubts)}"] if item.doubts else []
+
+
 def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
-    notes = [f"low confidence: {'; '.join(item.doubts)}"] if item.doubts else []
-    notes += warnings
+    notes = [*_low(item), *warnings]
     if item.memory.oom_ratio is not None and item.memory.oom_ratio > _RISKY:
         notes.append("memory is tight: a smaller micro-batch or recompute leaves more room (--layout)")
     loading = item.loading

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Coded, Table
+from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import rate_spread
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
@@ -93,7 +94,7 @@ def generation_spread(job: Job, hardware: Ints, step: Step) -> Floats:
     rollouts = job.training.tuning.rollouts
     if rollouts is None:
         return np.zeros(len(hardware))
-    width = rate_spread(rollouts.engine, job.devices, job.constants)[hardware]
+    width = rate_spread(rollouts.engine, job.devices, job.constants, ratio=prompt_ratio(rollouts))[hardware]
     result: Floats = generation_share(rollouts, step) * width
     return result
 

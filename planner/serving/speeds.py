@@ -98,7 +98,7 @@ def predict_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[Speed, ...]
     untested = ask(np.ones(len(rows)), pinned)
     measured = np.isfinite(tested).any(axis=1)
     pace = np.ones(len(rows))
-    spread = spread_of(engine, devices)
+    spread = spread_of(engine, devices, classes, target)
     if measured.any():
         pinned = np.where(measured & (untested.tp > 0), untested.tp, pinned)
         which = np.flatnonzero(measured).astype(np.int64)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.presets import encoder_positions, find_preset
 from planner.market.pricing import total_usd
+from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.work import is_sampled
 from planner.render.precision import dollars_known
@@ -43,6 +44,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
         _kernels_note(asked.job.training),
+        *_prompt_notes(asked.job.training),
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
@@ -184,6 +186,12 @@ def _kernels_note(training: TrainingSpec) -> str:
         f"{name} before {_SLOW_UNTIL + 1} answered {times} times more slowly than predicted with MXFP4 experts on "
         "Hopper and Ampere: measure, or plan for vllm"
     )
+
+
+def _prompt_notes(training: TrainingSpec) -> list[str]:
+    """That prompts are longer, for their answers, than in measured runs of the engine; none otherwise."""
+    requests = training.tuning.requests
+    return [] if requests is None else [f"low confidence: {doubt}" for doubt in prompt_doubts(requests)]
 
 
 def _decoding_note(asked: Asked) -> str:

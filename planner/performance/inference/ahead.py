@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
+from planner.performance.inference.rates import Cases, Efficiency, room, round_s
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -70,13 +70,10 @@ def build_ahead(
     held = np.floor(room(case))
     most = np.maximum(np.minimum(np.minimum(held, engine.most_running), (steps + 1.0) * share), 1.0)
     number = np.maximum(most * _SHARES, 1.0)
-    token = step_s(case, engine, number, case.prompt + 0.5 * case.answer)
-    writes = share * case.answer * token / number
-    reads = np.maximum(share / samples_per_prompt, 1.0) * prefill_s(case, engine)
-    # prompts are read between the steps of answers that are under way
-    delays = longest * token * (writes + reads) / writes
+    # prompts are read between or in the steps of answers that are under way
+    one = round_s(case, engine, number, np.maximum(1.0 / samples_per_prompt, 1.0 / share))
     unfit = np.where(held >= 1.0, ratio, np.inf)
-    return Ahead((writes + reads) * unfit, delays * unfit, steps)
+    return Ahead(share / number * one * unfit, longest / case.answer * one * unfit, steps)
 
 
 def _least(falling: Floats, growing: Floats) -> Floats:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
+from planner.performance.inference.beyond import beyond_measured
 from planner.performance.inference.chips import bytes_each, routed_params, table_bytes, table_params
 from planner.performance.inference.engines import EngineRow, find_engine
 from planner.performance.inference.rates import Cases, Efficiency
@@ -106,6 +107,7 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.link_ratio"],
         row.sequence_s,
         c["decode.eager_layer_s"] * devices.host_pace if _launches(engine, row) else 0.0,
+        row.step_tokens,
     )
 
 
@@ -114,8 +116,12 @@ def _launches(engine: Engine, row: EngineRow) -> bool:
     return not engine.graphs and row.year >= GRAPHS_SINCE
 
 
-def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | None = None) -> Floats:
+def rate_spread(
+    engine: Engine, devices: Devices, c: Constants, base: float | None = None, ratio: float = 0.0
+) -> Floats:
     """Half width in log of the 80 % interval of an engine's rate on each device row, wider on chips of few rows.
+
+    Prompts that are longer for their answers than measured ones widen it as much as a chip that was not measured.
 
     Args:
         engine: what answers.
@@ -123,6 +129,7 @@ def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | No
         c: constants.
         base: width on the chips that most rows measured; that of the engine (data/engines.csv) by default, or more for
             MXFP4 in releases before `SETTLED` and in eager mode.
+        ratio: `prompt_ratio` of what is asked.
     """
     if base is None:
         row = find_engine(engine.name, engine.year)
@@ -132,5 +139,6 @@ def rate_spread(engine: Engine, devices: Devices, c: Constants, base: float | No
         if _launches(engine, row):
             base = float(np.hypot(base, c["decode.eager_spread"]))
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
-    result: Floats = np.hypot(base, unlike)
+    beyond = beyond_measured(engine, ratio) * c["items.spread"] / 2.0
+    result: Floats = np.hypot(np.hypot(base, beyond), unlike)
     return result

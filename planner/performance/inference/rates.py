@@ -91,6 +91,8 @@ class Efficiency:
         sequence_s: time of the host for each sequence of a step (scheduling, sampling, text), where nothing hides it.
         launch_s: time in which the host launches the kernels of a layer one by one (eager mode); 0 where steps are
             replayed from CUDA graphs.
+        step_tokens: most tokens of prompts in a step that also writes answers; 0 of engines whose steps do one or the
+            other.
     """
 
     compute: Floats
@@ -104,6 +106,7 @@ class Efficiency:
     link: float
     sequence_s: Floats | float = 0.0
     launch_s: Floats | float = 0.0
+    step_tokens: Floats | float = 0.0
 
 
 def cached_bytes(case: Cases, tokens: Floats) -> Floats:
@@ -134,14 +137,19 @@ def sequences(case: Cases, engine: Efficiency) -> Floats:
 
 def prefill_s(case: Cases, engine: Efficiency) -> Floats:
     """Time to read one prompt, s."""
-    scores = 2.0 * case.layers * case.hidden * case.prompt**2 * case.attends
-    flops = 2.0 * case.active * case.prompt + scores
+    flops = case.prompt * _prompt_flops(case)
     split = case.tp ** (1.0 - engine.tensor_loss) * np.where(case.running > 1, case.pp, 1.0)
     # a prompt shorter than the chip's ridge is bound by the weights, as a step of decoding is
     reads = read_bytes(case, np.ones(1)) / (case.tp * case.memory_rate * engine.bandwidth)
     alone = np.where(case.running > 1, 0.0, reads)
     work = np.hypot(flops / (split * case.peak * engine.compute), alone)
     result: Floats = work + case.prompt * sums_s(case, engine)
+    return result
+
+
+def _prompt_flops(case: Cases) -> Floats:
+    """FLOPs of a token of a prompt: weights, and its scores."""
+    result: Floats = 2.0 * case.active + 2.0 * case.layers * case.hidden * case.prompt * case.attends
     return result
 
 
@@ -173,16 +181,22 @@ def read_bytes(case: Cases, number: Floats) -> Floats:
     return result
 
 
-def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> Floats:
-    """Time of a step that adds one token to each of `number` sequences of `context` tokens, s."""
+def step_s(
+    case: Cases, engine: Efficiency, number: Floats, context: Floats, read: Floats | float = 0.0
+) -> Floats:
+    """Time of a step that adds one token to each of `number` sequences of `context` tokens, s.
+
+    `read` tokens of prompts go through the same weights.
+    """
     split = case.tp ** (1.0 - engine.tensor_loss)
     rate = case.memory_rate * engine.bandwidth
-    weights = read_bytes(case, number) / (split * rate)
+    weights = read_bytes(case, number + read) / (split * rate)
     keys = KEY_VALUE_READS * number * cached_bytes(case, context) / (split * case.pp * rate)
-    work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
+    flops = 2.0 * case.active * number + read * _prompt_flops(case)
+    work = flops / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
-    device = np.hypot(weights + keys, work) + fixed + number * sums_s(case, engine)
+    device = np.hypot(weights + keys, work) + fixed + (number + read) * sums_s(case, engine)
     # the host queues kernels while the device works: the longer of both, smoothly where they are alike
     launched = case.layers * engine.launch_s
     device = np.where(launched > 0.0, (device**4 + launched**4) ** 0.25, device)
@@ -190,11 +204,80 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     return result
 
 
+def round_s(case: Cases, engine: Efficiency, number: Floats, prompts: Floats | float = 1.0) -> Floats:
+    """Time in which `number` requests that run at once are all answered, others taking their places, s.
+
+    Engines of steps that do one or the other read the prompts and then write the answers: both times add up.
+    Elsewhere the steps are shared ([`Steps`]).
+
+    Args:
+        case: what is asked; every request is answered.
+        engine: what it reaches.
+        number: requests at once, at least 1.
+        prompts: prompts that are read for an answer: 1, or fewer where answers share them.
+    """
+    context = case.prompt + 0.5 * case.answer
+    apart = number * prompts * prefill_s(case, engine) + case.answer * step_s(case, engine, number, context)
+    if not np.any(engine.step_tokens):
+        return apart
+    steps = mixed_steps(case, engine, number, prompts)
+    with_prompts = step_s(case, engine, steps.live, context, steps.read)
+    without = step_s(case, engine, steps.live, context)
+    mixed = steps.number * (steps.share * with_prompts + (1.0 - steps.share) * without)
+    result: Floats = np.where(np.asarray(engine.step_tokens) > 0.0, mixed, apart)
+    return result
+
+
+@record(frozen=True)
+class Steps:
+    """The steps in which an engine that mixes prompts and answers answers all requests that run at once.
+
+    Each request takes part in the step that reads the end of its prompt, which also writes its first token, and in one
+    for each further token. Prompts are read whole where a step has room for them. Where all of them do not fit into
+    the steps that the answers take, there are more steps, in which fewer requests write and the others wait.
+
+    Attributes:
+        number: of steps.
+        live: requests that write a token in each of them.
+        share: of the steps that also read prompts; `read`: tokens of prompts in such a step.
+    """
+
+    number: Floats
+    live: Floats
+    share: Floats
+    read: Floats
+
+
+def mixed_steps(case: Cases, engine: Efficiency, number: Floats, prompts: Floats | float = 1.0) -> Steps:
+    """Steps of one round; arguments are those of `round_s`."""
+    most = np.maximum(np.asarray(engine.step_tokens), 1.0)
+    tokens = number * prompts * case.prompt
+    parts = np.where(tokens > 0.0, np.maximum(case.prompt / most, 1.0), 1.0)
+    steps = np.maximum(case.answer + parts - 1.0, tokens / most)
+    read = np.clip(tokens / steps, np.minimum(case.prompt, most), most)
+    return Steps(steps, number * case.answer / steps, tokens / (steps * np.maximum(read, 1.0)), read)
+
+
+def first_token_s(case: Cases, engine: Efficiency, number: Floats, prompts: Floats | float = 1.0) -> Floats:
+    """Time to the first token of a request beside `number` others, s; arguments are those of `round_s`."""
+    context = case.prompt + 0.5 * case.answer
+    apart = step_s(case, engine, number, context) + np.where(
+        np.asarray(prompts) > 0.0, prefill_s(case, engine), 0.0
+    )
+    if not np.any(engine.step_tokens):
+        return apart
+    steps = mixed_steps(case, engine, number, prompts)
+    reads = np.where(steps.share > 0.0, steps.read, 0.0)
+    mixed = (steps.number - case.answer + 1.0) * step_s(case, engine, steps.live, context, reads)
+    result: Floats = np.where(np.asarray(engine.step_tokens) > 0.0, mixed, apart)
+    return result
+
+
 def output_rate(case: Cases, engine: Efficiency) -> Floats:
     """Tokens per second of a replica in steady state: answers, or prompts where nothing is answered."""
     number = sequences(case, engine)
-    read = number * prefill_s(case, engine)
-    write = case.answer * step_s(case, engine, number, case.prompt + 0.5 * case.answer)
-    tokens = np.where(case.answer > 0, case.answer, case.prompt)
-    result: Floats = number * tokens / (read + np.where(case.answer > 0, write, fixed_s(case, engine)))
+    alone = number * prefill_s(case, engine) + fixed_s(case, engine)
+    answered = case.answer > 0
+    tokens = np.where(answered, case.answer, case.prompt)
+    result: Floats = number * tokens / np.where(answered, round_s(case, engine, number), alone)
     return result

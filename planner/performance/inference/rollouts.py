@@ -18,7 +18,7 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.ahead import Ahead, build_ahead
 from planner.performance.inference.cases import build_cases, efficiency
-from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
+from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, round_s, step_s
 from planner.performance.post_training.lengths import log_width, quantiles
 from planner.performance.post_training.spec import Lengths, Rollouts
 from planner.performance.spec import ModelSpec
@@ -129,10 +129,10 @@ def _with_degree(
     engine = efficiency(rollouts.engine, devices, c)
     fits = room(case) >= 1.0
     live = np.maximum(np.minimum(np.minimum(share, engine.most_running), np.floor(room(case))), 1.0)
-    # each prompt is read once, its keys and values shared by its samples
-    read = np.maximum(share / rollouts.samples_per_prompt, 1.0) * prefill_s(case, engine)
-    context = np.full(live.shape, prompt + 0.5 * answers.mean)
-    steady: Floats = (share - live) * answers.mean / live * step_s(case, engine, live, context)
+    # each prompt is read once, its keys and values shared by its samples; the first ones before anything is written
+    prompts = np.maximum(1.0 / rollouts.samples_per_prompt, 1.0 / share)
+    read = live * prompts * prefill_s(case, engine)
+    steady: Floats = (share - live) / live * round_s(case, engine, live, prompts)
     time = read + steady + tail_s(case, engine, live, prompt, answers, samples)
     time = np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
     if not (rollouts.in_flight and rollouts.steps_off_policy):

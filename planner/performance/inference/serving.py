@@ -1,9 +1,9 @@
 """Replicas that answer requests as they come: speed within a limit of latency, per machine and size class.
 
-A replica answers B requests at once. In steady state each of their tokens takes a decode step and its share of reading
-prompts of others, token_s = step_s(B) + B prefill_s / O, and the replica answers B / (O token_s) requests per second;
-both grow with B (`planner.performance.inference.rates` has the formulas), so that the most B within the limits is best.
-The first token takes its prompt and a step, without waiting in a queue.
+A replica answers B requests at once. In steady state each of their tokens takes its share of a round in which all B are
+answered, token_s = round_s(B) / O, prompts of others included, and the replica answers B / (O token_s) requests per
+second; both grow with B (`planner.performance.inference.rates` has the formulas), so that the most B within the limits
+is best. The first token takes its prompt and a step, without waiting for one of the B places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import build_cases, efficiency, rate_spread
-from planner.performance.inference.rates import prefill_s, room, step_s
+from planner.performance.inference.rates import first_token_s, room, round_s
 from planner.performance.inference.shapes import LEAST_SEQUENCES
 from planner.performance.post_training.spec import Engine, Requests, Tuning
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -92,9 +92,12 @@ def serving_devices(hardware: Table, model: ModelSpec, engine: Engine) -> Device
     return build_devices(hardware, training, model.family.value, load_constants())
 
 
-def spread_of(engine: Engine, devices: Devices) -> Floats:
-    """Half width in log of the 80 % interval of the speed on each device row."""
-    return rate_spread(engine, devices, load_constants())
+def spread_of(engine: Engine, devices: Devices, classes: Sequence[Class], target: Target) -> Floats:
+    """Half width in log of the 80 % interval of the speed on each device row, by prompts and answers of all classes."""
+    read = sum(one.rate * one.prompt for one in classes)
+    written = sum(one.rate * one.answer for one in classes)
+    ratio = read / written if written > 0.0 and not target.shared_prefix else 0.0
+    return rate_spread(engine, devices, load_constants(), ratio=ratio)
 
 
 def serve(
@@ -206,12 +209,11 @@ def _with_degree(
     able = efficiency(engine, devices, c)
     held = np.nan_to_num(room(case))
     most = np.floor(np.minimum(able.most_running, held))
-    context = case.prompt + 0.5 * case.answer
-    read = np.zeros(tp.shape) if target.shared_prefix else prefill_s(case, able)
+    prompts = 0.0 if target.shared_prefix else 1.0
 
     def waits(running: Floats) -> tuple[Floats, Floats]:
-        step = step_s(case, able, running, context)
-        return (step + running * read / case.answer) / pace, (step + read) / pace
+        token = round_s(case, able, running, prompts) / case.answer
+        return token / pace, first_token_s(case, able, running, prompts) / pace
 
     def within(running: Floats) -> npt.NDArray[np.bool_]:
         token, first = waits(running)

@@ -18,15 +18,16 @@ import numpy.typing as npt
 from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
+from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import GIB, build_cases, efficiency, rate_spread
 from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.rates import (
     MEMORY_SHARE,
     all_bytes,
     held_bytes,
-    output_rate,
     prefill_s,
     room,
+    round_s,
     sequences,
     step_s,
 )
@@ -97,7 +98,7 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
     none, endless = np.zeros(size), np.full(size, np.inf)
     best = Replica(none, np.ones(size), endless, endless, none)
     degrees = (engine.tensor_parallel,) if engine.tensor_parallel else (1, 2, 4, 8, 16)
-    reads = 0.0 if requests.shared_prefix else 1.0
+    prompts = 0.0 if requests.shared_prefix else 1.0  # those that begin alike are read once
     for degree in degrees:
         tp = np.full(size, float(degree))
         case = build_cases(
@@ -106,10 +107,8 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
         )  # fmt: skip
         able = efficiency(engine, devices, c)
         running = sequences(case, able)
-        rate = output_rate(case, able) / requests.answers.mean
-        read = running * prefill_s(case, able) * rate / running
-        if not reads:  # prompts that begin alike are read once
-            rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
+        whole = round_s(case, able, running, prompts)
+        rate, read = running / whole, 1.0 - round_s(case, able, running, 0.0) / whole
         each = held_bytes(case)
         need = (all_bytes(case) + running * each) / tp / GIB
         divides = devices.count % tp == 0
@@ -163,16 +162,17 @@ def _to_the_last(
     )  # fmt: skip
     able = efficiency(requests.engine, devices, c)
     share = np.maximum(requests.count * rows.tp / (nodes * devices.count), 1.0)
-    live = np.minimum(sequences(case, able), share)
-    token_s = step_s(case, able, live, np.full(len(row), prompt + 0.5 * answer))
-    wave = answer * token_s
+    most, prompts = sequences(case, able), 0.0 if requests.shared_prefix else 1.0
+    live = np.minimum(most, share)
+    wave = answer * step_s(case, able, live, np.full(len(row), prompt + 0.5 * answer))
+    # the first prompts are read while nothing is answered yet
+    beginning = prompts * live * prefill_s(case, able) + wave
     # what the last requests take beyond the time that as many take in the steady state
     ending = tail_s(case, able, live, prompt, requests.answers, min(requests.count, 1024)) - wave
     with np.errstate(divide="ignore", invalid="ignore"):
         steady = requests.count / (rows.per_node * nodes)
-        slow = live / sequences(case, able)  # a run of fewer requests than run at once fills no step
-        read = 0.0 if requests.shared_prefix else share * prefill_s(case, able)
-        steady = np.where(slow < 1.0, read + wave, steady)
+        others = steady - round_s(case, able, live, prompts)
+        steady = beginning + np.where(share > most, others, 0.0)  # fewer than run at once are one round
         whole = np.where(rows.per_node > 0, requests.count / ((steady + ending) * nodes), 0.0)
     return replace(rows, per_node=np.nan_to_num(whole))
 
@@ -254,7 +254,8 @@ def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
     work = training.tuning.requests or training.tuning.rollouts
     assert work is not None
-    return rate_spread(work.engine, devices, c, None if work.answers is not None else c["items.spread"])
+    base = None if work.answers is not None else c["items.spread"]
+    return rate_spread(work.engine, devices, c, base, prompt_ratio(work))
 
 
 def replica_table(

@@ -1,0 +1,48 @@
+"""Prompts that are longer, for their answers, than in the rows that an engine's figures were fitted on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.performance.inference.engines import EngineRow, find_engine
+from planner.performance.post_training.spec import Engine, Requests, Rollouts
+
+# Prompt tokens per token of an answer that are usual (assumed), so that no measured row need have as many; and how many
+# times the most that were measured make prompts as unknown as a chip of which no row is.
+USUAL, FAR = 4.0, 4.0
+
+
+def prompt_ratio(work: Requests | Rollouts) -> float:
+    """Prompt tokens that are read for a token of an answer; 0 where nothing is written or prompts are in the cache."""
+    if work.prompts is None or work.answers is None:
+        return 0.0
+    if isinstance(work, Requests):
+        return 0.0 if work.shared_prefix else work.prompts.mean / work.answers.mean
+    return work.prompts.mean / work.answers.mean / work.samples_per_prompt
+
+
+def beyond_measured(engine: Engine, ratio: float) -> float:
+    """How much longer prompts are, for their answers, than in the rows of the engine's fit: 0 within, 1 from `FAR` on.
+
+    Args:
+        engine: what answers.
+        ratio: `prompt_ratio`.
+    """
+    most = _known(find_engine(engine.name, engine.year))
+    return float(np.clip(np.log(max(ratio / most, 1.0)) / np.log(FAR), 0.0, 1.0))
+
+
+def prompt_doubts(requests: Requests) -> tuple[str, ...]:
+    """That prompts are longer, for their answers, than measured ones, in words; empty otherwise."""
+    ratio = prompt_ratio(requests)
+    if not beyond_measured(requests.engine, ratio):
+        return ()
+    row = find_engine(requests.engine.name, requests.engine.year)
+    return (
+        f"{ratio:,.0f} prompt tokens per token of an answer, more than the {_known(row):,.0f} up to which"
+        f" {row.name} {row.year} was measured: measure such a job (`planner calibrate`)",
+    )
+
+
+def _known(row: EngineRow) -> float:
+    return max(row.most_prompt, USUAL)

@@ -1,0 +1,149 @@
+"""Steps that hold prompts and answers together: what they take, their limits, and how speed follows its causes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.performance.inference.engines import find_engine
+from planner.performance.inference.rates import (
+    all_bytes,
+    first_token_s,
+    mixed_steps,
+    prefill_s,
+    round_s,
+    step_s,
+)
+from tests.planner.performance.test_inference import H100, REQUESTS, case, engine, estimate
+from tests.planner.performance.test_performance import A100
+
+MOST = 8192.0
+MIXED = engine(step_tokens=MOST)
+A100_80 = {**A100, "memory_gb_per_s": 2039.0, "bf16_tflops": 312.0, "accelerator_memory_gib": 80.0}
+B200 = {**H100, "memory_gb_per_s": 8000.0, "bf16_tflops": 2250.0, "fp16_tflops": 2250.0, "fp8_tflops": 4500.0,
+        "accelerator_memory_gib": 180.0, "generation": "blackwell"}  # fmt: skip
+MACHINES = {"A100": A100_80, "H100": H100, "B200": B200}
+# The best share of the peak that prompts and answers of a 16-bit model were measured to reach, prompts not cached:
+# Qwen3-14B on one A100 in vLLM 0.11, 2,000 tokens in and 100 out (GPUStack); 0.54 of Qwen3-8B on one H100 (silybench).
+BEST_MEASURED, MARGIN = 0.56, 1.1
+SIZES = st.floats(1, 4096)
+
+
+def round_of(number: float, model: Any = None, reached: Any = None, prompts: float = 1.0) -> float:
+    return float(round_s(model or case(), reached or MIXED, np.asarray([number]), prompts)[0])
+
+
+def test_engines_mix_by_what_their_documentation_says() -> None:
+    assert find_engine("vllm", 2026).step_tokens == find_engine("vllm", 2025).step_tokens == MOST
+    for name, year in (("vllm_v0", 2025), ("vllm", 2024), ("sglang", 2026), ("tensorrt_llm", 2024)):
+        assert find_engine(name, year).step_tokens == 0.0
+
+
+def test_an_engine_that_does_one_or_the_other_adds_both_times_up() -> None:
+    asked, number = case(prompt=2000, answer=200), np.asarray([64.0])
+    apart = 64 * prefill_s(asked, engine()) + 200 * step_s(asked, engine(), number, np.asarray([2100.0]))
+    assert round_of(64, asked, engine()) == pytest.approx(apart[0], rel=1e-12)
+
+
+def test_one_request_alone_shares_no_step() -> None:
+    asked = case(prompt=2000, answer=200, running=1)
+    assert round_of(1, asked) == pytest.approx(round_of(1, asked, engine()), rel=0.02)
+
+
+def test_prompts_hide_the_reading_of_weights_and_the_other_way_round() -> None:
+    """Long prompts beside long answers: less than both times, more than either."""
+    asked = case(prompt=1024, answer=128)
+    apart, mixed = round_of(256, asked, engine()), round_of(256, asked)
+    read = 256 * prefill_s(asked, engine())[0]
+    write = round_of(256, asked, prompts=0.0)
+    assert max(read, write) < mixed < 0.9 * apart
+
+
+@given(st.floats(1, 512), SIZES, st.floats(1, 100_000), st.floats(0, 1))
+def test_steps_hold_all_tokens_within_their_limit(
+    number: float, answer: float, prompt: float, prompts: float
+) -> None:
+    steps = mixed_steps(case(prompt=prompt, answer=answer), MIXED, np.asarray([number]), prompts)
+    held = steps.number * steps.share * steps.read
+    assert held[0] == pytest.approx(number * prompts * prompt, rel=1e-9, abs=1e-9)
+    assert steps.read[0] <= MOST and 0.0 <= steps.share[0] <= 1.0 + 1e-9
+    assert steps.number[0] * steps.live[0] == pytest.approx(number * answer)
+    assert steps.live[0] <= number * (1 + 1e-9)
+
+
+@given(st.floats(1, 512), st.floats(1, 512), SIZES, st.floats(1, 32_768))
+def test_more_requests_at_once_are_answered_faster(
+    few: float, more: float, answer: float, prompt: float
+) -> None:
+    low, high = sorted((few, more))
+    asked = case(prompt=prompt, answer=answer, running=high)
+    assert low / round_of(low, asked) <= high / round_of(high, asked) * (1 + 1e-9)
+
+
+@given(st.floats(1, 512), SIZES, SIZES, st.floats(1, 32_768))
+def test_longer_answers_take_longer(number: float, one: float, other: float, prompt: float) -> None:
+    short, long = sorted((one, other))
+    times = [round_of(number, case(prompt=prompt, answer=answer)) for answer in (short, long)]
+    assert times[0] <= times[1] * (1 + 1e-9)
+
+
+@given(
+    st.sampled_from(["peak", "memory_rate", "link_rate"]),
+    st.floats(1, 4),
+    st.floats(1, 512),
+    SIZES,
+    st.floats(1, 32_768),
+)
+def test_faster_machines_answer_faster(
+    cause: str, faster: float, number: float, answer: float, prompt: float
+) -> None:
+    asked = case(prompt=prompt, answer=answer, tp=2)
+    quick = replace(asked, **{cause: getattr(asked, cause) * faster})
+    assert round_of(number, quick) <= round_of(number, asked) * (1 + 1e-9)
+    first = [first_token_s(one, MIXED, np.asarray([number]))[0] for one in (quick, asked)]
+    assert first[0] <= first[1] * (1 + 1e-9)
+
+
+@given(st.floats(1, 512), SIZES, st.floats(1, 32_768))
+def test_prompts_that_are_not_read_cost_nothing(number: float, answer: float, prompt: float) -> None:
+    asked = case(prompt=prompt, answer=answer)
+    alone = answer * step_s(asked, MIXED, np.asarray([number]), np.asarray([prompt + 0.5 * answer]))[0]
+    assert round_of(number, asked, prompts=0.0) == pytest.approx(alone)
+    assert round_of(number, asked) >= alone * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("ratio", ["1:8", "1:1", "8:1", "40:1", "1000:1"])
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"])
+@pytest.mark.parametrize("machine", list(MACHINES))
+def test_no_ratio_of_prompt_to_answer_beats_its_chip_or_what_was_measured(
+    machine: str, model: str, ratio: str
+) -> None:
+    chip = MACHINES[machine]
+    prompt, answer = {"1:8": (256, 2048), "1:1": (1024, 1024), "8:1": (4096, 512), "40:1": (800, 20),
+                      "1000:1": (4000, 4)}[ratio]  # fmt: skip
+    asked = REQUESTS | {
+        "input_tokens": {"mean": prompt}, "output_tokens": {"mean": answer}, "max_concurrency": 128,
+        "tensor_parallel": 4,
+    }  # fmt: skip
+    row = estimate(chip, model={"preset": model}, inference=asked).row(0)
+    assert row["fits"]
+    assert 0.0 < row["mfu"] <= BEST_MEASURED * MARGIN
+    # of 128 requests at once at least `answer` steps read what one token touches
+    sizes = {"llama-3.1-8b": 8.03e9, "llama-3.1-70b": 70.6e9, "qwen3-30b-a3b": 3.3e9}
+    replicas = float(chip["accelerator_count"]) / 4
+    steps = float(row["samples_per_s"]) / replicas / 128 * answer
+    assert steps * 2.0 * sizes[model] / 4 <= float(chip["memory_gb_per_s"]) * 1e9
+
+
+def test_weights_are_read_once_for_prompts_and_answers() -> None:
+    """A step of both is bound by the reading of the weights or by arithmetic, not by their sum."""
+    asked, number = case(prompt=256, answer=256), np.asarray([8.0])
+    context = np.asarray([384.0])
+    both = step_s(asked, MIXED, number, context, 64.0)[0]
+    weights = all_bytes(asked)[0] / (3.35e12 * 0.8)
+    assert step_s(asked, MIXED, number, context)[0] < both < 1.1 * weights + 2e-3
