@@ -1,9 +1,9 @@
 """`python -m benchmarks.coverage_fuzz --runs 3000`: bytes bent towards code that was not reached yet (atheris).
 
 One target per kind of file of `benchmarks.fuzz_readers`: the function that reads it, without the command around it, so
-that hundreds of tries fit in a second. Needs `pip install atheris`, which is no dependency. A reader may return or raise
-an error of the planner that has a name; anything else, above 10 s or 1 GiB, ends its target. `--record` adds tries,
-edges and minimal cases to `benchmarks/data/coverage_fuzz.json`.
+that hundreds of tries fit in a second. Needs `pip install atheris`, which is no dependency. A reader may return or
+raise an error of the planner that has a name; anything else, above 10 s or 1 GiB, ends its target. `--record` adds
+tries, edges and minimal cases to `benchmarks/data/coverage_fuzz.json`.
 
 Nothing of the planner may be imported before its modules are instrumented, and most are imported where they are first
 needed: so everything is imported inside, whole files are read once, and each target is a fork of that process. Cases
@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import argparse
 import base64
-import contextlib
 import json
 import os
 import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,14 +74,14 @@ def fuzz(part: Part, suffix: str, folder: Path, runs: int, asked: argparse.Names
     """In a fork: run a target until libFuzzer ends the process."""
     import atheris
 
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
     corpus = folder / "corpus"
     corpus.mkdir()
     for number, (ending, data) in enumerate(part.seeds):
         if ending == suffix:
             (corpus / str(number)).write_bytes(data)
-    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT, 0o600)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
     (folder / "cases").mkdir()
     atheris.Setup(
         [sys.argv[0], str(corpus), f"-runs={runs}", f"-max_total_time={round(60 * asked.minutes)}", "-timeout=10",
@@ -97,9 +97,11 @@ def tried(part: Part, suffix: str, runs: int, above: Path, asked: argparse.Names
     folder = Path(tempfile.mkdtemp(dir=above))
     child = os.fork()
     if not child:
-        with contextlib.suppress(Exception):
-            fuzz(part, suffix, folder, runs, asked)
-        os._exit(70)  # libFuzzer ends the process itself
+        try:
+            fuzz(part, suffix, folder, runs, asked)  # libFuzzer ends the process itself
+        except BaseException:  # noqa: BLE001 - a fork never goes on as its parent
+            traceback.print_exc()
+        os._exit(70)
     _, status, used = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
     said = (folder / "log").read_text(encoding="utf-8", errors="replace")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.fuzz import DAY, EXAMPLES, ROOT, SETTINGS, SMALLER, ending_of, example_with, outcome
+from benchmarks.fuzz import DAY, EXAMPLES, FIXTURES, ROOT, SETTINGS, SMALLER, ending_of, example_with, outcome
 from benchmarks.fuzz_parts import Part, parts, text_seed
 
 # Modules that read bytes from outside the package, and the kinds of file that reach them. A kind is one of `every`,
@@ -73,7 +73,6 @@ READS: Mapping[str, tuple[str, ...]] = {
     "planner.spot.traces.run_length": ("traces",),
     "planner.tracking.progress": ("progress",),
     "planner.trainer_files.files": ("training configuration", "script in Python", "notebook"),
-    "planner.workloads.validate": ("workload",),
 }
 # Modules that read bytes and take nothing from them: hashes, comparisons, the package's own data, its own output.
 ONLY_BYTES = {
@@ -90,6 +89,7 @@ ONLY_BYTES = {
     "planner.workloads.kept": "an answer kept with a sum over its bytes; where anything is wrong it is not used",
     "planner.workloads.sweeps.cells": "hashes files that planning reads",
     "planner.workloads.sweeps.table": "returns what it has just written",
+    "planner.workloads.validate": "hands the text to planner.inputs.load",
 }
 
 
@@ -190,9 +190,10 @@ def _answers(folder: Path) -> dict[str, Part]:
     logs = tuple(
         (path.suffix, path.read_bytes()[: 1 << 14])
         for kind in ("calibration", "tracking")
-        for path in sorted((ROOT / "tests" / "fixtures" / kind).iterdir())
+        for path in sorted((FIXTURES / kind).iterdir())
     )
-    running = tuple((path.suffix, path.read_bytes()) for path in sorted((EXAMPLES / "running").glob("*.csv")))
+    steps = "".join(f"{step},2026-11-20T{step // 60:02d}:{step % 60:02d}Z,2\n" for step in range(0, 240, 10))
+    tracked = (FIXTURES / "tracking" / "cpu-bound.csv").read_bytes()
     return {
         "plan": Part(((".json", plan.read_bytes()),), load_plan),
         "planned cost": Part(((".json", plan.read_bytes()),), lambda path: load_plans([str(path)])),
@@ -204,7 +205,7 @@ def _answers(folder: Path) -> dict[str, Part]:
         ),
         "daily": Part(((".csv", b"".join(days[:60])),), load_daily),
         "log": Part(logs, read_log),
-        "progress": Part(running, read_progress),
+        "progress": Part((text_seed(".csv", f"step,time,nodes\n{steps}"), (".csv", tracked)), read_progress),
     }
 
 

@@ -51,6 +51,7 @@ def test_every_module_that_reads_bytes_is_listed() -> None:
 def test_every_kind_is_one_of_the_fuzzers(known: Mapping[str, Part]) -> None:
     named = {kind for kinds in READS.values() for kind in kinds}
     assert named <= {*known, *KINDS}
+    assert [name for name, part in known.items() if not part.seeds] == []
     assert {*known} - named <= {
         "offers", "evidence", "config.json", "sized candidates",  # through modules that are given the text
     }  # fmt: skip
