@@ -35,6 +35,7 @@ Files = dict[str, bytes]
 _MOMENT = re.compile(
     rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}[0-9.+:]*|(?<=the state is )[0-9.]+ (?:h|min)(?= old)"
     rb'|"(?:cpu_)?seconds": [0-9.e-]+|"warm": (?:true|false)|"worker": "[^"]*"'  # of a sweep's cells
+    rb'|"signature": "[^"]*"'  # of a statement, which has its moment
 )
 JOBS = f"""\
 version: 1
@@ -127,6 +128,10 @@ WRITINGS = (
                       "--reproducible", "--out", "RUN/sweep.json")),
     Writing("ledger", ("review", "--focus", "IN/bill.csv", "--no-forecast", "--ledger", "RUN/ledger.json", "--accept",
                        "move-region-fc3d6a", "-o", "csv", "--out", "RUN/review.csv"), once="ledger.json"),
+    Writing("sign", ("catalog", "--catalog-dir", "IN/mirror", "sign", "--key", "IN/prices.key", "--out", "RUN/signed"),
+            once="signed/catalog.signed.json"),
+    Writing("cube", ("review", "--focus", "IN/bill.csv", "--no-forecast", "--cube", "RUN/cube", "-o", "csv", "--out",
+                     "RUN/review.csv"), once="cube/cube-manifest.json"),
 )  # fmt: skip
 
 
@@ -319,6 +324,10 @@ def inputs_in(folder: Path) -> Path:
     (folder / "commit.yaml").write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
     (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
+    shutil.copytree(ROOT / "catalogs" / "data" / "snapshot" / "lambda", folder / "mirror" / "lambda")
+    code, err = planner(("catalog", "keygen", "IN/prices.key"), folder, folder)
+    if code:
+        raise RuntimeError(err)
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:200]))
     return folder

@@ -9,6 +9,7 @@ way is printed with its seed and kept under `--keep DIR`, so that it can become 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import functools
 import gzip
@@ -20,6 +21,7 @@ import signal
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,7 +151,7 @@ def readers(plans: Path) -> Iterator[Reader]:
     init = (("init", "--from", "FILE"),)
     trainers = sorted((plans / "beside").glob("trainer-*"))
     yield Reader("training configuration", tuple(x for x in trainers if x.suffix in (".yaml", ".json")), init)
-    scripts = tuple(path for path in trainers if path.suffix in (".sh", ".toml"))
+    scripts = tuple(path for path in trainers if path.suffix in (".sh", ".toml", ".py"))
     yield Reader("training script", scripts, init, structured=False)
     calibrate = (
         "calibrate",
@@ -385,16 +387,20 @@ def _saved_beside(folder: Path, bill: Path) -> None:
         connection.execute(f"CREATE TABLE bill AS FROM read_csv('{bill}', all_varchar=true)")
         connection.execute(f"COPY bill TO '{folder / 'bill.parquet'}' (FORMAT parquet)")
         connection.execute(f"COPY bill TO '{folder / 'bill.jsonl'}' (FORMAT json)")
-    endings = {
-        "megatron": "sh",
-        "openrlhf": "sh",
-        "torchtitan": "toml",
-        "deepspeed": "json",
-        "peft": "json",
-        "huggingface": "json",
-    }
     for name, text in TRAINERS.items():
-        (folder / f"trainer-{name}.{endings.get(name, 'yaml')}").write_text(text, encoding="utf-8")
+        (folder / f"trainer-{name}{ending_of(text)}").write_text(text, encoding="utf-8")
+
+
+def ending_of(text: str) -> str:
+    """The ending of a trainer's configuration or script, by what can read it."""
+    for ending, reads in ((".json", json.loads), (".yaml", yaml.safe_load), (".toml", tomllib.loads)):
+        with contextlib.suppress(ValueError, yaml.YAMLError):
+            if isinstance(reads(text), dict):
+                return ending
+    with contextlib.suppress(SyntaxError):
+        ast.parse(text)
+        return ".py"
+    return ".sh"
 
 
 def main() -> int:

@@ -113,6 +113,7 @@ def _of_bills() -> dict[str, Part]:
 
 
 def _of_spot() -> dict[str, Part]:
+    from planner.inputs.fio import read_fio
     from planner.inputs.load import load_workload
     from planner.spot.hints import read_hints
     from planner.spot.traces.registry import read_traces
@@ -166,11 +167,7 @@ def _of_spot() -> dict[str, Part]:
             lambda path: load_workload(path.with_name("asked.yaml"), cache=False),
             beside={"asked.yaml": asked},
         ),
-        "fio": Part(
-            (json_seed(fio),),
-            lambda path: load_workload(path.with_name("asked.yaml"), cache=False),
-            beside={"asked.yaml": _asked("storage: {fio: broken.json}\n")},
-        ),
+        "fio": Part((json_seed(fio),), read_fio),
     }
 
 

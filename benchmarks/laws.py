@@ -3,7 +3,8 @@
 Drawn workloads (`benchmarks/instances/drawn_workloads.py`), one in ten a fleet, each planned on the bundled catalog and
 asked again after one change per law; a portfolio of it alone, a pipeline of it alone and that point of the frontier
 must cost what `optimize` says; the plan goes before the judge. Each disagreement is printed when it is found.
-`--laws K` holds K drawn laws on each workload, beside sums and the judge. Exit code 1: a law is broken.
+`--laws K` holds K drawn laws on each workload, beside sums and the judge; `--only LAW` that one alone. Exit code 1: a
+law is broken.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument(
         "--laws", type=int, default=len(LAWS), metavar="K", help="laws on each (default: all)"
     )
+    parser.add_argument("--only", action="append", choices=list(LAWS), metavar="LAW", help="this law alone")
     parser.add_argument("--cpu-limit", type=float, default=float("inf"), metavar="S", help="most CPU seconds")
     given = parser.parse_args()
     bundled()
@@ -41,7 +43,7 @@ def main() -> int:
     begin, held, wrong, done = time.process_time(), Counter[str](), 0, 0
     try:
         for seed in range(given.seed, given.seed + given.n):
-            names = laws_of(np.random.default_rng(seed), given.laws)
+            names = tuple(given.only or laws_of(np.random.default_rng(seed), given.laws))
             try:
                 found = broken_laws(seed, names, kind="training" if seed % FLEETS else "fleet")
             except TimeLimitError as error:  # a busy machine: nothing is said of this workload, nor counted

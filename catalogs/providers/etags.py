@@ -26,7 +26,7 @@ class EtagStore:
             meta = json.loads(head)
             if hashlib.sha256(body).hexdigest() == meta["sha256"]:
                 return str(meta["etag"]), body
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return None
 

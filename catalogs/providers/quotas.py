@@ -115,7 +115,7 @@ def fetch_live_quotas(
         check_names(providers)
         create = create_provider
     base_options = options or FetchOptions()
-    path = _cache_path(providers, regions, cache_dir)
+    path = kept_file(providers, regions, cache_dir)
     cached = _load(path, max_age_s, now_s())
     if cached is not None:
         return cached
@@ -157,7 +157,8 @@ def _of(provider: Provider, patterns: Sequence[str]) -> list[LiveQuota]:
     ]
 
 
-def _cache_path(providers: Sequence[str], regions: Sequence[str], directory: Path | None) -> Path:
+def kept_file(providers: Sequence[str], regions: Sequence[str], directory: Path | None) -> Path:
+    """Where the answer for some providers and regions is kept; default: the planner's cache directory."""
     if directory is None:
         from catalogs.cache.copies import cache_directory
 
@@ -175,7 +176,7 @@ def _load(path: Path, max_age_s: float, now_s: float) -> LiveQuotas | None:
         if not 0 <= age_s < max_age_s:  # a clock moved backwards makes it of unknown age
             return None
         return LiveQuotas(tuple(LiveQuota(**quota) for quota in saved["quotas"]), {}, is_cached=True)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

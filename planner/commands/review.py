@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -173,17 +174,29 @@ def _emitted(dialect: str, focus: tuple[str, ...], given: dict[str, Any]) -> str
 
 
 def _show_review(focus: tuple[str, ...], given: dict[str, Any], output: str, out: Path | None) -> None:
-    """Show the review, and accept actions once the answer's file is written; on a terminal before it is shown."""
+    """Show the review, and accept actions once it was shown, or its file written."""
+    from planner.errors import InputError
     from planner.finops.review.report import review_answer
 
     book = _ledger(given["ledger"], given["accept"])
     review = _review(focus, given, book, lines=output == "xlsx")
-    accepts = book is not None and bool(given["accept"])
-    if accepts and out is None:
+    if book is None or not given["accept"]:
+        show_answer(review_answer(review), output, out)
+        return
+    try:
+        show_answer(review_answer(review), output, out)
+        if out is None:
+            sys.stdout.flush()  # a reader that went away is told by the last bytes
+    except OSError:
+        click.echo("--accept: nothing was accepted: the answer could not be written to its end", err=True)
+        raise
+    try:
         book.save()
-    show_answer(review_answer(review), output, out)
-    if accepts and out is not None:
-        book.save()
+    except (InputError, OSError):
+        click.echo(
+            "--accept: nothing was accepted, though the answer says so: the ledger is as it was", err=True
+        )
+        raise
 
 
 def _ledger(path: Path | None, wanted: tuple[str, ...]) -> Any:

@@ -166,25 +166,17 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         schedule = load_schedule(path)
         return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
     if kind == "commit":
-        from planner.inputs.commit_load import load_commit
-        from planner.judge.commits.figures import CommitMemory
-        from planner.judge.judge import judge_commit
-
-        if path.is_dir() or path.suffix.lower() in _BILLS:
-            raise InputError(f"{path}: a bill: {_OF_BILL}")
-        catalog_dates = Node(saved)["catalog"]
-        return judge_commit(
-            saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(catalog_dates) else None)
-        )
+        return _commit(saved, path)
     if kind in ("portfolio", "portfolio_frontier", "portfolio_rolling"):
         from planner.inputs.portfolio_load import load_portfolio
         from planner.judge.judge import judge_portfolio, judge_portfolio_frontier, judge_portfolio_rolling
         from planner.judge.portfolio_jobs import PortfolioMemory
+        from planner.portfolios.sized_jobs import check_candidates
 
         catalog_dates = Node(saved)["catalog"]
-        memory = PortfolioMemory(
-            load_portfolio(path), catalog_of(Node(saved)) if len(catalog_dates) else None
-        )
+        jobs = load_portfolio(path)
+        check_candidates(jobs)  # the judge reads the file by code of its own, which names no lines
+        memory = PortfolioMemory(jobs, catalog_of(Node(saved)) if len(catalog_dates) else None)
         judges = {
             "portfolio": judge_portfolio, "portfolio_frontier": judge_portfolio_frontier,
             "portfolio_rolling": judge_portfolio_rolling,
@@ -203,6 +195,27 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
     from planner.inputs.pipeline_load import load_pipeline
 
     return judge_pipeline(saved, load_pipeline(path), Memory(catalog, path.parent))
+
+
+def _commit(saved: Any, path: Path) -> Verdict:
+    """Judge a commitment plan; files of demand are read first by the code that names their lines.
+
+    Raises:
+        InputError: the question is a bill, or a file cannot be read.
+    """
+    from planner.commitments.scenarios import check_demand
+    from planner.errors import InputError
+    from planner.inputs.commit_load import load_commit
+    from planner.judge.commits.figures import CommitMemory
+    from planner.judge.document import Node
+    from planner.judge.judge import catalog_of, judge_commit
+
+    if path.is_dir() or path.suffix.lower() in _BILLS:
+        raise InputError(f"{path}: a bill: {_OF_BILL}")
+    loaded = load_commit(path)
+    check_demand(loaded)
+    catalog_dates = Node(saved)["catalog"]
+    return judge_commit(saved, CommitMemory(loaded, catalog_of(Node(saved)) if len(catalog_dates) else None))
 
 
 def _certificate(certificate: dict[str, Any]) -> Verdict:

@@ -17,17 +17,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from planner.commitments.history import CsvCell, History, open_text, parse_hour, parse_units, require, rows_of
+from planner.commitments.history import (
+    CsvCell,
+    History,
+    open_text,
+    parse_hour,
+    parse_units,
+    read_history,
+    require,
+    rows_of,
+)
 from planner.commitments.prices import HOURS_PER_YEAR
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.records import record
 
 if TYPE_CHECKING:
+    from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_MOST_YEARS = 5  # of a horizon
 DECIMALS = 3  # of a unit, so that certificates can count in thousandths
 
 
@@ -181,6 +192,22 @@ def _add_planned(demand: Floats, question: CommitQuestion, realised: Sequence[Pl
         low = (plan.start - question.start).days * 24
         high = ((plan.end - question.start).days + 1) * 24
         demand[(hours >= low) & (hours < high), names.index(plan.pool)] += plan.instances
+
+
+def check_demand(loaded: LoadedCommit) -> None:
+    """Read the files of demand that a question names, for their errors alone.
+
+    Raises:
+        InputError: a file cannot be read, or is not valid; names the line.
+    """
+    question = loaded.question
+    if question.scenarios.file is not None:
+        years = (
+            question.horizon_years or _MOST_YEARS
+        )  # the horizon follows from prices, which are not asked for here
+        read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years)
+    elif question.demand.file is not None:
+        read_history(loaded.file(question.demand.file), question.pools, question.demand.format)
 
 
 def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> Futures:

@@ -58,6 +58,6 @@ def _mb_s(path: Path, job: Any, at: int, way: str) -> float:
     factor = 1e6
     if isinstance(part, dict) and value is None:
         value, factor = part.get("bw", 0), 1e6 / 1024.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value / factor <= _MOST_MB_S:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_MB_S * factor:
         raise InputError(f"{path}: jobs[{at}].{way}: {str(value)[:40]!r} is not a bandwidth; {_REMEDY}")
     return value / factor

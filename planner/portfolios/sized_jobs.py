@@ -153,6 +153,15 @@ class SizedJobs:
         )
 
 
+def check_candidates(loaded: LoadedPortfolio) -> None:
+    """Read the file of sized candidates, where the portfolio names one, for its errors alone.
+
+    Raises:
+        InputError: it cannot be read, or is not valid; names the line.
+    """
+    _sized_tables(loaded)
+
+
 def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     listed = [(job.name, candidate) for job in loaded.jobs for candidate in job.candidates]
     inside = sized_from_yaml(listed)

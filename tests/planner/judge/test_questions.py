@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.forgeries import Forger, texts_of
+from benchmarks.fuzz import SMALLER, example_with
 from benchmarks.instances.answers import (
     EXAMPLES,
     PORTFOLIOS,
@@ -177,3 +178,54 @@ def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: RunC
     assert (
         "spot records" in str(left) and "jobs[*].cost_usd" in str(left) and "jobs[*].nodes" not in str(left)
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (WAYS.replace("nodes", "knots"), ":1: unknown column 'knots'"),
+        (f"{WAYS}a,aws\n", ":5: has 2 cells"),
+        ("job,provider\ra\n", ":1: cannot be read as CSV"),
+        (None, ": no such file"),
+    ],
+)
+def test_a_broken_file_of_candidates_is_refused_by_its_line(
+    run_cli: RunCli, tmp_path: Path, text: str | None, says: str
+) -> None:
+    """The judge's own reader ended in an internal error, for a missing column, a short row or another line end."""
+    question, target, ways = tmp_path / "jobs.yaml", tmp_path / "answer.json", tmp_path / "ways.csv"
+    question.write_text(WINDOWS, encoding="utf-8")
+    ways.write_text(WAYS, encoding="utf-8")
+    assert run_cli("portfolio", str(question), "-o", "json", "--out", str(target)).code == 0
+    if text is None:
+        ways.unlink()
+    else:
+        ways.write_text(text, encoding="utf-8", newline="")
+    done = run_cli("verify", str(target), "--workload", str(question))
+    assert done.code == 2
+    assert f"{ways}{says}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [("2026-10-20T00:00Z,zz,3\n", "no pool is called 'zz'"), ("2026-10-20T00:00Z\n", "has not the 3 cells")],
+)
+def test_a_broken_history_of_a_commitment_plan_is_refused_by_its_line(
+    run_cli: RunCli, tmp_path: Path, more: str, says: str
+) -> None:
+    """A pool that the question has not, and a short row, ended in internal errors."""
+    question, target, usage = (
+        tmp_path / "commit.yaml",
+        tmp_path / "answer.json",
+        tmp_path / "commit-usage.csv",
+    )
+    question.write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
+    lines = (EXAMPLES / "commit-usage.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    usage.write_text("".join(lines[: 1 + 3 * 48]), encoding="utf-8")
+    day = ("--as-of", "2026-11-20", "--no-regret")
+    assert run_cli("commit", str(question), *day, "-o", "json", "--out", str(target)).code == 0
+    with usage.open("a", encoding="utf-8") as file:
+        file.write(more)
+    done = run_cli("verify", str(target), "--workload", str(question))
+    assert done.code == 2
+    assert f"{usage}:146" in done.stderr and says in done.stderr

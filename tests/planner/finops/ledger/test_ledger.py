@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -183,6 +184,34 @@ def test_what_cannot_be_written_is_not_accepted(
     out.parent.unlink()
     out.parent.mkdir()
     assert run_cli(*asked).code == 0 and out.exists() and len(open_book(path).entries) == 1
+
+
+def test_what_nobody_saw_is_not_accepted(
+    bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger was written before the answer was shown: `| head` accepted what its reader had not seen."""
+    path = tmp_path / "l.json"
+    asked = ["review", "--focus", str(bill), "--month", "2026-09", "--no-forecast", "--ledger", str(path)]
+    asked += ["--accept", SPOT]
+    with monkeypatch.context() as gone:
+        gone.setattr("planner.commands.review.show_answer", lambda *_: _gone())
+        done = run_cli(*asked)
+    assert done.code == 141 and not path.exists()
+    assert "nothing was accepted: the answer could not be written to its end" in done.stderr
+    with monkeypatch.context() as full:
+        full.setattr("planner.finops.ledger.book.write_atomically", _full)
+        done = run_cli(*asked)
+    assert done.code == 7 and not path.exists()
+    assert "nothing was accepted, though the answer says so" in done.stderr and "No space left" in done.stderr
+    assert run_cli(*asked).code == 0 and len(open_book(path).entries) == 1
+
+
+def _gone() -> None:
+    raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def _full(path: Path, *_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
 
 def test_a_ledger_without_actions_says_so(bill: Path, tmp_path: Path) -> None:
