@@ -81,8 +81,13 @@ class Run:
         return math.log(hours.value / hours.low), math.log(hours.high / hours.value)
 
 
-def workload_of(row: dict[str, str]) -> dict[str, Any]:
+def workload_of(row: dict[str, str], *, stated_software: bool = False) -> dict[str, Any]:
     """The workload of one published run.
+
+    Args:
+        row: of the file.
+        stated_software: state the software class that follows from the program that the publisher names (column
+            `stack`: Megatron-LM of its day `fused`, later and hand-written kernels `tuned`).
 
     Raises:
         ValueError: what the planner needs is not published.
@@ -107,6 +112,8 @@ def workload_of(row: dict[str, str]) -> dict[str, Any]:
         "tokens": int(tokens), "global_batch": batch, "sequence_length": int(sequence),
         "precision": row["precision"],
     }  # fmt: skip
+    if stated_software and row["stack"]:
+        training["stack"] = row["stack"]
     started = run_date(row["date"])
     made: dict[str, Any] = {"version": 1, "name": row["run"], "model": model, "training": training}
     return made | ({"start": started} if started else {})
@@ -126,8 +133,10 @@ _SIZES = {
 }  # fmt: skip
 
 
-def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
-    """Predict one published run.
+def predict_run(
+    row: dict[str, str], devices: dict[str, dict[str, Any]], *, stated_software: bool = False
+) -> Run:
+    """Predict one published run, with its software stated or left open.
 
     Raises:
         ValueError: it cannot be; the message is the reason.
@@ -141,7 +150,8 @@ def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
     count = int(number(row, "accelerators") or 0)
     if not count:
         raise ValueError("accelerators not published")
-    job: Job = resolve_job(Workload.model_validate(workload_of(row)), date(2026, 11, 1))
+    asked = Workload.model_validate(workload_of(row, stated_software=stated_software))
+    job: Job = resolve_job(asked, date(2026, 11, 1))
     per_node = 4 if device["generation"].startswith("tpu") or "gh200" in device["accelerator"] else 8
     cell = {"interconnect": row["network"], "gpu": row["accelerator"]}
     hardware, per_node = hardware_of(cell, device, min(per_node, count), count, None, read_networks())
@@ -179,12 +189,14 @@ def _nearest(job: Job, hardware: Table, nodes: int) -> dict[str, Any]:
     raise ValueError(f"no layout: {row['reason']}")
 
 
-def predict_runs(rows: Sequence[dict[str, str]]) -> tuple[list[Run], Counter[str]]:
+def predict_runs(
+    rows: Sequence[dict[str, str]], *, stated_software: bool = False
+) -> tuple[list[Run], Counter[str]]:
     """Predict all runs that can be; the counter tells why not the others."""
     devices, runs, left_out = load_devices(), [], Counter[str]()
     for row in rows:
         try:
-            runs.append(predict_run(row, devices))
+            runs.append(predict_run(row, devices, stated_software=stated_software))
         except ValueError as error:
             left_out[str(error).splitlines()[0][:60]] += 1
     return runs, left_out
@@ -256,9 +268,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--data", type=Path, default=RUNS, help="runs with the columns of data/whole_runs.csv"
     )
+    parser.add_argument(
+        "--stated-software", action="store_true", help="state the software that publishers name"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures here")
     chosen = parser.parse_args(arguments)
-    runs, left_out = predict_runs(read_csv(chosen.data))
+    runs, left_out = predict_runs(read_csv(chosen.data), stated_software=chosen.stated_software)
     for run in runs:
         total = run.totals.accelerator_hours
         print(

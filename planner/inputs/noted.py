@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.checks import start_moment
 from planner.inputs.post_training import ADAPTED, rank_of
 from planner.inputs.presets import find_preset, load_released
-from planner.inputs.resolved import Assumed, Origin
+from planner.inputs.resolved import Assumed, Origin, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,9 @@ _NO_BF16 = "the machines have no bf16"
 _SAMPLE_BY_SAMPLE = frozenset({"sft", "dpo", "orpo", "kto", "reward"})
 
 
-def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
-    """Choices by key, then those of adapters, lengths and updates."""
-    out = [noted_choice(training, key) for key in keys]
+def noted_choices(training: Training, keys: Sequence[str], post: PostTraining, stack: str) -> list[Assumed]:
+    """Choices by key, of software the class `stack`, then those of adapters, lengths and updates."""
+    out = [noted_choice(training, key, stack if key == "stack" else None) for key in keys]
     return [
         *out,
         *noted_of_method(training),
@@ -51,9 +51,15 @@ def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Infer
     return section.model_copy(update={"precision": precision})
 
 
-def noted_choice(training: Training, key: str) -> Assumed:
-    """A choice of the training section, given or defaulted."""
-    value = str(getattr(training, key))
+def stack_of(training: Training, *, text: bool) -> Stack:
+    """The software class: as stated, else the default; image trainers of adapters do not compile."""
+    left_out = "stack" not in training.model_fields_set
+    return "eager" if left_out and not text and training.method in ADAPTED else training.stack
+
+
+def noted_choice(training: Training, key: str, value: str | None = None) -> Assumed:
+    """A choice of the training section, given or defaulted; `value`: what the default became."""
+    value = value or str(getattr(training, key))
     if key in training.model_fields_set:
         return Assumed(f"training.{key}", value, "", "workload")
     # bf16 is the default of the schema: another one was chosen for the machines (`candidates.default_precision`)

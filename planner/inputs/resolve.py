@@ -15,7 +15,7 @@ from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.noted import as_released, noted_choices, open_choices, software_day
+from planner.inputs.noted import as_released, noted_choices, open_choices, software_day, stack_of
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
@@ -180,7 +180,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     length = _sequence_length(training, model, noted) if text else 1
     post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
     content = post.tokens_per_sample(length) if text else 1.0
-    each = post.samples_per_sequence(length)
+    each, stack = post.samples_per_sequence(length), stack_of(training, text=text)
     samples = total_samples(training, data, content, each, noted)
     phases, samples, steps, copied = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
@@ -188,7 +188,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     held, stored = as_stored(training, each, content)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
-    noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post)
+    noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post, stack)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
@@ -201,8 +201,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         data_bytes=with_initial(workload, data_bytes(data, copied, runs, each_bytes, noted, held, stored)),
         precision=training.precision,
         optimizer=training.optimizer,
-        lora_rank=rank_of(training) if text else None,
-        stack=training.stack,
+        lora_rank=rank_of(training),
+        stack=stack,
         attention=training.attention,
         software_date=software_day(training, workload.start),
         open_choices=open_choices(training, model),

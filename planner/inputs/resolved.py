@@ -11,6 +11,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.inputs.training_schema import Layout, TrainingMemory
 
+Stack = Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
 Origin = Literal["workload", "default", "derived"]
 
 
@@ -154,7 +155,7 @@ class ResolvedTraining:
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
     optimizer: str
     lora_rank: int | None
-    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
+    stack: Stack
     attention: Literal["auto", "materialised", "fused", "flash", "native"]
     software_date: date | None
     open_choices: tuple[str, ...]

@@ -327,7 +327,7 @@ class Training(Section):
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
-        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled, with a wider interval.",
+        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled (LoRA of images: eager), less sure.",
     )
     attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",

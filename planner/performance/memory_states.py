@@ -102,9 +102,21 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     absent_ends = np.where(offload_weights, ends, ends * (1.0 - 1.0 / ranks))
     gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent, absent_ends)
     gathered = gathered + _reduced(job, layout, np.where(frozen, adapters, dense + experts))
+    gathered = gathered + np.where(frozen, 0.0, _indexed(job, layout, experts))
     whole = np.where(layout.zero >= 1, 0.0, job.step_bytes * (trained + trained_experts))
     stepping = np.where(offload_states | (job.in_backward > 0), 0.0, whole) * work.learners * work.backward
     return States(weights, gradients, optimizer, gathered, stepping)
+
+
+def _indexed(job: Footprint, layout: Layouts, experts: Floats) -> Floats:
+    """The gradient of one expert's matrix, as large as that of all: eager code loops over experts that are one tensor.
+
+    Transformers indexes `gate_up_proj[expert]` (GptOssExperts and others); autograd fills a tensor of the whole weight
+    per expert and adds it to the last. Gated experts hold two thirds of their parameters in it.
+    """
+    eager = (job.stack == STACKS.index("eager")) & (job.work.backward > 0)
+    layer = experts / np.ceil(job.work.layers / layout.pp)
+    return np.where(eager, 2.0 / 3.0 * layer * job.weight_bytes, 0.0)
 
 
 def _reduced(job: Footprint, layout: Layouts, trained: Floats) -> Floats:
@@ -139,13 +151,24 @@ def _gathered(
     layer = in_layers / np.ceil(work.layers / layout.pp)
     table = np.minimum(work.embed_params, work.head_params) / layout.tp
     trains = work.lora <= 0
-    running = c["memory.gathered_layers"] * layer
-    # DeepSpeed (the eager stack) gathers and reduces in buckets of fixed size instead of whole layers.
-    eager = job.stack == STACKS.index("eager")
-    running = np.where(eager, np.maximum(running, c["memory.bucket_params"]), running)
     # Quantised weights are gathered as they are packed, tables of the vocabulary in 16 bit.
     each = np.where(work.dequantised > 0, work.frozen_bytes, job.weight_bytes)
-    gathers = (running + np.where(trains, np.maximum(layer, table), 0.0)) * each + table * job.weight_bytes
+    larger = np.where(trains, np.maximum(layer, table), 0.0) * each
+    # Own parts of the running and the next layer come from the host.
+    ranks = np.minimum(layout.dp * layout.cp, job.shard_ranks)
+    arriving = np.where(job.offload_weights > 0, 2.0 * layer / ranks * each, 0.0)
+    # FSDP2 keeps the gradients of one layer flat, in the type that they are summed in, until they are scattered.
+    flat_layer = np.where(trains, np.minimum(c["memory.flat_layers"] * layer, missing), 0.0) * job.grad_bytes
+    running = c["memory.gathered_layers"] * layer * each + larger + flat_layer + arriving
+    eager = job.stack == STACKS.index("eager")
+    # Eager trainers wrap layers alone: what is outside them, all tables, stays gathered with its gradients until the
+    # step's end. DeepSpeed, the other of them, gathers and reduces in buckets of fixed size instead of whole layers.
+    ends = work.embed_params / layout.tp
+    # The stream that gathers keeps what a forward pass took (PyTorch's "inter-stream fragmentation"): one more layer.
+    kept = np.where(trains, layer * each + ends * job.grad_bytes, 0.0)
+    wrapped = running + kept + ends * job.weight_bytes
+    buckets = c["memory.bucket_params"] * each + larger + table * job.weight_bytes + arriving
+    gathers = np.where(eager, np.maximum(wrapped, buckets), running + table * job.weight_bytes)
     stage = absent * each + absent_ends * (job.weight_bytes - each)
     piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
     flat = np.minimum(gathers, stage)

@@ -15,6 +15,7 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.micro import Micro, at_least, matmul_of
 from planner.performance.operators import COLUMN, ELEMENT_FIELDS
+from planner.performance.post_training.counts import BLOCK_MATRICES
 from planner.performance.work import Floats, Work
 
 REFERENCE_MEMORY_RATE = 0.9e12
@@ -106,8 +107,24 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
     )
     layout = np.where(last | (work.element_bytes >= 4.0), 1.0, c["vision.contiguous_ratio"])
     elements = elements + (layout - 1.0) * column("convolution_elements")
+    # Adapters cast what a linear layer reads and add to what it writes, as in transformers.
+    adapters = c.of_stack("memory.passes", stack) * c.of_stack("adapter.passes", stack)
+    elements = elements + adapters * _adapted(work) * column("linear_elements")
     result: Floats = work.element_bytes * (elements + 0.5 * reread)
     return result
+
+
+def _adapted(work: Work) -> Floats:
+    """Share of the linear layers that have adapters."""
+    result: Floats = np.minimum(work.adapted / BLOCK_MATRICES, 1.0)
+    return result
+
+
+def _kernels(work: Work, stack: str, c: Constants) -> Floats:
+    """Launches of a forward pass; in eager code adapters cast their input, project down and up, scale and add."""
+    own = work.operators[:, COLUMN["kernels"]]
+    adapters = c["vision.adapter_launches"] * _adapted(work) * work.operators[:, COLUMN["tensors"]]
+    return own + adapters if stack == "eager" else own
 
 
 def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str, c: Constants) -> Micro:
@@ -125,12 +142,7 @@ def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str,
     faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
     reached = devices.memory_rate * faster ** (c.of_stack("vision.memory_scaling", stack) - 1.0)
     memory = micro_batch * _moved_bytes(work, stack, c) / reached
-    floor = (
-        work.operators[:, COLUMN["kernels"]]
-        * c.of_stack("vision.launch_us", stack)
-        * 1e-6
-        * np.ones(gemm.shape)
-    )
+    floor = _kernels(work, stack, c) * c.of_stack("vision.launch_us", stack) * 1e-6 * np.ones(gemm.shape)
     zero = np.zeros(gemm.shape)
     # Accelerators of a node share the host that reads, decodes and launches.
     shared = 1.0 + c.of_stack("vision.host_sharing", stack) * np.log2(devices.count)

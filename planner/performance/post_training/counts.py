@@ -35,6 +35,8 @@ COUNTS = (
     "adapted", "adapter_ratio", "frozen_bytes", "dequantised", "forward_passes", "other_params", "learners", "tuned",
     "reinforced", "updates", "epochs", "pair_width", "pair_logits",
 )  # fmt: skip
+# Matrices of a plain block of attention: queries, keys, values, output and two of its feed-forward network.
+BLOCK_MATRICES = 6.0
 PAIR_LOGITS = ("rows", "full", "chunks")
 # Batches of like length keep a tenth of the spread: buckets of 20 batches (PEFT's and the Trainer's default is 50).
 _GROUPED = 0.1
@@ -79,7 +81,9 @@ def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         names = (
             "adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes", "adapted", "frozen_bytes", "dequantised",
         )  # fmt: skip
-        return {**dict.fromkeys(names, 0.0), "adapter_ratio": 1.0}
+        counts = {**dict.fromkeys(names, 0.0), "adapter_ratio": 1.0}
+        # A network whose layers are not known has adapters on all of its linear layers, as trainers of images set them.
+        return {**counts, "adapted": BLOCK_MATRICES if training.lora_rank else 0.0}
     cost = load_adapters()[tuning.adapter or "lora"]
     # eager PEFT casts inputs to the adapters' 32 bit
     saved = cost.saved_bytes * (1.0 if training.stack == "eager" else 0.5)

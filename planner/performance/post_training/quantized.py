@@ -1,8 +1,9 @@
-"""Layouts of quantised frozen weights: those that public trainers run (sources: docs/post-training.md#qlora-layouts).
+"""Layouts of post-training: those that public trainers run (sources: docs/post-training.md#qlora-layouts).
 
 DDP, ZeRO and FSDP hold or gather whole quantised matrices, context parallelism divides tokens, and experts are whole
 too, wherever they lie. Tensor and pipeline parallelism over bitsandbytes weights are in none of the trainers that
-`planner export` writes for, so they are searched only where the workload pins them.
+`planner export` writes for, so they are searched only where the workload pins them. Pipelines are in none of the eager
+trainers either, whatever the weights: where the software is eager or left open, they are searched where pinned.
 """
 
 from __future__ import annotations
@@ -20,12 +21,19 @@ def is_quantized(training: TrainingSpec) -> bool:
 
 
 def searched_pin(training: TrainingSpec) -> LayoutPin:
-    """The parts of the layout that the search keeps: the user's, and whole matrices where these are quantised."""
+    """The parts of the layout that the search keeps: the user's, and what no trainer of this software divides."""
     pin = training.layout
-    if not is_quantized(training):
+    if not (is_quantized(training) or _without_stages(training)):
         return pin
     staged = pin.pipeline_parallel or (None if (pin.interleave or 1) > 1 else 1)  # interleaving needs stages
-    return replace(pin, tensor_parallel=pin.tensor_parallel or 1, pipeline_parallel=staged)
+    whole = 1 if is_quantized(training) else None
+    return replace(pin, tensor_parallel=pin.tensor_parallel or whole, pipeline_parallel=staged)
+
+
+def _without_stages(training: TrainingSpec) -> bool:
+    """Post-training in eager code, or in software that the workload leaves open: Accelerate, TRL, axolotl and kin."""
+    plain = training.stack == "eager" or "stack" in training.open_choices
+    return training.tuning.is_tuning and plain
 
 
 def splits_experts_and_tokens(training: TrainingSpec) -> bool:

@@ -18,7 +18,7 @@ from planner.performance.memory_work import build_footprint
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.post_training.spec import BaseWeights, Tuning
 from planner.performance.search import estimate_shapes
-from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from planner.performance.spec import LayoutPin, ModelSpec, StackClass, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
 from tests.planner.performance.memory_cases import LLAMA_8B, layout
@@ -139,3 +139,22 @@ def test_gathered_tables_of_the_vocabulary_have_16_bits(base: BaseWeights) -> No
     assert more[base] == pytest.approx(more["half"], rel=1e-6)
     assert more[base] > 64_000 * 4096 * 2.0 / GIB
     assert buffers[base, 64_000] < buffers["half", 64_000]
+
+
+@pytest.mark.parametrize("stack", ["eager", "compiled", "fused", "tuned"])
+@pytest.mark.parametrize("left_open", [False, True])
+@pytest.mark.parametrize("tuning", [Tuning(objective="sft"), Tuning(objective="sft", adapter="lora")])
+def test_post_training_has_stages_only_where_the_stated_software_has_them(
+    stack: StackClass, left_open: bool, tuning: Tuning
+) -> None:
+    rank = 16 if tuning.adapter else None
+    job = TrainingSpec(64, 4096, "bf16", stack=stack, tuning=tuning, lora_rank=rank)
+    job = replace(job, open_choices=("stack",) if left_open else ())
+    has = bool((listed(LLAMA_8B, job, 8).pp > 1).any())
+    assert has == (stack != "eager" and not left_open)
+    assert (listed(LLAMA_8B, job, 8).tp > 1).any()
+    pinned = replace(job, layout=LayoutPin(pipeline_parallel=4))
+    assert set(listed(LLAMA_8B, pinned, 8).pp) == {4.0}
+    # Pre-training is left as it is.
+    scratch = replace(job, tuning=Tuning(), lora_rank=None)
+    assert (listed(LLAMA_8B, scratch, 8).pp > 1).any()

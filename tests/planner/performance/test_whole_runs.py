@@ -65,3 +65,15 @@ def test_what_plans_assume_beside_the_steps_is_what_these_runs_took() -> None:
     beside, spread = assumed_from([one for one in runs if one.kind in ELAPSED])
     assert beside == pytest.approx(assume.beside_steps_ratio, abs=0.005)
     assert spread == pytest.approx(assume.whole_run_log_sd, abs=0.005)
+
+
+def test_naming_the_software_brings_runs_that_no_constant_comes_from_nearer() -> None:
+    rows = read_csv(OTHERS)
+    assert sum(bool(row["stack"]) for row in rows) >= 10
+    open_, stated = (
+        summary([one for one in predict_runs(rows, stated_software=named)[0] if one.kind in ELAPSED])
+        for named in (False, True)
+    )
+    assert stated["n"] == open_["n"]
+    assert stated["median"] <= open_["median"]
+    assert stated["mape"] < open_["mape"] - 3.0
