@@ -102,8 +102,8 @@ def _actions(review: Review) -> tuple[str, ...]:
     saves, count = known.get("actions_saves_money"), known.get("actions_count")
     together = ""
     if saves is not None:
-        bound = "where known" if "where known" in saves.label else "at most"
-        together = f", together {bound} {money(_number(saves), review.currency)} a month"
+        known_only = ", where known," if "where known" in saves.label else ""
+        together = f", together at most{known_only} {money(_number(saves), review.currency)} a month"
     many = len(table.rows) if count is None else _number(count)
     return (f"{many:.0f} to consider{together}", *rows)
 
@@ -118,13 +118,18 @@ def _top(table: Table) -> list[tuple[int, dict[str, object]]]:
 def _action(row: dict[str, object], currency: str) -> str:
     owner = f"owner {row['owner']}" if row["owner"] else "no owner known"
     sure = f", {row['confidence']} confidence" if row.get("confidence") else ""
+    unknown = row.get("unknown")
+    use = f"{money(float(unknown), currency)} a month" if isinstance(unknown, int | float) else ""
     for key, often in (("saves", "a month"), ("once", "once")):
         amount = row[key]
         if isinstance(amount, int | float):
             bound = f"{row['basis']} " if row["basis"] in ("at most", "at least") else ""
             kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
-            return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}{sure}, {owner}"
-    return f"{row['what']}: the bill does not say what it saves, {owner}"
+            more = f" (not known on {use} of it)" if use else ""
+            return (
+                f"{row['what']}: {bound}{money(float(amount), currency)} {often}{more}{kept}{sure}, {owner}"
+            )
+    return f"{row['what']}: the bill does not say what it saves{f' on {use}' if use else ''}, {owner}"
 
 
 def _words(figure: Figure, currency: str) -> str:

@@ -93,7 +93,8 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
 
 _COLUMNS: list[Any] = [
     ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
-    ("basis", "Amount is", "text"), ("confidence", "Confidence", "text"), ("owner", "Owner", "text"),
+    ("basis", "Amount is", "text"), ("unknown", "Not known on", "money", "data"),
+    ("confidence", "Confidence", "text"), ("owner", "Owner", "text"),
     ("why", "Why", "text", "below"),
     ("confidence_why", "How certain", "text", "below"), ("command", "Look closer", "text", "below"),
     ("plan", "Plan it", "text", "below"), ("plan_needs", "To plan it", "text", "below"),
@@ -104,8 +105,8 @@ _COLUMNS: list[Any] = [
 ]  # fmt: skip
 _WHOLE = "Amounts are of this month's use."
 _UNTOLD = (
-    f" Amounts leave out use for which the bill shows no discount; in the ranking, {percent(LEAST_DISCOUNT, 0)} of its "
-    "cost counts as saved."
+    f" Not known on: cost a month of use for which the bill shows no discount; in the ranking, "
+    f"{percent(LEAST_DISCOUNT, 0)} of it counts as saved."
 )
 _NOTE = (
     " Confidence: high with no reason to doubt the amount, medium with one, low with several. "
@@ -134,14 +135,19 @@ def build(inputs: Inputs) -> Section:
     ranked = table("actions", "Actions", _COLUMNS, rows, of + untold + _NOTE + (
         f" Left out: {len(found) - TOP:,} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
-    columns = tuple(replace(column, links=column.key == "plan_file") for column in ranked.columns)
+    columns = tuple(
+        replace(
+            one, links=one.key == "plan_file", place="cell" if one.key == "unknown" and untold else one.place
+        )
+        for one in ranked.columns
+    )
     ranked = replace(ranked, shown=SHOWN, columns=columns)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
         figure(
             inputs,
             "actions_saves_money",
-            f"Together {'where known' if any(one.unknown for one in found) else 'at most'}, per month",
+            f"Together at most{', where known' * any(one.unknown for one in found)}, per month",
             joint(found),
             "money",
             lacking="the bill does not say what any of them saves",
@@ -153,8 +159,8 @@ def build(inputs: Inputs) -> Section:
 def _row(one: Action) -> tuple[Any, ...]:
     amounts = (None, one.amount) if one.basis == "once" else (one.amount, None)
     basis = "" if one.amount is None else one.basis
-    return (one.what, *amounts, basis, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.plan,
-            one.needs, one.file, *one.pool, one.thing, one.id)  # fmt: skip
+    return (one.what, *amounts, basis, one.unknown or None, one.sure.level, one.owner, one.why, one.sure.why,
+            one.command, one.plan, one.needs, one.file, *one.pool, one.thing, one.id)  # fmt: skip
 
 
 def _sentence(first: Action, currency: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -49,7 +52,9 @@ def build(inputs: Inputs) -> Section | None:
     rows = records_of(inputs.ask("contract_drawdown"))
     reserved = records_of(inputs.ask("capacity_reservations"))
     is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
-    found = [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
+    found = _told_apart(
+        [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
+    )
     if not found and not reserved:
         return None
     used = sum(float(row["used_cost"]) for row in reserved)
@@ -89,6 +94,16 @@ def _drawdown(inputs: Inputs, row: dict[str, Any], *, is_reported: bool) -> Draw
     )  # fmt: skip
 
 
+def _told_apart(drawdowns: list[Drawdown]) -> list[Drawdown]:
+    """Contracts with what ends their ids in the names that several share; the whole id where that is shared too."""
+    tails = {one.key: one.key.replace(":", "/").rpartition("/")[2] for one in drawdowns}
+    names, ends = Counter(one.name for one in drawdowns), Counter(tails.values())
+    ids = {key: tail if ends[tail] == 1 else key for key, tail in tails.items()}
+    return [
+        replace(one, name=f"{one.name} ({ids[one.key]})") if names[one.name] > 1 else one for one in drawdowns
+    ]
+
+
 def _number(value: Any) -> float:
     return 0.0 if value is None or value != value else float(value)
 
@@ -114,19 +129,22 @@ def _remark(one: Drawdown) -> str:
 
 
 def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
-    """All commitments by their end, the next ones first."""
-    ends = sorted(
-        (_day(row["period_end"]).isoformat(), text(row["commitment_name"]) or text(row["commitment_id"]),
-         text(row["commitment_type"]), _number(row["commitment_cost"]) or None,
-         (_day(row["period_end"]) - inputs.end).days)
-        for row in rows
-    )  # fmt: skip
-    return table(
-        "contract_ends", "Ends to come", [("end", "Ends", "date"), ("name", "Commitment", "text"),
-        ("type", "Type", "text"),
-        ("cost", "Committed", "money"), ("days", "In days", "days")], ends[:TOP],
-        f"{len(ends) - TOP:,} later ones are left out." if len(ends) > TOP else "",
-    )  # fmt: skip
+    """All commitments by their end, the next ones first; those that differ in their ids alone as one."""
+    alike: dict[tuple[str, str, str, int], list[float]] = defaultdict(list)
+    for row in rows:
+        end = _day(row["period_end"])
+        name = text(row["commitment_name"]) or text(row["commitment_id"])
+        key = (end.isoformat(), name, text(row["commitment_type"]), (end - inputs.end).days)
+        alike[key].append(_number(row["commitment_cost"]))
+    ends = [(*key[:3], len(costs), math.fsum(costs) or None, key[3]) for key, costs in sorted(alike.items())]
+    place = "cell" if len(rows) > len(alike) else "data"
+    columns: list[Any] = [
+        *(("end", "Ends", "date"), ("name", "Commitment", "text"), ("type", "Type", "text")),
+        *(("count", "Number", "count", place), ("cost", "Committed", "money"), ("days", "In days", "days")),
+    ]
+    left = sum(one[3] for one in ends[TOP:])
+    note = f"{left:,} later ones are left out." if left else ""
+    return table("contract_ends", "Ends to come", columns, ends[:TOP], note)
 
 
 def _reservations(rows: list[dict[str, Any]]) -> Table:

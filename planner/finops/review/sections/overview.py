@@ -33,13 +33,15 @@ def build(inputs: Inputs) -> Section:
     trend = monthly_spend(inputs)
     figures = [_spend(inputs, trend), *_budget(inputs), *_forecast(inputs)]
     charts = [_trend(inputs, trend)] if len(trend) > 1 else []
-    charts += [_parts(inputs, key, label, sums) for key, label, sums in _splits(inputs)]
+    splits = _splits(inputs)
+    charts += [_parts(inputs, key, label, sums) for key, label, sums in splits if not _is_of_nobody(sums)]
     said = (
         []
         if len(trend) > 1
         else [f"The bill has no month before {month_name(inputs.month)}: there is no trend yet."]
     )
     said += _earlier_charges(inputs)
+    said += _untagged([label for _, label, sums in splits if _is_of_nobody(sums)])
     if inputs.budgets is None:
         said.append("No budget was given to compare with (--budgets).")
     return Section("overview", TITLE, tuple(said), tuple(figures), _currencies(inputs), tuple(charts))
@@ -173,6 +175,22 @@ def _splits(inputs: Inputs) -> list[tuple[str, str, dict[str, float]]]:
         sums |= {_REST: rest} if abs(rest) >= 0.005 else {}
         out.append((f"spend_tag_{number}", _WORDS.get(tag.lower(), tag), sums))
     return out
+
+
+def _is_of_nobody(sums: Mapping[str, float]) -> bool:
+    """Whether no charge of the month carries the tag: one bar of all cost says less than a sentence."""
+    return NOBODY in sums and not sums.keys() - {NOBODY, _REST}
+
+
+def _untagged(labels: list[str]) -> list[str]:
+    """What to say of the tags that nothing carries."""
+    if not labels:
+        return []
+    carried = "these tags" if labels[1:] else "this tag"
+    return [
+        f"Spend by {' and '.join(labels)} is not known: no charge of the month carries {carried}. "
+        '"Whose cost is it?" has the keys of the bill; --tags names the one to use.'
+    ]
 
 
 def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> Chart:

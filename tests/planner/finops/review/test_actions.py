@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.finops.review.model import Review
+from planner.finops.review.report import render_review
 from planner.finops.review.sections.actions import Action, joint
 from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
@@ -200,6 +201,13 @@ def test_commitments_on_other_machines_tell_no_discount_on_gpus(
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
     assert more["saves"] == pytest.approx(31 * saved)
     assert more["basis"] == ("at least" if on_gpus is None else "estimate")
+    assert more["unknown"] == (pytest.approx(31_000) if on_gpus is None else None)
+    (listed,) = section(made, "actions").tables
+    assert ("unknown" in {one.key for one in listed.columns if one.place == "cell"}) == (on_gpus is None)
+    (together,) = [one for one in section(made, "actions").figures if one.key == "actions_saves_money"]
+    assert together.label == f"Together at most{', where known' * (on_gpus is None)}, per month"
+    told = " (not known on 31,000 USD a month of it)" * (on_gpus is None)
+    assert f"{31 * saved:,.0f} USD a month{told}, " in str(render_review(made, "brief"))
     said = section(made, "actions").sentences[0]
     assert said == f"First: {more['what']}, {'at least ' * (on_gpus is None)}{31 * saved:,.0f} USD a month."
     unknown = "31,000 USD of it is GPU machines, and none of your AWS commitments shows what that would save"

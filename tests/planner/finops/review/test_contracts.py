@@ -92,6 +92,31 @@ def test_ends_are_a_calendar(made: Review) -> None:
     ]
 
 
+def test_contracts_of_one_name_are_told_apart_and_end_together(tmp_path: Path) -> None:
+    """A year's savings plans, one name for all: the same sentence was there twice, and twenty equal lines of ends."""
+    ids = ["arn:aws:savingsplans:a::savingsplan/01", "arn:aws:savingsplans:b::savingsplan/02", "x/02"]
+    path = tmp_path / "contracts.csv"
+    with path.open("w", newline="") as file:
+        out = csv.DictWriter(file, [*CONTRACTS[0], "ContractId", "BillingCurrency"])
+        out.writeheader()
+        out.writerow(CONTRACTS[2] | {"ContractId": "k", "BillingCurrency": "USD"})
+        for one in ids:
+            out.writerow(
+                CONTRACTS[0] | {"ContractCommitmentId": one, "ContractId": "k", "BillingCurrency": "USD"}
+            )
+    rows = each_day(date(2026, 9, 1), date(2026, 10, 31), 50)
+    with open_bill([write_bill(tmp_path / "bill.csv", rows), path]) as opened:
+        shown = review_bill(opened, month=OCTOBER, forecast=False)
+    names = {row["id"]: row["name"] for row in rows_of(shown, "contracts", "contracts")}
+    assert names == {ids[0]: "EDP 2026 (01)", ids[1]: f"EDP 2026 ({ids[1]})", ids[2]: "EDP 2026 (x/02)"}
+    said = section(shown, "contracts").sentences
+    assert len(said) == len(set(said)) == 2
+    ends = [(row["name"], row["count"], row["cost"]) for row in rows_of(shown, "contracts", "contract_ends")]
+    assert ends == [("RI", 1, 500), ("EDP 2026", 3, 3 * 36500)]
+    (table,) = [one for one in section(shown, "contracts").tables if one.key == "contract_ends"]
+    assert [one.place for one in table.columns if one.key == "count"] == ["cell"]
+
+
 def test_reservations_have_their_use(made: Review) -> None:
     (row,) = rows_of(made, "contracts", "reservations")
     assert (row["used"], row["unused"], row["use"]) == (30, 10, 0.75)

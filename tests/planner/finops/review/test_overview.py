@@ -70,6 +70,23 @@ def test_a_short_bill_says_so(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("tags", "shown", "said"),
+    [
+        ('{"CostCenter":"7"}', [], "Spend by team and environment is not known: no charge of the month carries these"),
+        ('{"env":"dev"}', ["spend_tag_2"], "Spend by team is not known: no charge of the month carries this tag"),
+    ],
+)  # fmt: skip
+def test_tags_that_nothing_carries_have_a_sentence_and_no_chart(
+    tags: str, shown: list[str], said: str, tmp_path: Path
+) -> None:
+    """Two charts of one bar each said "(no tag): 93 % of spend"."""
+    path = write_bill(tmp_path / "bill.csv", each_day(OCTOBER, LAST, Tags=tags))
+    part = section(review_of(path, only=("overview",)), "overview")
+    assert [one.key for one in part.charts if one.key.startswith("spend_tag")] == shown
+    assert said in " ".join(part.sentences)
+
+
 def test_skus_that_share_a_name_are_told_apart(made: Review) -> None:
     rows = {row["sku"]: row["product"] for row in rows_of(made, "movers", "movers")}
     assert (rows["s0"], rows["s1"], rows["s5"]) == ("GPU, p5 (s0)", "GPU, p5 (s1)", "meter 5, p5")
