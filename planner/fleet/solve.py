@@ -27,7 +27,7 @@ from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
 from planner.fleet.question import FleetInput, Floats, Ints
 from planner.fleet.search import FleetResult, FleetSearch
-from planner.fleet.tighten import caps_under, links_of, openings, tighten
+from planner.fleet.tighten import caps_under, openings, tighten
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp
@@ -99,7 +99,7 @@ def _run(search: FleetSearch, prove: bool) -> None:
     if record.left_s() < get_backend(options.backend).start_up_s() + SECONDS_PER_OFFER * len(offers.keep):
         record.end(Termination.TIME_LIMIT, "no time to start the solver")
         return
-    offers, problem, relaxation = tighten(search, offers, np.zeros(0, dtype=np.int64))
+    offers, problem, relaxation = tighten(search, offers)
     _round(search, offers, relaxation)
     record.note("relaxation")
     search.raise_exact(problem, relaxation)
@@ -110,7 +110,7 @@ def _run(search: FleetSearch, prove: bool) -> None:
         record.note("restricted")
         if record.done or not prove:
             return
-        offers, problem, relaxation = tighten(search, offers, links_of(problem, offers))
+        offers, problem, relaxation = tighten(search, offers, problem)
         search.raise_exact(problem, relaxation)
     cutoff = record.cost * (1 - 0.9 * options.gap)
     caps = caps_from_reduced_costs(problem, relaxation, cutoff)
@@ -242,7 +242,7 @@ def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floa
     """
     search = FleetSearch(fleet, Search(SolveOptions()))
     search.offer((dict(result.counts), dict(result.busy)))
-    _, problem, relaxation = tighten(search, search.offers(), np.zeros(0, dtype=np.int64))
+    _, problem, relaxation = tighten(search, search.offers())
     duals = np.zeros(problem.n_rows) if relaxation.duals is None else relaxation.duals
     point = _point(search, problem) if search.record.best else {}
     return problem, duals, problem.vector(point) if point else None
