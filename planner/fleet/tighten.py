@@ -3,8 +3,8 @@
 Rows that follow for whole numbers are added where the relaxation breaks them: x_o <= u_o y_r, b_o <= m_o y_r and the
 rounded work of `part_time`, and rounded limits on workers (`solvers.search.rounding`). Then each region is opened in
 turn: what the relaxation costs with y_r = 1 is a bound on every fleet that uses an offer of region r, and with its
-reduced costs it caps the workers of those offers (probing: Savelsbergh, "Preprocessing and probing techniques for mixed integer
-programming problems", ORSA J. Computing 6, 1994).
+reduced costs it caps the workers of those offers (probing: Savelsbergh, "Preprocessing and probing techniques for
+mixed integer programming problems", ORSA J. Computing 6, 1994).
 """
 
 from __future__ import annotations
