@@ -25,9 +25,10 @@ import numpy as np
 from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound, reachable_work
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
+from planner.fleet.places import branch, switched, under
 from planner.fleet.question import FleetInput, Floats, Ints
 from planner.fleet.search import FleetResult, FleetSearch
-from planner.fleet.tighten import caps_under, links_of, openings, tighten
+from planner.fleet.tighten import caps_under, openings, tighten
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp
@@ -35,6 +36,7 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
 from solvers.problem.solution import Status, Termination
 from solvers.search.search import Search
+from solvers.search.switches import FEW
 from solvers.search.tighten import caps_from_reduced_costs
 
 SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
@@ -43,6 +45,7 @@ CORE_NODES = 1_000  # of branch and bound, for the restricted model; nearly all 
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 LIKELY = 4  # regions in the restricted model beside those that the relaxation opens
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
+CUTOFF_SHARE = 0.9  # of the gap: a fleet that is cheaper by less need not be found
 SOON_COLUMNS = 1_500  # whole numbers in a proof that is tried without opening each region in turn, at most
 SOON_NODES = 200  # of branch and bound there
 SHORT = 1e-6  # of the work: by so much all workers together do less
@@ -99,7 +102,7 @@ def _run(search: FleetSearch, prove: bool) -> None:
     if record.left_s() < get_backend(options.backend).start_up_s() + SECONDS_PER_OFFER * len(offers.keep):
         record.end(Termination.TIME_LIMIT, "no time to start the solver")
         return
-    offers, problem, relaxation = tighten(search, offers, np.zeros(0, dtype=np.int64))
+    offers, problem, relaxation = tighten(search, offers)
     _round(search, offers, relaxation)
     record.note("relaxation")
     search.raise_exact(problem, relaxation)
@@ -110,13 +113,22 @@ def _run(search: FleetSearch, prove: bool) -> None:
         record.note("restricted")
         if record.done or not prove:
             return
-        offers, problem, relaxation = tighten(search, offers, links_of(problem, offers))
+        offers, problem, relaxation = tighten(search, offers, problem)
         search.raise_exact(problem, relaxation)
-    cutoff = record.cost * (1 - 0.9 * options.gap)
+    cutoff = record.cost * (1 - CUTOFF_SHARE * options.gap)
     caps = caps_from_reduced_costs(problem, relaxation, cutoff)
-    left = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
+    model = under(switched(problem, offers), offers, caps)
+    left = model.problem
     search.columns = left.n_integers
-    if left.n_integers <= SOON_COLUMNS and _prove(search, left, cutoff, SOON_NODES):
+    if len(model.switches) and left.n_integers > FEW:
+        bound, ended = branch(search, model, CUTOFF_SHARE)
+        record.raise_bound(min(bound, cutoff))
+        record.note("places")
+        if ended:
+            record.end(Termination.GAP_REACHED, "the regions are decided")
+        if ended or record.done:
+            return
+    elif left.n_integers <= SOON_COLUMNS and _prove(search, left, cutoff, SOON_NODES):
         return
     caps = caps_under(search, problem, offers, relaxation, cutoff)
     problem = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
@@ -189,6 +201,13 @@ def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation
     keys = offers.keys
     search.core = tuple(keys[number] for number in chosen.tolist())
     columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
+    model = switched(problem, offers)
+    if len(model.switches):
+        upper = np.zeros(problem.n_columns)
+        upper[np.concatenate(columns)] = problem.ub[np.concatenate(columns)]
+        leave_s = record.left_s() * (1 - CORE_TIME_SHARE)
+        branch(search, under(model, offers, upper), CORE_GAP_SHARE, leave_s)
+        return
     core = restrict(problem, np.concatenate(columns))
     gap, limit_s = record.options.gap * CORE_GAP_SHARE, max(record.left_s() * CORE_TIME_SHARE, LEAST_S)
     found = record.solve(core, limit_s, gap=gap, core_columns=0, start={}, most_nodes=CORE_NODES)
@@ -242,7 +261,7 @@ def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floa
     """
     search = FleetSearch(fleet, Search(SolveOptions()))
     search.offer((dict(result.counts), dict(result.busy)))
-    _, problem, relaxation = tighten(search, search.offers(), np.zeros(0, dtype=np.int64))
+    _, problem, relaxation = tighten(search, search.offers())
     duals = np.zeros(problem.n_rows) if relaxation.duals is None else relaxation.duals
     point = _point(search, problem) if search.record.best else {}
     return problem, duals, problem.vector(point) if point else None

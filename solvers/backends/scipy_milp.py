@@ -18,8 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from solvers.backends.base import JUMP, JUMP_ABOVE, Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.base import (
+    JUMP,
+    JUMP_ABOVE,
+    Again,
+    Feature,
+    Raw,
+    Relaxation,
+    ScalingBackend,
+    require_plain,
+)
 from solvers.problem.milp import Floats, Milp
+from solvers.problem.presolve import alive, part_of
 from solvers.problem.solution import Termination
 
 JUMP_SINCE = (1, 17)  # of scipy, which bundles HiGHS 1.12
@@ -93,6 +103,12 @@ class ScipyBackend(ScalingBackend):
             return Termination.UNBOUNDED
         return raw.termination if raw.termination is Termination.INFEASIBLE else Termination.SOLVER_ERROR
 
+    def _again(self, problem: Milp) -> Again:  # noqa: ARG002
+        """Each relaxation is solved afresh, without the columns that its limits hold at 0."""
+        return lambda limited, time_limit_s, _cutoff: _spread(
+            limited, partial(self._relax, time_limit_s=time_limit_s)
+        )
+
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         from scipy.optimize import linprog
         from scipy.sparse import vstack
@@ -124,6 +140,24 @@ class ScipyBackend(ScalingBackend):
         duals[below] -= marginals[np.count_nonzero(above) :]
         point = np.asarray(result.x)
         return Relaxation(termination, float(result.fun), point, reduced, str(result.message), duals)
+
+
+def _spread(problem: Milp, relax: Callable[[Milp], Relaxation]) -> Relaxation:
+    """Relax what is left of a model without columns that are 0 and rows that this empties; the answer is for all."""
+    columns, rows = alive(problem)
+    if 2 * np.count_nonzero(columns) > problem.n_columns:
+        return relax(problem)
+    found = relax(part_of(problem, columns, rows))
+    if found.x is None or found.duals is None:
+        return found
+    x, duals = np.zeros(problem.n_columns), np.zeros(problem.n_rows)
+    x[columns], duals[rows] = found.x, found.duals
+    priced = np.bincount(
+        problem.column_of_entry(),
+        weights=problem.data * duals[problem.indices],
+        minlength=problem.n_columns,
+    )
+    return replace(found, x=x, duals=duals, reduced_costs=problem.c - priced)
 
 
 def knows_jump() -> bool:

@@ -242,13 +242,14 @@ class MilpBuilder:
         return problem
 
 
-def with_rows(problem: Milp, coefficients: Floats, lower: Floats) -> Milp:
-    """Return the model with rows `coefficients @ x >= lower` behind its own, in its last block of rows.
+def with_rows(problem: Milp, coefficients: Floats, lower: Floats, block: str = "") -> Milp:
+    """Return the model with rows `coefficients @ x >= lower` behind its own.
 
     Args:
         problem: the model, with a block of rows at least.
         coefficients: of the new rows, shape `(k, n_columns)`; zeros are no entries.
         lower: their lower sides, shape `(k,)`.
+        block: name of the new rows' block; by default they join the last one.
     """
     column, row = np.nonzero(coefficients.T)
     behind = problem.indptr[column + 1]  # rows ascend within a column
@@ -260,6 +261,8 @@ def with_rows(problem: Milp, coefficients: Floats, lower: Floats) -> Milp:
     data[known], data[places] = problem.data, coefficients[row, column]
     indices[known], indices[places] = problem.indices, problem.n_rows + row
     *others, last = problem.row_blocks
+    if block and block != last.name:
+        others, last = list(problem.row_blocks), Block(block, problem.n_rows, problem.n_rows)
     return replace(
         problem,
         row_lo=np.append(problem.row_lo, lower),

@@ -67,6 +67,14 @@ def part_of(problem: Milp, columns: Bools, rows: Bools) -> Milp:
     )
 
 
+def alive(problem: Milp) -> tuple[Bools, Bools]:
+    """Return masks of the columns that may be other than 0, and of the rows that then say something."""
+    columns = (problem.lb != 0) | (problem.ub != 0)
+    rows = (problem.row_lo > 0) | (problem.row_hi < 0)
+    rows[problem.indices[np.repeat(columns, np.diff(problem.indptr))]] = True
+    return columns, rows
+
+
 def _blocks_of(blocks: tuple[Block, ...], kept: Bools) -> tuple[Block, ...]:
     """The ranges of what a mask keeps; members are numbered anew."""
     before = np.r_[0, np.cumsum(kept)].tolist()
