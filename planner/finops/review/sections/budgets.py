@@ -121,5 +121,5 @@ def verdict_words(inputs: Inputs) -> str:
     size = f"{percent(abs(ratio(gap, line.amount)))} {'over' if gap > 0 else 'under'} its budget"
     if line.days_left:
         chance = f"{percent(line.p_over, 0)} likely to go over"
-        return f"{size} of {money(line.amount, inputs.bill.currency)} expected ({chance})"
+        return f"expected to end {size} of {money(line.amount, inputs.bill.currency)} ({chance})"
     return f"{size} of {money(line.amount, inputs.bill.currency)}"
