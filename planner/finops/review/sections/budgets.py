@@ -124,7 +124,7 @@ def verdict_words(inputs: Inputs) -> str:
     if line is None or not _is_of_the_month(inputs, line):
         return ""
     size, chance = _against(inputs, line)
-    return f"{size} expected{chance}" if chance else size
+    return f"expected to end {size}{chance}" if chance else size
 
 
 def verdict_sentences(inputs: Inputs) -> list[str]:

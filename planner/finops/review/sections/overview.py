@@ -126,7 +126,7 @@ def _budget(inputs: Inputs) -> list[Figure]:
     side = "over" if gap > 0 else "under"
     note = f"{money(abs(gap), inputs.bill.currency)} ({percent(abs(ratio(gap, line.amount)))}) {side}"
     if line.days_left:
-        note += f" expected; {percent(line.p_over, 0)} likely to go over"
+        note = f"expected to end {note}; {percent(line.p_over, 0)} likely to go over"
     return [replace(budget, note=note)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 
@@ -61,7 +62,15 @@ def test_an_unfinished_month_is_not_compared_as_if_it_were_whole(company: Truth,
     assert "October 2026 is expected at" in review.verdict
     assert by_key(review.sections, "bridge").status == "withheld"
     assert 0 < value(review, "budget_p_over_ratio") < 1
-    assert "likely to go over" in review.verdict
+    # it was "6.8 % over its budget of 190,000 USD expected"
+    assert re.search(
+        r"without tax, expected to end [\d.]+ % \w+ its budget of 180,000 USD \(\d+ % likely to go over",
+        review.verdict,
+    )
+    tile = next(
+        one for one in by_key(review.sections, "overview").figures if one.key == "overview_budget_money"
+    )
+    assert re.fullmatch(r"expected to end [\d,]+ USD \([\d.]+ %\) \w+; \d+ % likely to go over", tile.note)
     low, high = value(review, "forecast_low_money"), value(review, "forecast_high_money")
     assert low < company.month[OCTOBER].effective < high
 
