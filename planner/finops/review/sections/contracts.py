@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from typing import Any
 
@@ -49,6 +50,7 @@ def build(inputs: Inputs) -> Section | None:
     rows = records_of(inputs.ask("contract_drawdown"))
     reserved = records_of(inputs.ask("capacity_reservations"))
     is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
+    _label(rows)
     found = [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
     if not found and not reserved:
         return None
@@ -66,6 +68,18 @@ def build(inputs: Inputs) -> Section | None:
     return Section("contracts", TITLE, _sentences(inputs, found, used, unused), figures, tuple(tables))
 
 
+def _label(rows: list[dict[str, Any]]) -> None:
+    """Give each commitment a `label`: its description, else its type, and its id where several are called so."""
+    for row in rows:
+        row["label"] = (
+            text(row["commitment_name"]) or text(row["commitment_type"]) or text(row["commitment_id"])
+        )
+    shared = Counter(row["label"] for row in rows)
+    for row in rows:
+        if shared[row["label"]] > 1:
+            row["label"] += f" ({text(row['commitment_id']).rpartition('/')[2]})"
+
+
 def _day(value: Any) -> date:
     return date.fromisoformat(str(value)[:10])
 
@@ -81,7 +95,7 @@ def _drawdown(inputs: Inputs, row: dict[str, Any], *, is_reported: bool) -> Draw
     is_known = row["applied_cost"] == row["applied_cost"] if is_named else is_reported
     drawn = _number(row["applied_cost"]) if is_known else None
     first = inputs.use_days()[0] if inputs.use_days() else inputs.month
-    name = text(row["commitment_name"]) or text(row["commitment_type"]) or text(row["commitment_id"])
+    name = row["label"]
     landing = None if drawn is None or not first <= start else drawn / elapsed if elapsed else 0.0
     return Drawdown(
         name, text(row["commitment_id"]), start, end, float(cost), drawn,
@@ -116,7 +130,7 @@ def _remark(one: Drawdown) -> str:
 def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
     """All commitments by their end, the next ones first."""
     ends = sorted(
-        (_day(row["period_end"]).isoformat(), text(row["commitment_name"]) or text(row["commitment_id"]),
+        (_day(row["period_end"]).isoformat(), row["label"],
          text(row["commitment_type"]), _number(row["commitment_cost"]) or None,
          (_day(row["period_end"]) - inputs.end).days)
         for row in rows

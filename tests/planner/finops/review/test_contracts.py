@@ -92,6 +92,32 @@ def test_ends_are_a_calendar(made: Review) -> None:
     ]
 
 
+def test_contracts_of_one_description_are_told_apart(tmp_path: Path) -> None:
+    """Savings plans of one kind were two equal sentences and rows."""
+    applied = [
+        {"ContractCommitmentId": f"arn:sp/{at}", "ContractCommitmentAppliedCost": 5} for at in range(2)
+    ]
+    rows = each_day(
+        date(2026, 9, 1), date(2026, 10, 31), 50, ContractApplied=json.dumps({"Elements": applied})
+    )
+    path = tmp_path / "contracts.csv"
+    with path.open("w", newline="") as file:
+        out = csv.DictWriter(file, [*CONTRACTS[0], "ContractId", "BillingCurrency"])
+        out.writeheader()
+        out.writerow(CONTRACTS[1] | {"ContractId": "k", "BillingCurrency": "USD"})
+        for at in range(2):
+            own = {"ContractId": "k", "BillingCurrency": "USD", "ContractCommitmentId": f"arn:sp/{at}"}
+            out.writerow(CONTRACTS[0] | own)
+    with open_bill([write_bill(tmp_path / "bill.csv", rows), path]) as opened:
+        shown = review_bill(opened, month=OCTOBER, forecast=False)
+    said = section(shown, "contracts").sentences
+    assert [one.partition(":")[0] for one in said[:2]] == ["EDP 2026 (0)", "EDP 2026 (1)"]
+    names = {
+        str(row["name"]) for key in ("contracts", "contract_ends") for row in rows_of(shown, "contracts", key)
+    }
+    assert names == {"EDP 2026 (0)", "EDP 2026 (1)", "MACC"}
+
+
 def test_reservations_have_their_use(made: Review) -> None:
     (row,) = rows_of(made, "contracts", "reservations")
     assert (row["used"], row["unused"], row["use"]) == (30, 10, 0.75)
