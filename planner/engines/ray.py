@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from catalogs.errors import install_command
 from planner.engines.pools import MOST_DEATHS, WorkerLostError
-from planner.errors import InputError
+from planner.errors import InputError, TimeLimitError
 
 _AHEAD = 64
 
@@ -36,7 +36,12 @@ class RayPool:
     def _connect(self, address: str, workers: int) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if not address:
-            self._ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+            try:
+                self._ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+            except Exception as error:
+                text = (str(error).splitlines() or [type(error).__name__])[0]
+                remedy = "try again when this machine is less busy, or use --engine local or dask"
+                raise TimeLimitError(f"--engine ray: Ray did not start here ({text}); {remedy}") from error
             return
         try:
             self._ray.init(address=address, **quiet)

@@ -103,7 +103,8 @@ def scope_sql(by: str) -> str:
         names = [TOTAL, *DIMENSIONS, "tag:KEY"]
         hint = near(by, names)
         meant = f" (did you mean '{hint}'?)" if hint else ""
-        raise InputError(f"--by {by}: no such dimension{meant}; there are {', '.join(names)}")
+        tag = "" if hint else f"; for the values of a tag: tag:{by}"
+        raise InputError(f"--by {by}: no such dimension{meant}; there are {', '.join(names)}{tag}")
     return DIMENSIONS[by]
 
 

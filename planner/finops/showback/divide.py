@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.read.tag_keys import dearest_spellings
+from planner.finops.showback.idle import idle_rules
 from planner.finops.showback.rules import rule_names, team_of
 from planner.records import record
 
@@ -40,7 +41,7 @@ class Divided:
 
     Attributes:
         lines: by team, kind, provider and service.
-        remarks: splits that could not be made as asked.
+        remarks: rules that fit nothing, splits that could not be made as asked.
     """
 
     lines: tuple[Line, ...]
@@ -78,7 +79,9 @@ def divide(
         called: names of teams in another month, which count before this month's spellings.
         exact_tags: keep spellings apart.
     """
-    charges = [(team_of(_charge(row), file), row) for row in rows]
+    read = [(_charge(row), row) for row in rows]
+    remarks = list(idle_rules([charge for charge, _ in read], file))
+    charges = [(team_of(charge, file), row) for charge, row in read]
     if not exact_tags:
         names = _names(charges, file, gpu_hours, called)
         charges = [(names[team], row) for team, row in charges]
@@ -86,7 +89,6 @@ def divide(
     sums: _Sums = defaultdict(float)
     unused: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     used: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    remarks: list[str] = []
     for team, row in charges:
         cost = _number(row[f"{file.cost}_cost"])
         commitment, status = _text(row["commitment_id"]), _text(row["commitment_status"])
@@ -154,6 +156,9 @@ def _divide_unused(
 def _share(sums: _Sums, split: Split, gpu_hours: Mapping[str, float] | None, remarks: list[str]) -> None:
     """Move a team's cost to the others."""
     parts = {key: cost for key, cost in sums.items() if key[0] == split.team}
+    if not parts:
+        remarks.append(f"{split.team} has no cost to split in this month; does a rule or a tag name it so?")
+        return
     others = _own_cost(sums, skip={split.team})
     weights: Mapping[str, float] = others
     if split.by == "equal":

@@ -52,11 +52,14 @@ def fits(values: tuple[str, ...], words: tuple[str, ...]) -> bool:
 def team_of(charge: Charge, file: ShowbackFile) -> str:
     """The team of a charge; the file's `unassigned` where no rule fits."""
     tags = read_tags(charge["tags"])
-    for rule in file.rules:
-        team = rule.team if rule.from_tag is None else _from_tag(rule, tags)
-        if team and all(fits(values, _words(charge, tags, field)) for field, values in rule.when.items()):
-            return team
-    return file.unassigned
+    return next((team for rule in file.rules if (team := applies(rule, charge, tags))), file.unassigned)
+
+
+def applies(rule: Rule, charge: Charge, tags: Mapping[str, str]) -> str:
+    """The team that a rule gives to a charge; empty where it does not fit."""
+    team = rule.team if rule.from_tag is None else _from_tag(rule, tags)
+    is_met = all(fits(values, _words(charge, tags, field)) for field, values in rule.when.items())
+    return team if team and is_met else ""
 
 
 def _from_tag(rule: Rule, tags: Mapping[str, str]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from planner.engines.executors import DaskExecutor, ProcessExecutor, SerialExecutor, make_executor
-from planner.errors import InputError
+from planner.engines.ray import RayPool
+from planner.errors import InputError, TimeLimitError
 from tests.planner.engines.work import fail, sleep, square
 
 
@@ -96,3 +97,17 @@ def test_any_object_with_map_is_an_executor() -> None:
             return iter([done[at] for at in range(len(done))])
 
     assert list(Backwards().map(square, [1, 2, 3])) == [1, 4, 9]
+
+
+def test_ray_that_does_not_start_here_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine Ray gives up after a minute with a bare Exception, which was an internal error."""
+    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+
+    def busy(**_: object) -> None:
+        raise Exception("The current node timed out during startup.\nThis could happen")
+
+    monkeypatch.setattr(ray, "init", busy)
+    with pytest.raises(
+        TimeLimitError, match=r"Ray did not start here \(The current node timed out during startup.\)"
+    ):
+        RayPool(square, "", 1)

@@ -17,6 +17,7 @@ from planner.errors import InputError
 from planner.finops.read import open_bill
 from planner.finops.review.inputs import Beside
 from planner.finops.showback.divide import divide
+from planner.finops.showback.idle import idle_rules
 from planner.finops.showback.rules import plain_key, team_of
 from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.inputs.showback_load import load_showback
@@ -24,7 +25,7 @@ from planner.inputs.showback_schema import ShowbackFile
 from tests.conftest import CliResult
 from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 DAY = date(2026, 10, 1)
 RULES = """
@@ -74,6 +75,44 @@ def test_the_first_rule_that_fits_counts(tmp_path: Path) -> None:
     assert team_of(of(service="EC2", tags=tags), file) == "ml"  # cost_team is Cost-Team
     assert team_of(of(service="EC2", tags='{"COSTTEAM":" data "}'), file) == "data"
     assert team_of(of(service="EC2", tags="{broken"), file) == "(unassigned)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            "{from_tag: Cost-Taem}",
+            "none carries the tag 'Cost-Taem' (did you mean 'cost_team'?); there are Env, cost_team",
+        ),
+        ("{team: web, when: {'tag:enw': [prod]}}", "none carries the tag 'enw'"),
+        (
+            "{team: web, when: {service: [suport]}}",
+            "Rule 1 (team: web; service: suport) fits no charge of the month.",
+        ),
+        ("{team: web, when: {service: [EC2]}}", ""),
+        ("{from_tag: costteam}", ""),
+    ],
+)
+def test_a_rule_that_fits_nothing_is_named(tmp_path: Path, rule: str, said: str) -> None:
+    """A misspelt key left the whole bill unassigned, and nothing said why."""
+    file = rules(tmp_path, f"version: 1\nkind: showback\nrules: [{rule}]\n")
+    tags = '{"cost_team":"ml","Env":"prod"}'
+    found = list(
+        idle_rules([of(service="EC2", tags=tags), of(service="S3", tags="{broken"), of(service="S3")], file)
+    )
+    assert len(found) == bool(said)
+    assert said in "".join(found)
+    assert list(idle_rules([], file)) == []
+
+
+def test_a_split_of_nothing_is_named(tmp_path: Path) -> None:
+    text = RULES.replace("team: shared, by", "team: shraed, by")
+    bill = write_bill(
+        tmp_path / "bill.csv", [charge(DAY, 5, ServiceName="EKS"), charge(DAY, 7, ServiceName="EC2")]
+    )
+    shown = review_of(bill, only=("showback",), beside=Beside(showback=rules(tmp_path, text)))
+    said = " ".join(section(shown, "showback").sentences)
+    assert "shraed has no cost to split in this month; does a rule or a tag name it so?" in said
 
 
 @pytest.mark.parametrize("key", ["Cost-Center", "cost_center", "COST CENTER", "cost.center", "costcenter"])
