@@ -59,7 +59,7 @@ def test_prompts_hide_the_reading_of_weights_and_the_other_way_round() -> None:
     apart, mixed = round_of(256, asked, engine()), round_of(256, asked)
     read = 256 * prefill_s(asked, engine())[0]
     write = round_of(256, asked, prompts=0.0)
-    assert max(read, write) < mixed < 0.9 * apart
+    assert max(read, write) < mixed < 0.97 * apart
 
 
 @given(st.floats(1, 512), SIZES, st.floats(1, 100_000), st.floats(0, 1))
