@@ -28,6 +28,7 @@ from planner.asked.job import resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.inputs.load import parse_workload
 from planner.performance.constants import Constants, load_constants
+from planner.performance.inference.chips import serving_columns
 from planner.performance.post_training.spec import Engine, Requests
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
@@ -86,6 +87,17 @@ class Asked:
         assert asked is not None
         return asked
 
+    @property
+    def peak(self) -> float:
+        """FLOP/s of all accelerators in the precision of the engine's arithmetic."""
+        column = serving_columns(self._hardware, self._training.tuning, load_constants())["serve_peak"]
+        return float(column[0] * self._hardware.number("accelerator_count")[0])
+
+    @property
+    def memory_rate(self) -> float:
+        """Bytes/s of one accelerator's memory."""
+        return float(self._hardware.number("memory_gb_per_s")[0]) * 1e9
+
     def predict(self, constants: Constants | None = None) -> float:
         """Output tokens/s by the planner, NaN where it is not offered."""
         return self.rate(constants).predicted
@@ -123,10 +135,11 @@ def score(path: Path = FILE, constants: Constants | None = None) -> list[Rate]:
 def read(path: Path = FILE) -> list[Asked]:
     """The rows of a file, each with its workload read; errors as those of `score`."""
     devices = load_devices()
-    return [_asked(raw, devices) for raw in read_csv(path)]
+    return [asked_row(raw, devices) for raw in read_csv(path)]
 
 
-def _asked(raw: dict[str, str], devices: Mapping[str, dict[str, Any]]) -> Asked:
+def asked_row(raw: dict[str, str], devices: Mapping[str, dict[str, Any]]) -> Asked:
+    """A row of the tables as a user asks for it; errors as those of `score`."""
     device = find_device(devices, raw["accelerator"])
     if device is None:
         raise ValueError(f"{raw['key']}: unknown accelerator {raw['accelerator']}")

@@ -5,6 +5,8 @@ prefill of a request 2 A I + 2 L h I^2 FLOPs at the compute rate; a decode step 
 and their keys and values (Pope et al. 2022, arXiv 2211.05102); experts touched E (1 - (1 - k / E)^B); a pipeline of p
 stages reads its weights once per micro-batch, so that p speeds up keys, values and arithmetic alone. Tensor parallelism
 t adds up each layer's outputs twice: 4 (t - 1) / t activations of a token cross the link of every accelerator (ring).
+Engines with chunked prefill (Agrawal et al. 2023, arXiv 2308.16369) read prompts in the steps that write answers: such a
+step reads the weights once, and is bound by memory or by the arithmetic of all its tokens ([`Steps`]).
 """
 
 from __future__ import annotations
@@ -233,8 +235,9 @@ class Steps:
     """The steps in which an engine that mixes prompts and answers answers all requests that run at once.
 
     Each request takes part in the step that reads the end of its prompt, which also writes its first token, and in one
-    for each further token. Prompts are read whole where a step has room for them. Where all of them do not fit into
-    the steps that the answers take, there are more steps, in which fewer requests write and the others wait.
+    for each further token. Prompts are read as early as they fit into steps, so that those of a round fill some steps
+    and the others only write. Where all of them do not fit into the steps that the answers take, there are more steps,
+    in which fewer requests write and the others wait.
 
     Attributes:
         number: of steps.
@@ -254,7 +257,7 @@ def mixed_steps(case: Cases, engine: Efficiency, number: Floats, prompts: Floats
     tokens = number * prompts * case.prompt
     parts = np.where(tokens > 0.0, np.maximum(case.prompt / most, 1.0), 1.0)
     steps = np.maximum(case.answer + parts - 1.0, tokens / most)
-    read = np.clip(tokens / steps, np.minimum(case.prompt, most), most)
+    read = np.clip(tokens, np.minimum(case.prompt, most), most)
     return Steps(steps, number * case.answer / steps, tokens / (steps * np.maximum(read, 1.0)), read)
 
 

@@ -656,14 +656,14 @@ def answers(**more: Any) -> dict[str, Any]:
 
 
 def test_eager_mode_costs_a_single_sequence_much_and_many_little() -> None:
-    """An 8B model on H100: 1.75 times for one (launches of 32 layers), a few percent at 256 at once."""
+    """An 8B model on H100: 1.8 times for one (launches of 32 layers), 1 % at 256 at once, as prompts hide launches."""
     slowed = {
         running: answers(max_concurrency=running)["samples_per_s"]
         / answers(max_concurrency=running, cuda_graphs=False)["samples_per_s"]
         for running in (1, 256)
     }
     assert 1.5 < slowed[1] < 2.0
-    assert 1.01 < slowed[256] < 1.15
+    assert 1.005 < slowed[256] < 1.05
 
 
 def test_the_interval_is_wider_in_eager_mode() -> None:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.prompt_ratios import MACHINES, MODELS, RATIOS, most_measured, reached
+from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     all_bytes,
@@ -19,15 +21,11 @@ from planner.performance.inference.rates import (
     round_s,
     step_s,
 )
-from tests.planner.performance.test_inference import H100, REQUESTS, case, engine, estimate
-from tests.planner.performance.test_performance import A100
+from planner.performance.post_training.spec import Engine, Lengths, Requests
+from tests.planner.performance.test_inference import REQUESTS, case, engine, estimate
 
 MOST = 8192.0
 MIXED = engine(step_tokens=MOST)
-A100_80 = {**A100, "memory_gb_per_s": 2039.0, "bf16_tflops": 312.0, "accelerator_memory_gib": 80.0}
-B200 = {**H100, "memory_gb_per_s": 8000.0, "bf16_tflops": 2250.0, "fp16_tflops": 2250.0, "fp8_tflops": 4500.0,
-        "accelerator_memory_gib": 180.0, "generation": "blackwell"}  # fmt: skip
-MACHINES = {"A100": A100_80, "H100": H100, "B200": B200}
 # The best share of the peak that prompts and answers of a 16-bit model were measured to reach, prompts not cached:
 # Qwen3-14B on one A100 in vLLM 0.11, 2,000 tokens in and 100 out (GPUStack); 0.54 of Qwen3-8B on one H100 (silybench).
 BEST_MEASURED, MARGIN = 0.56, 1.1
@@ -61,7 +59,7 @@ def test_prompts_hide_the_reading_of_weights_and_the_other_way_round() -> None:
     apart, mixed = round_of(256, asked, engine()), round_of(256, asked)
     read = 256 * prefill_s(asked, engine())[0]
     write = round_of(256, asked, prompts=0.0)
-    assert max(read, write) < mixed < 0.9 * apart
+    assert max(read, write) < mixed < 0.97 * apart
 
 
 @given(st.floats(1, 512), SIZES, st.floats(1, 100_000), st.floats(0, 1))
@@ -117,27 +115,43 @@ def test_prompts_that_are_not_read_cost_nothing(number: float, answer: float, pr
     assert round_of(number, asked) >= alone * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("ratio", ["1:8", "1:1", "8:1", "40:1", "1000:1"])
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"])
-@pytest.mark.parametrize("machine", list(MACHINES))
-def test_no_ratio_of_prompt_to_answer_beats_its_chip_or_what_was_measured(
-    machine: str, model: str, ratio: str
-) -> None:
-    chip = MACHINES[machine]
-    prompt, answer = {"1:8": (256, 2048), "1:1": (1024, 1024), "8:1": (4096, 512), "40:1": (800, 20),
-                      "1000:1": (4000, 4)}[ratio]  # fmt: skip
-    asked = REQUESTS | {
-        "input_tokens": {"mean": prompt}, "output_tokens": {"mean": answer}, "max_concurrency": 128,
-        "tensor_parallel": 4,
-    }  # fmt: skip
-    row = estimate(chip, model={"preset": model}, inference=asked).row(0)
-    assert row["fits"]
-    assert 0.0 < row["mfu"] <= BEST_MEASURED * MARGIN
-    # of 128 requests at once at least `answer` steps read what one token touches
-    sizes = {"llama-3.1-8b": 8.03e9, "llama-3.1-70b": 70.6e9, "qwen3-30b-a3b": 3.3e9}
-    replicas = float(chip["accelerator_count"]) / 4
-    steps = float(row["samples_per_s"]) / replicas / 128 * answer
-    assert steps * 2.0 * sizes[model] / 4 <= float(chip["memory_gb_per_s"]) * 1e9
+def test_no_ratio_of_prompt_to_answer_beats_its_chip_or_what_was_measured() -> None:
+    """The page's table: 45 jobs, each with its share of the peak and of the memory's rate."""
+    found = list(reached())
+    assert len(found) == len(MACHINES) * len(MODELS) * len(RATIOS) == 45
+    for one in found:
+        assert 0.0 < one.peak <= BEST_MEASURED * MARGIN, one
+        assert 0.0 < one.bandwidth < 1.0, one
+    heavy = [one.peak for one in found if one.ratio == "40:1" and one.model == "llama-3.1-8b"]
+    assert min(heavy) > 0.3  # prompts are still bound by arithmetic
+
+
+def test_the_best_measured_share_is_that_of_the_rows() -> None:
+    found = most_measured()
+    assert found[0][1] == pytest.approx(BEST_MEASURED, abs=0.01)
+    assert all(predicted <= BEST_MEASURED * MARGIN for _, _, predicted in found)
+
+
+def test_long_prompts_with_short_answers_are_said_to_be_unmeasured_and_have_a_wide_interval() -> None:
+    def width(prompt: float, answer: float, **more: Any) -> float:
+        asked = REQUESTS | {"input_tokens": {"mean": prompt}, "output_tokens": {"mean": answer}} | more
+        row = estimate(inference=asked).row(0)
+        return float(np.log(row["step_time_high_s"] / row["step_time_s"]))
+
+    usual = width(1000, 250)
+    assert width(16_000, 1000) == pytest.approx(usual)
+    assert usual < width(800, 20) < width(4000, 4) == pytest.approx(np.hypot(usual, 0.4))
+    assert width(4000, 4, shared_prefix=True) == pytest.approx(usual)
+    # vLLM 0.8 to 0.13 was measured with 320 to 1
+    assert width(800, 20, engine_version="0.11") == pytest.approx(width(1000, 250, engine_version="0.11"))
+
+
+def test_the_doubt_names_both_ratios() -> None:
+    lengths = Lengths(800, 800, 800), Lengths(20, 20, 20)
+    (doubt,) = prompt_doubts(Requests(*lengths, Engine("vllm", year=2026)))
+    assert "40 prompt tokens per token of an answer" in doubt and "16 up to which vllm 2026" in doubt
+    assert not prompt_doubts(Requests(*lengths, Engine("vllm", year=2026), shared_prefix=True))
+    assert not prompt_doubts(Requests(lengths[1], lengths[0], Engine("vllm", year=2026)))
 
 
 def test_weights_are_read_once_for_prompts_and_answers() -> None:
