@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.serving.model import Floats, ServingInput
+from planner.serving.question import Floats, ServingInput
 from solvers.problem.milp import Milp, MilpBuilder
 
 

@@ -180,5 +180,5 @@ def proof_of(bench: Bench, plan: Node) -> dict[str, Any]:
         **stated, "method": METHOD,
         "status": "optimal" if gap <= gap_asked * (1 + 1e-6) else "feasible", "objective_usd": Exactly(whole),
         "bound_usd": low, "gap_ratio": Near(gap, 1e-9, 1e-12), "offers": bench.goods.offers.n_rows, "verified": True,
-        "fallback_left_out": frame.needs_a_last_moment(bench, plan),
+        "fallback_left_out": frame.fallback_left_out(bench, plan),
     }  # fmt: skip

@@ -313,10 +313,10 @@ def _run(bench: Bench) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def needs_a_last_moment(bench: Bench, plan: Node) -> bool:
+def fallback_left_out(bench: Bench, plan: Node) -> IfStated:
     """Whether spot in several zones or with on-demand behind it is wished for, and there is no deadline for it."""
     wish, limits = bench.workload.spot, bench.workload.constraints
     bought = limits.purchase_options
     spot = (bought is None or "spot" in bought) and "spot" not in limits.exclude_purchase_options
     moves = wish.zones == "any" and plan["kind"].value != "fleet"
-    return plan["deadline"].is_null and spot and (moves or wish.fallback == "on_demand")
+    return IfStated(plan["deadline"].is_null and spot and (moves or wish.fallback == "on_demand"))

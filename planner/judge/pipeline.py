@@ -19,6 +19,8 @@ from planner.judge.schedule import GB, moved_usd
 from planner.judge.work import assumption_rows
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
     from planner.judge.document import Node
@@ -66,13 +68,11 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     budget = pipeline.budget_usd
     over = total - Fraction(budget) if budget is not None and total > Fraction(budget) else None
     proof, bound = answer["proof"], answer["proof"]["bound_usd"].money()
-    late = proof["status"].value == "feasible" and bound <= Fraction(budget or 0)
-    status = "planned" if over is None else "no_plan_in_time" if late else "infeasible"
     gap = max(0.0, float((total - bound) / total)) if total else 0.0
     sure = [item.workload.constraints.deadline_confidence for item in loaded.workloads if item is not None]
     expected: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
-        "catalog": frame.catalog_sources(memory.catalog), "status": status,
+        "catalog": frame.catalog_sources(memory.catalog), "status": _status(over, proof, budget),
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
         "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(_set_aside(loaded)),
@@ -92,6 +92,14 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     findings.expect(answer, expected)
     order = [(node["start_hours"].number(), node["task"].text()) for node in answer["tasks"]]
     findings.require(order == sorted(order), "tasks", "not in the order of their starts")
+
+
+def _status(over: Fraction | None, proof: Node, budget: Decimal | None) -> str:
+    """What the answer is worth: a plan over the budget that was found early proves nothing of others."""
+    if over is None:
+        return "planned"
+    late = proof["status"].value == "feasible" and proof["bound_usd"].money() <= Fraction(budget or 0)
+    return "no_plan_in_time" if late else "infeasible"
 
 
 def _set_aside(loaded: LoadedPipeline) -> list[str]:

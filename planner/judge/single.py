@@ -378,7 +378,7 @@ def proof(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     stated = dict.fromkeys(("candidates", "shapes", "seconds", "near_ties", "note"), STATED)
     out = {
         **stated, "status": "optimal", "gap_exact_ratio": None, "gap_asked_ratio": None, "verified": True,
-        "offers": bench.goods.offers.n_rows, "fallback_left_out": frame.needs_a_last_moment(bench, plan),
+        "offers": bench.goods.offers.n_rows, "fallback_left_out": frame.fallback_left_out(bench, plan),
     }  # fmt: skip
     if node["method"].value != BY_MILP:
         exact = {"objective_usd": Exactly(whole), "bound_usd": Exactly(whole), "gap_ratio": 0.0}

@@ -235,7 +235,9 @@ def _candidates_searched(answer: PipelineAnswer) -> str:
 
 
 def _set_of(answer: PipelineAnswer) -> str:
-    needs = "" if answer.deadline_hours is not None else f" {claims.NONE_NEEDED}"
+    # of tasks that are workloads; those with candidates of their own have all of them compared
+    free = answer.deadline_hours is None and answer.confidence is not None
+    needs = f" {claims.NONE_NEEDED}" if free else ""
     return f"of the {sum(answer.compared.values()):,} candidates considered{needs}"
 
 

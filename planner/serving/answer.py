@@ -15,8 +15,9 @@ from planner.inputs.faults import Fault
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.serving.change import Change, least_change
-from planner.serving.model import ServingInput, ServingResult, solve_serving
+from planner.serving.model import ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
+from planner.serving.question import ServingInput
 from planner.serving.speeds import Speed, predict_speeds
 from solvers.problem.solution import Status
 from solvers.search.search import Clock

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.serving.model import ServingInput, ServingResult, solve_serving
+from planner.serving.model import ServingResult, solve_serving
+from planner.serving.question import ServingInput
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.search import Clock

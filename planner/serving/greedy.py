@@ -17,7 +17,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.serving.model import ServingInput
+    from planner.serving.question import ServingInput
 
     Floats = npt.NDArray[np.float64]
 

@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.serving.model import HAIR, ServingInput
+from planner.serving.model import HAIR
+from planner.serving.question import ServingInput
 from solvers.execution.solve import relax
 from solvers.problem.milp import MilpBuilder
 

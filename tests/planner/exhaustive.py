@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from planner.commitments.model import CommitColumn, CommitModel
 from planner.pipelines.question import PipelineInput
 from planner.portfolios.shared_limits import PortfolioInput
-from planner.serving.model import ServingInput
+from planner.serving.question import ServingInput
 
 
 def least_portfolio(question: PortfolioInput) -> int | None:

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from planner.serving.change import least_change
-from planner.serving.model import ServingInput, solve_serving
+from planner.serving.model import solve_serving
+from planner.serving.question import ServingInput
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from tests.conftest import CliResult

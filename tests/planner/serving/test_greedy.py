@@ -9,7 +9,8 @@ import pytest
 
 from planner.serving import model
 from planner.serving.greedy import first_fleet, least_usd_per_hour
-from planner.serving.model import ServingInput, solve_serving
+from planner.serving.model import solve_serving
+from planner.serving.question import ServingInput
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from benchmarks.instances.serving import build_slices, serving_instance
-from planner.serving.model import ServingInput, ServingResult, build_serving, solve_serving
+from planner.serving.model import ServingResult, build_serving, solve_serving
 from planner.serving.proof import prove
+from planner.serving.question import ServingInput
 from solvers.execution.solve import solve
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
