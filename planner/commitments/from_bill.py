@@ -116,8 +116,7 @@ def question_from_bill(
     span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
     notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines"]
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
-    notes += [*_lasting(bill, kept, futures), *bill.notes]
-    notes += [_of_bill(by_bill)] if by_bill else []
+    notes += [*_lasting(bill, kept, futures), *bill.notes, *([_of_bill(by_bill)] if by_bill else [])]
     return FromBill(loaded, futures, bill.files, tuple(notes))
 
 
