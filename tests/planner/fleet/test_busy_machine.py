@@ -34,7 +34,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, step_s: float) -> FleetResult:
 
     monkeypatch.setattr("planner.fleet.solve.Search", watched)
     fleet = fleet_instance(400, 112, hours=True)
-    result = solve_fleet(fleet, SolveOptions(gap=1e-3, time_limit_s=LIMIT_S))
+    result = solve_fleet(fleet, SolveOptions(gap=1e-4, time_limit_s=LIMIT_S))
     assert next(ticks) * step_s < LIMIT_S
     assert len(asked) > 1
     assert min(asked) >= HALF
