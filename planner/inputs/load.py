@@ -1,7 +1,7 @@
 """From a YAML file to a `Workload`, or to one error that lists every fault with its place.
 
-A file that was valid before is taken from its compiled copy (`compiled`) and needs no yaml; a new one that is plainly
-valid needs yaml but not pydantic (`plain`); only what may be wrong meets the models.
+A file that was valid before is taken from its compiled copy (`compiled`); a new one that is plainly written needs no
+yaml (`plain_yaml`), and one that is plainly valid no pydantic (`plain`); only what may be wrong meets the models.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.files import limited
 from planner.inputs.compiled import copy_key, load_copy, save_copy
-from planner.inputs.faults import Fault, Source
+from planner.inputs.faults import Document, Fault, Source
+from planner.inputs.plain_yaml import read_plain_yaml
 from planner.inputs.view import as_view
 from planner.records import record
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Path as FaultPath
     from planner.inputs.faults import Place
     from planner.inputs.schema import Workload
-    from planner.inputs.yaml12 import Document
 
 MAX_BYTES = 1024 * 1024
 STDIN = Path("-")
@@ -217,17 +217,28 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
-    from planner.inputs.yaml12 import YamlError, parse_yaml
-
-    name = str(path)
     refuse_script(path)
     if sha256 is None:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
+    document = read_document(text, str(path))
+    return parse_data(document, document.source, path, sha256)
+
+
+def read_document(text: str, name: str) -> Document:
+    """The data of a text, whose places are looked for when a fault must be shown where it is plainly written.
+
+    Raises:
+        InputError: the text is not YAML.
+    """
+    plain = read_plain_yaml(text)
+    if plain is not None:
+        return Document(plain, UnreadSource(name, text), [], frozenset())
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
     try:
-        document = parse_yaml(text, name)
+        return parse_yaml(text, name)
     except YamlError as error:
         raise Source(name, text).error(error.faults) from None
-    return parse_data(document, document.source, path, sha256)
 
 
 def parse_data(document: Document, source: Source, path: Path, sha256: str) -> LoadedWorkload:

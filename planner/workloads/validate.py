@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.asked.options import Options
-    from planner.inputs.faults import Fault
-    from planner.inputs.yaml12 import Document
+    from planner.inputs.faults import Document, Fault
 
 _READERS = {
     kind: (f"planner.inputs.{kind}_load", reader, part)
