@@ -101,7 +101,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
     short command. Exit functions run, threads are waited for and output is written as ever. Nothing is changed where a
     library was loaded whose objects hold more than memory. Until then, garbage in cycles is looked for less often than
-    by default (700 objects), which would take a sixtieth of a short command; every 10,000 took 6 ms, for no less memory.
+    by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no less memory.
 
     Returns:
         What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
