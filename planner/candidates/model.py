@@ -350,7 +350,9 @@ def append(
     count = len(table.offer)
     own = {"kind": [np.full(count, kind)], "detail": [np.arange(count)]}
     both: dict[str, Any] = {
-        name: np.concatenate([getattr(candidates, name), *(own.get(name) or [part.pop(name) for part in parts])])
+        name: np.concatenate(
+            [getattr(candidates, name), *(own.get(name) or [part.pop(name) for part in parts])]
+        )
         for name in COLUMNS
     }
     both["mixes" if kind == MIXED else "turns"] = table

@@ -254,9 +254,7 @@ def set_cells(
     falls_back, may_run_alone = cells.on_demand >= 0, whole(np.append(alone, True)[members])
     kept = np.flatnonzero((falls_back | may_run_alone) & _is_discount(context.market, cells))
     elsewhere, without = np.flatnonzero(cheaper), np.flatnonzero(falls_back & may_run_alone)
-    on_demand = np.concatenate(
-        [cells.on_demand[kept], away.on_demand[elsewhere], np.full_like(without, -1)]
-    )
+    on_demand = np.concatenate([cells.on_demand[kept], away.on_demand[elsewhere], np.full_like(without, -1)])
     return replace(cells.take(np.concatenate([kept, elsewhere, without])), on_demand=on_demand)
 
 
