@@ -11,12 +11,12 @@ from planner.inputs.load import (
     MAX_BYTES,
     decode,
     is_workload,
-    read_document,
     read_limited,
     refuse_answer,
     refuse_file_of,
 )
 from planner.inputs.plain import read_section
+from planner.inputs.plain_yaml import read_document
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.files import limited
 from planner.inputs.compiled import copy_key, load_copy, save_copy
-from planner.inputs.faults import Document, Fault, Source
-from planner.inputs.plain_yaml import read_plain_yaml
+from planner.inputs.faults import Document, Fault, Source, UnreadSource
+from planner.inputs.plain_yaml import read_document
 from planner.inputs.view import as_view
 from planner.records import record
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from planner.inputs.faults import Path as FaultPath
-    from planner.inputs.faults import Place
     from planner.inputs.schema import Workload
 
 MAX_BYTES = 1024 * 1024
@@ -97,24 +96,6 @@ class LoadedWorkload:
         workload = self.workload
         names = (*workload.spot.evidence, *workload.constraints.waiting_records, workload.storage.fio)
         return (*self.offer_paths(), *(self.path.parent / name for name in names if name is not None))
-
-
-@record(frozen=True)
-class UnreadSource(Source):
-    """A text whose places are found only when a fault must be shown."""
-
-    def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
-        """Place of a key or value."""
-        return self._read().locate(path, at_key=at_key)
-
-    def error(self, faults: Iterable[Fault]) -> InputError:
-        """The error for faults, with their places."""
-        return self._read().error(faults)
-
-    def _read(self) -> Source:
-        from planner.inputs.yaml12 import parse_yaml
-
-        return parse_yaml(self.text, self.name).source
 
 
 def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
@@ -222,23 +203,6 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
         sha256 = hashlib.sha256(text.encode()).hexdigest()
     document = read_document(text, str(path))
     return parse_data(document, document.source, path, sha256)
-
-
-def read_document(text: str, name: str) -> Document:
-    """The data of a text, whose places are looked for when a fault must be shown where it is plainly written.
-
-    Raises:
-        InputError: the text is not YAML.
-    """
-    plain = read_plain_yaml(text)
-    if plain is not None:
-        return Document(plain, UnreadSource(name, text), [], frozenset())
-    from planner.inputs.yaml12 import YamlError, parse_yaml
-
-    try:
-        return parse_yaml(text, name)
-    except YamlError as error:
-        raise Source(name, text).error(error.faults) from None
 
 
 def parse_data(document: Document, source: Source, path: Path, sha256: str) -> LoadedWorkload:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.inputs.faults import Document, Source, UnreadSource
 from planner.inputs.yaml_scalars import resolve_scalar
 
 _LONGEST = 64 << 10  # characters, so that no limit of `yaml12` is reached
@@ -21,6 +22,23 @@ _Line = tuple[int, str]  # indentation and what follows
 
 class _UnsureError(Exception):
     """The text is not plain, or not YAML."""
+
+
+def read_document(text: str, name: str) -> Document:
+    """The data of a text, whose places are looked for when a fault must be shown where it is plainly written.
+
+    Raises:
+        InputError: the text is not YAML.
+    """
+    plain = read_plain_yaml(text)
+    if plain is not None:
+        return Document(plain, UnreadSource(name, text), [], frozenset())
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    try:
+        return parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
 
 
 def read_plain_yaml(text: str) -> dict[str, Any] | None:
