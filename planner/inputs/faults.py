@@ -97,24 +97,6 @@ class Source:
         return "\n".join([head, *_excerpt(lines[place.line - 1], place)])
 
 
-@record(frozen=True)
-class UnreadSource(Source):
-    """A text whose places are found only when a fault must be shown."""
-
-    def locate(self, path: Path, *, at_key: bool = False) -> Place | None:
-        """Place of a key or value."""
-        return self._read().locate(path, at_key=at_key)
-
-    def error(self, faults: Iterable[Fault]) -> InputError:
-        """The error for faults, with their places."""
-        return self._read().error(faults)
-
-    def _read(self) -> Source:
-        from planner.inputs.yaml12 import parse_yaml
-
-        return parse_yaml(self.text, self.name).source
-
-
 @record
 class Document:
     """The data of one document and the place of every path in it.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.files import limited
 from planner.inputs.compiled import copy_key, load_copy, save_copy
-from planner.inputs.faults import Document, Fault, Source, UnreadSource
-from planner.inputs.plain_yaml import read_document
+from planner.inputs.faults import Document, Fault, Source
+from planner.inputs.plain_yaml import UnreadSource, read_document
 from planner.inputs.view import as_view
 from planner.records import record
 

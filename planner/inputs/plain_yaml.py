@@ -7,10 +7,16 @@ the text, and it alone says what is wrong and where, so that there is one truth.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from planner.inputs.faults import Document, Source, UnreadSource
+from planner.inputs.faults import Document, Fault, Place, Source
 from planner.inputs.yaml_scalars import resolve_scalar
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.errors import InputError
+    from planner.inputs.faults import Path as FaultPath
 
 _LONGEST = 64 << 10  # characters, so that no limit of `yaml12` is reached
 _DEEPEST = 12
@@ -22,6 +28,24 @@ _Line = tuple[int, str]  # indentation and what follows
 
 class _UnsureError(Exception):
     """The text is not plain, or not YAML."""
+
+
+@record(frozen=True)
+class UnreadSource(Source):
+    """A text whose places are found only when a fault must be shown."""
+
+    def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        """Place of a key or value."""
+        return self._read().locate(path, at_key=at_key)
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """The error for faults, with their places."""
+        return self._read().error(faults)
+
+    def _read(self) -> Source:
+        from planner.inputs.yaml12 import parse_yaml
+
+        return parse_yaml(self.text, self.name).source
 
 
 def read_document(text: str, name: str) -> Document:

@@ -85,7 +85,9 @@ def hints_of(part: Any) -> Mapping[str, Any]:
     """Type of each saved field of a part."""
     hidden = getattr(part, "unsaved", ())
     return {
-        f.name: _evaluated(part.__module__, f.type) for f in dataclasses.fields(part) if f.name not in hidden
+        f.name: _evaluated(part.__module__, str(f.type))
+        for f in dataclasses.fields(part)
+        if f.name not in hidden
     }
 
 
@@ -96,7 +98,7 @@ def derived_hints(part: Any) -> Mapping[str, Any]:
     return {name: _evaluated(one.__module__, one.__annotations__["return"]) for name, one in getters.items()}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)  # ten times those of a plan
 def _evaluated(module: str, annotation: str) -> Any:
     """The type that an annotation of a module means: as `typing.get_type_hints`, which evaluates each anew (9 ms)."""
     return eval(annotation, vars(sys.modules[module]))  # noqa: S307 - annotations of our own classes
