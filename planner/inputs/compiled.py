@@ -48,7 +48,7 @@ _RULES = (
             "post_training_schema",
         )
     ),
-    *(f"inputs/{name}.py" for name in ("plain_yaml", "view", "yaml12", "yaml_scalars")),
+    *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )
 
 

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
-from planner.inputs.load import (
-    MAX_BYTES,
-    decode,
-    is_workload,
-    read_limited,
-    refuse_answer,
-    refuse_file_of,
-)
+from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_answer, refuse_file_of
 from planner.inputs.plain import read_section
-from planner.inputs.plain_yaml import read_document
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -51,10 +43,11 @@ def load_plain(
     Raises:
         InputError: it is no text.
     """
-    text = decode(data, str(path))
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
     try:
-        parsed = read_document(text, str(path))
-    except InputError:  # not YAML: the models' reader says where
+        parsed = parse_yaml(decode(data, str(path)), str(path))
+    except YamlError:
         return None
     if parsed.faults or not isinstance(parsed.data, dict):
         return None

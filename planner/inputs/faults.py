@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import takewhile
-from typing import Any
 
 from planner.errors import InputError
 from planner.records import record
@@ -95,19 +94,6 @@ class Source:
         if place.line > len(lines):
             return head
         return "\n".join([head, *_excerpt(lines[place.line - 1], place)])
-
-
-@record
-class Document:
-    """The data of one document and the place of every path in it.
-
-    `faults` did not prevent reading on; `stand_ins` are the paths whose value could not be read.
-    """
-
-    data: Any
-    source: Source
-    faults: list[Fault]
-    stand_ins: frozenset[Path]
 
 
 def _unique(placed: list[tuple[Place | None, Fault]]) -> list[tuple[Place | None, Fault]]:

@@ -1,7 +1,7 @@
 """From a YAML file to a `Workload`, or to one error that lists every fault with its place.
 
-A file that was valid before is taken from its compiled copy (`compiled`); a new one that is plainly written needs no
-yaml (`plain_yaml`), and one that is plainly valid no pydantic (`plain`); only what may be wrong meets the models.
+A file that was valid before is taken from its compiled copy (`compiled`) and needs no yaml; a new one that is plainly
+valid needs yaml but not pydantic (`plain`); only what may be wrong meets the models.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.files import limited
 from planner.inputs.compiled import copy_key, load_copy, save_copy
-from planner.inputs.faults import Document, Fault, Source
-from planner.inputs.plain_yaml import UnreadSource, read_document
+from planner.inputs.faults import Fault, Source
 from planner.inputs.view import as_view
 from planner.records import record
 
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from planner.inputs.faults import Path as FaultPath
+    from planner.inputs.faults import Place
     from planner.inputs.schema import Workload
+    from planner.inputs.yaml12 import Document
 
 MAX_BYTES = 1024 * 1024
 STDIN = Path("-")
@@ -96,6 +97,24 @@ class LoadedWorkload:
         workload = self.workload
         names = (*workload.spot.evidence, *workload.constraints.waiting_records, workload.storage.fio)
         return (*self.offer_paths(), *(self.path.parent / name for name in names if name is not None))
+
+
+@record(frozen=True)
+class UnreadSource(Source):
+    """A text whose places are found only when a fault must be shown."""
+
+    def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        """Place of a key or value."""
+        return self._read().locate(path, at_key=at_key)
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """The error for faults, with their places."""
+        return self._read().error(faults)
+
+    def _read(self) -> Source:
+        from planner.inputs.yaml12 import parse_yaml
+
+        return parse_yaml(self.text, self.name).source
 
 
 def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
@@ -198,10 +217,16 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    name = str(path)
     refuse_script(path)
     if sha256 is None:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
-    document = read_document(text, str(path))
+    try:
+        document = parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
     return parse_data(document, document.source, path, sha256)
 
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from planner.errors import InputError
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
-from planner.inputs.load import decode, read_limited
+from planner.inputs.load import UnreadSource, decode, read_limited
 from planner.inputs.plain import STATE_ROOT, read_section
-from planner.inputs.plain_yaml import UnreadSource
 from planner.inputs.view import as_view
 from planner.records import record
 

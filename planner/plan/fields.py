@@ -9,12 +9,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
-import sys
 import types
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planner.plan.ids import PartId
 from planner.records import record
@@ -83,25 +82,15 @@ def _parts_in(hint: Any) -> list[type[Any]]:
 @functools.cache
 def hints_of(part: Any) -> Mapping[str, Any]:
     """Type of each saved field of a part."""
+    hints = get_type_hints(part)
     hidden = getattr(part, "unsaved", ())
-    return {
-        f.name: _evaluated(part.__module__, str(f.type))
-        for f in dataclasses.fields(part)
-        if f.name not in hidden
-    }
+    return {f.name: hints[f.name] for f in dataclasses.fields(part) if f.name not in hidden}
 
 
 @functools.cache
 def derived_hints(part: Any) -> Mapping[str, Any]:
     """Type of each derived value of a part."""
-    getters = {name: getattr(part, name).fget for name in getattr(part, "derived", ())}
-    return {name: _evaluated(one.__module__, one.__annotations__["return"]) for name, one in getters.items()}
-
-
-@functools.lru_cache(maxsize=1024)  # ten times those of a plan
-def _evaluated(module: str, annotation: str) -> Any:
-    """The type that an annotation of a module means: as `typing.get_type_hints`, which evaluates each anew (9 ms)."""
-    return eval(annotation, vars(sys.modules[module]))  # noqa: S307 - annotations of our own classes
+    return {name: get_type_hints(getattr(part, name).fget)["return"] for name in getattr(part, "derived", ())}
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from planner.advice.kept import kept_arrays
 from planner.advice.question import build_question, usual_tick_hours
 from planner.advice.saved_plan import SpotPlan, spot_plan
 from planner.inputs.documents import Document
-from planner.inputs.plain_yaml import UnreadSource
+from planner.inputs.load import UnreadSource
 from planner.inputs.state_load import LoadedState
 from planner.inputs.state_schema import RunState
 from planner.inputs.view import as_view

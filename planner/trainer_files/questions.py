@@ -11,7 +11,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.quantities import parse_deadline
 from planner.inputs.settings import parse_settings
-from planner.inputs.yaml_scalars import resolve_scalar
+from planner.inputs.yaml12 import resolve_scalar
 from planner.trainer_files.gather import Wishes
 from planner.trainer_files.supported import meant, supports
 

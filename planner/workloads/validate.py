@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.asked.options import Options
-    from planner.inputs.faults import Document, Fault
+    from planner.inputs.faults import Fault
+    from planner.inputs.yaml12 import Document
 
 _READERS = {
     kind: (f"planner.inputs.{kind}_load", reader, part)

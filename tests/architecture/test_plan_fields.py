@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import get_type_hints
 
 from planner.plan.fields import (
     TEXT_FORMS,
@@ -36,14 +35,6 @@ def test_a_row_agrees_with_the_dataclass() -> None:
         assert rule.is_nullable == split_optional(hint)[1], where
         assert not rule.is_unbounded or hint is float, where
         assert rule.description and (rule.description[-1] != "." or rule.description.endswith("...")), where
-
-
-def test_types_are_those_that_typing_evaluates() -> None:
-    for part in part_types(Plan).values():
-        hints = get_type_hints(part)
-        assert hints_of(part) == {name: hints[name] for name in hints_of(part)}
-        for name, hint in derived_hints(part).items():
-            assert hint == get_type_hints(getattr(part, name).fget)["return"]
 
 
 def test_the_unit_is_that_of_the_name() -> None:

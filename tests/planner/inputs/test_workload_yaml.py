@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from planner.inputs.faults import Place
-from planner.inputs.yaml12 import MAX_DEPTH, YamlError, parse_yaml
-from planner.inputs.yaml_scalars import resolve_scalar
+from planner.inputs.yaml12 import MAX_DEPTH, YamlError, parse_yaml, resolve_scalar
 
 
 def parse(text: str) -> Any:
