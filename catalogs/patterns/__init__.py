@@ -13,6 +13,8 @@ def matches(pattern: str, value: str) -> bool:
     """
     if pattern in ("*", value):
         return "[" not in pattern or fnmatchcase(value, pattern)
+    if pattern[:1] not in ("*", "?", "[", value[:1]):  # most of all that are asked
+        return False
     stem = pattern.removesuffix("*")
     if "*" in stem or "?" in stem or "[" in stem:
         return fnmatchcase(value, pattern)

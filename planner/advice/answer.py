@@ -11,7 +11,14 @@ import numpy as np
 
 from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
-from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, with_history
+from planner.advice.rollout import (
+    Forced,
+    Guarded,
+    futures_of,
+    roll_out,
+    spot_alone_in_time,
+    with_history,
+)
 from planner.normal import Z80
 from planner.records import record
 from planner.spot.policy.job import Action, JobState, SpotJob
@@ -78,7 +85,7 @@ def advise(
     from planner.spot.launch import chance_of
 
     up = futures_of(job, tables, state, question.history, futures, seed)
-    alone = roll_out(job, make_policy("spot_only", job, {}), state, up).finished
+    alone = spot_alone_in_time(job, policy.view, state, up)
     luck = _Luck(up, alone, question.plan.on_demand_had_ratio)
     safe = Guarded(policy)
     chosen, *tried = _options(job, safe, state, luck, (action, *_others(state, action)))

@@ -16,17 +16,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from catalogs.cache.arrays import packed, unpacked
 from catalogs.cache.copies import cache_directory, open_copy, write_copy
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    import numpy.typing as npt
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+    Arrays = Mapping[str, npt.NDArray[Any]]
+
 MOST_COPIES = 16  # a policy of several zones takes some MB
+_MOST_BYTES = 256 << 20
 _PACKAGE = Path(__file__).parents[1]
 _RULES = (
     "advice/hazards.py",
@@ -61,16 +61,16 @@ def kept_arrays(key: object, solve: Callable[[], Arrays]) -> Arrays:
         key: everything that they follow from beside code and data; its `repr` must tell keys apart.
         solve: works them out.
     """
-    path = _path("policy", key, "npz")
+    path = _path("policy", key, "bin")
     # A copy may be damaged in any way; every failure to read it means only that it is not used.
-    with contextlib.suppress(Exception), open_copy(path) as file, np.load(file, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+    with contextlib.suppress(Exception), open_copy(path) as file:
+        return dict(zip(*unpacked(file.read(_MOST_BYTES), path.name), strict=True))
     arrays = solve()
-
-    def write(file: BinaryIO) -> None:
-        np.savez(file, allow_pickle=False, **arrays)
-
-    write_copy(path, write, pattern="spot-policy-*.npz", most=MOST_COPIES)
+    data = packed(path.name, list(arrays), list(arrays.values()))
+    write_copy(path, lambda file: file.write(data), pattern="spot-policy-*.bin", most=MOST_COPIES)
+    with contextlib.suppress(OSError):
+        for former in cache_directory().glob("spot-policy-*.npz"):  # as versions before 0.3 wrote them
+            former.unlink(missing_ok=True)
     return arrays
 
 

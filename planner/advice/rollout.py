@@ -14,7 +14,15 @@ import numpy.typing as npt
 
 from planner.spot.policy.guard import guarded
 from planner.spot.policy.job import JobState, SpotJob
-from planner.spot.policy.view import EPS_HOURS, IDLE, SPOT, ArrayPolicy, JobView, RunStates, one_run
+from planner.spot.policy.view import (
+    EPS_HOURS,
+    IDLE,
+    SPOT,
+    ArrayPolicy,
+    JobView,
+    RunStates,
+    one_run,
+)
 from planner.spot.replay_batch import BatchReplay, Runs
 
 if TYPE_CHECKING:
@@ -161,6 +169,43 @@ def roll_out(
     first = state.elapsed_hours / job.tick_hours
     drive(runs, policy, up, np.broadcast_to(held, up.shape[:2]), usd[..., None].repeat(ticks, axis=2), first)
     return runs.result()
+
+
+def spot_alone_in_time(job: SpotJob, view: JobView, state: JobState, up: BoolArray) -> BoolArray:
+    """Whether a run that only ever takes spot, from the present state on, is done by the deadline, shape `(n,)`.
+
+    As a roll-out of `spot_only`, whose zones do not depend on the work left: they alone are followed tick by tick.
+
+    Args:
+        job: the job.
+        view: of it.
+        state: the present.
+        up: shape `(n, n_zones, ticks)`, from now to the deadline.
+    """
+    now = one_run(view, state)
+    n, zones, ticks = up.shape
+    by_tick = np.zeros((ticks, n, zones + 1), dtype=np.bool_)  # the last: no zone, which is never up
+    by_tick[:, :, :-1] = up.transpose(2, 0, 1)
+    usd = view.known_usd(now.usd_per_hour)[0]
+    best = np.full((ticks, n), -1)
+    for number in np.argsort(usd, kind="stable")[
+        ::-1
+    ].tolist():  # the cheapest is written last; unknown ones first
+        best[by_tick[:, :, number]] = number
+    zone, rows = np.repeat(now.zone, n), np.arange(n)
+    used = np.empty((ticks + 1, n), dtype=np.int64)
+    used[0] = zone
+    for tick in range(ticks):
+        zone = np.where(by_tick[tick, rows, zone], zone, best[tick])
+        used[tick + 1] = zone
+    place = np.arange(ticks)[:, None]
+    begun = np.maximum.accumulate(
+        np.where(used[1:] != used[:-1], place, -1), axis=0
+    )  # -1: with the present spell
+    hours = (place + 1 - np.maximum(begun, 0)) * job.tick_hours
+    wait = np.where(begun < 0, now.restart_left_hours, job.restart_hours)
+    progress = np.where(used[1:] >= 0, np.clip(hours - wait, 0.0, job.tick_hours), 0.0)
+    return np.asarray(progress.sum(axis=0) >= job.work_hours - state.done_hours - EPS_HOURS, dtype=np.bool_)
 
 
 def drive(

@@ -342,14 +342,17 @@ def append(
 
     Args:
         candidates: candidates without any of this kind.
-        parts: columns of `Candidates` by name, but for `kind` and `detail`, of one part of the new ones each.
+        parts: columns of `Candidates` by name, but for `kind` and `detail`, of one part of the new ones each; they are
+            used up, so that their memory serves the columns that come after them.
         kind: `MIXED` or `IN_TURN`.
         table: the kind's own table, one row per new candidate.
     """
     count = len(table.offer)
     own = {"kind": [np.full(count, kind)], "detail": [np.arange(count)]}
     both: dict[str, Any] = {
-        name: np.concatenate([getattr(candidates, name), *(own.get(name) or [part[name] for part in parts])])
+        name: np.concatenate(
+            [getattr(candidates, name), *(own.get(name) or [part.pop(name) for part in parts])]
+        )
         for name in COLUMNS
     }
     both["mixes" if kind == MIXED else "turns"] = table

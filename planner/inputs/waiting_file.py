@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.files.tables import csv_rows
 from planner.inputs.config_file import Expanded
 from planner.inputs.faults import Fault
 
@@ -55,6 +54,8 @@ def read_requests(text: str, name: str) -> list[dict[str, Any]]:
     Raises:
         InputError: a column is missing, or a row cannot be read; names the line.
     """
+    from planner.files.tables import csv_rows  # few workloads name records
+
     reader = csv_rows("\n".join(text.splitlines()), Path(name))
     missing = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
     if missing:

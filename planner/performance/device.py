@@ -16,7 +16,6 @@ from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_software
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts
-from planner.performance.measured_layouts import accelerator_codes
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
 from planner.records import record
@@ -192,6 +191,8 @@ def _alone(hardware: Table, training: TrainingSpec, kind: str, constants: Consta
 def _measured(hardware: Table) -> Floats:
     if "accelerator" not in hardware:
         return np.zeros(hardware.n_rows)
+    from planner.performance.measured_layouts import accelerator_codes  # shapes that are kept need none
+
     codes = accelerator_codes()
     return np.asarray([codes.get(str(name), 0.0) for name in hardware["accelerator"]], dtype=np.float64)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.performance.operators import COLUMN, operators_of
 from planner.performance.spec import ModelSpec, TrainingSpec
 
 # Transformers have none.
@@ -25,6 +24,8 @@ def operator_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, Any]:
     flops = model.forward_flops_per_sample
     if not flops:
         return NO_OPERATORS
+    from planner.performance.operators import COLUMN, operators_of  # transformers have none
+
     size = float(model.image_size) if model.image_size else None
     activations = sampled_activations(model, flops)
     operators = operators_of(model.name, model.family.value, size, flops, activations)

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
-from planner.files.tables import csv_rows
 from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import (
     AGE_EDGES_HOURS,
@@ -103,6 +102,8 @@ def read_preemption_log(path: Path) -> list[HazardCell]:
     Raises:
         InputError: a column is missing, a time cannot be read or a run ends before it starts.
     """
+    from planner.files.tables import csv_rows  # the bundled hazards need none
+
     runs: dict[tuple[str, str, str, str, int], list[tuple[float, float, bool, str]]] = {}
     with open_text(path, MAX_RECORD_BYTES) as file:
         reader = csv_rows(file, path)

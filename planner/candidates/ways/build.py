@@ -102,17 +102,18 @@ def add_turns(
             judged.append(judged_turns(candidates, sets))
         else:
             judged += _cheapest_sets(candidates, sets, limit)
-    return _appended(candidates, judged)
+    return _appended(candidates, judged, for_good=True)
 
 
-def _appended(candidates: Candidates, judged: Sequence[Judged | None]) -> Candidates:
-    """The candidates with the ways found behind them."""
+def _appended(
+    candidates: Candidates, judged: Sequence[Judged | None], *, for_good: bool = False
+) -> Candidates:
+    """The candidates with the ways found behind them; `for_good`: their columns are not needed again."""
     parts = [part for part in judged if part is not None]
     if not parts:
         return candidates
-    return append(
-        candidates, [columns for columns, _ in parts], IN_TURN, join_tables([table for _, table in parts])
-    )
+    columns = [own if for_good else dict(own) for own, _ in parts]
+    return append(candidates, columns, IN_TURN, join_tables([table for _, table in parts]))
 
 
 def spot_candidates(candidates: Candidates) -> IntArray:
@@ -251,10 +252,10 @@ def set_cells(
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
     falls_back, may_run_alone = cells.on_demand >= 0, whole(np.append(alone, True)[members])
-    without = cells.take(np.flatnonzero(falls_back & may_run_alone))
-    without = replace(without, on_demand=np.full_like(without.on_demand, -1))
-    kept = (falls_back | may_run_alone) & _is_discount(context.market, cells)
-    return join_cells([cells.take(np.flatnonzero(kept)), away.take(np.flatnonzero(cheaper)), without])
+    kept = np.flatnonzero((falls_back | may_run_alone) & _is_discount(context.market, cells))
+    elsewhere, without = np.flatnonzero(cheaper), np.flatnonzero(falls_back & may_run_alone)
+    on_demand = np.concatenate([cells.on_demand[kept], away.on_demand[elsewhere], np.full_like(without, -1)])
+    return replace(cells.take(np.concatenate([kept, elsewhere, without])), on_demand=on_demand)
 
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:

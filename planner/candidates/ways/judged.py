@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 _SLIP_HOURS = 1e-9  # of the sums of hours
+_NEARLY_ALL = (
+    0.9  # that may be in time: the others are left out at the end, as setting them aside copies all columns
+)
 Judged = tuple[dict[str, Any], Turns]
 
 
@@ -59,12 +62,12 @@ def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
     possible = frame.possible(limits.deadline_confidence)
     if not possible.any():
         return None
-    if not possible.all():
+    if np.count_nonzero(possible) < _NEARLY_ALL * len(possible):
         at = np.flatnonzero(possible)
-        cells, frame = cells.take(at), frame.take(at)
+        cells, frame, possible = cells.take(at), frame.take(at), possible[at]
     one, own = alike(candidates, cells, frame)
     course, number = _kept(candidates, cells.take(one), frame.take(one))
-    at = np.flatnonzero(number[own] >= 0)
+    at = np.flatnonzero((number[own] >= 0) & possible)
     if not len(at):
         return None
     columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, number[own[at]]))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.advice.answer import can_still_finish, decide
-from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, ticks_left
+from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, spot_alone_in_time, ticks_left
 from planner.spot.policy.job import JobState, ZoneState
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy, JobView, RunStates
@@ -144,3 +144,42 @@ def test_who_decided_is_told() -> None:
     at = {hours: JobState(hours, 0.0, "idle", None, 0.0, None, down) for hours in (1.0, 2.8, 3.0)}
     assert decide(policy, at[1.0])[1] == "policy" and decide(policy, at[2.8])[1] == "guard"
     assert can_still_finish(question, at[2.8]) and not can_still_finish(question, at[3.0])
+
+
+@pytest.mark.parametrize("mode", ["idle", "spot", "on_demand"])
+@pytest.mark.parametrize("zones", [1, 2, 3])
+def test_spot_alone_is_in_time_where_its_roll_out_is(zones: int, mode: str) -> None:
+    """Restarts and waits that are no whole ticks among them, and prices that change the zone."""
+    draw = np.random.default_rng(zones)
+    ends = set()
+    for _ in range(60):
+        question = job(
+            zones, work_hours=float(draw.choice([2.0, 5.25, 7.9])), deadline_hours=10.0,
+            restart_hours=float(draw.choice([0.0, 0.1, 0.25, 0.37])), on_demand_acquire_hours=0.2,
+        )  # fmt: skip
+        ticks = round(10.0 / question.tick_hours)
+        up = np.stack(
+            [np.logical_xor.accumulate(draw.random((zones, ticks)) < 0.1, axis=1) for _ in range(8)]
+        )
+        up[:, :, 0] = up[0, :, 0]
+        now = int(draw.integers(ticks // 2))
+        seen = tuple(
+            ZoneState(zone.name, bool(up[0, at, 0]), float(draw.choice([0.2, 0.5, np.nan])), 0.5)
+            for at, zone in enumerate(question.zones)
+        )
+        zone = question.zones[int(draw.integers(zones))].name if mode == "spot" else None
+        state = JobState(
+            now * question.tick_hours,
+            float(draw.uniform(0, 2)),
+            mode,
+            zone,
+            float(draw.choice([0.0, 0.13])),
+            None,
+            seen,
+        )  # type: ignore[arg-type]
+        policy = make_policy("spot_only", question, {})
+        expected = roll_out(question, policy, state, up[:, :, now:]).finished
+        found = spot_alone_in_time(question, policy.view, state, up[:, :, now:])
+        assert (found == expected).all()
+        ends |= set(expected.tolist())
+    assert ends == {True, False}

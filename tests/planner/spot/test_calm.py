@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.spot.calm import calm_hazards
+from planner.spot.calm import _NODES, _basis, _rule, calm_hazards
 from planner.spot.futures import sample_futures, spells_of
 from planner.spot.generate import CALM
 from planner.spot.hazards import HazardTable, load_hazards, load_weather, make_table
@@ -109,3 +111,14 @@ def test_zones_of_a_region_that_have_long_been_down_are_down_for_longer_together
         )
 
     assert soon(zones) < soon(zones[:1]) - 0.05
+
+
+def test_the_rule_and_its_polynomials_are_numpys() -> None:
+    x, weight = np.polynomial.hermite_e.hermegauss(_NODES)
+    nodes, chance = _rule()
+    np.testing.assert_allclose(nodes, x, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(chance, weight / weight.sum(), rtol=1e-13)
+    degrees = np.eye(_NODES)
+    for degree in range(_NODES):
+        value = np.polynomial.hermite_e.hermeval(nodes, degrees[degree]) / math.sqrt(math.factorial(degree))
+        np.testing.assert_array_equal(_basis()[:, degree], value)
