@@ -58,7 +58,8 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
     target = replicas.Target(
         limits.time_to_first_token_s or inf, limits.time_per_token_s or inf, serving.inference.shared_prefix
     )
-    degree, pace, spread = float(pin or nan), 1.0, float(replicas.spread_of(engine, device)[0])
+    degree, pace = float(pin or nan), 1.0
+    spread = float(replicas.spread_of(engine, device, classes, target)[0])
 
     def at_pace(speed: float) -> replicas.Service:
         return replicas.serve(model, engine, device, classes, target, np.array([speed]), np.array([degree]))

@@ -5,8 +5,8 @@ prefill of a request 2 A I + 2 L h I^2 FLOPs at the compute rate; a decode step 
 and their keys and values (Pope et al. 2022, arXiv 2211.05102); experts touched E (1 - (1 - k / E)^B); a pipeline of p
 stages reads its weights once per micro-batch, so that p speeds up keys, values and arithmetic alone. Tensor parallelism
 t adds up each layer's outputs twice: 4 (t - 1) / t activations of a token cross the link of every accelerator (ring).
-Engines with chunked prefill (Agrawal et al. 2023, arXiv 2308.16369) read prompts in the steps that write answers: such a
-step reads the weights once, and is bound by memory or by the arithmetic of all its tokens ([`Steps`]).
+Engines with chunked prefill (Agrawal et al. 2023, arXiv 2308.16369) read prompts in the steps that write answers: such
+a step reads the weights once, and is bound by memory or by the arithmetic of all its tokens (`Steps`).
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def round_s(case: Cases, engine: Efficiency, number: Floats, prompts: Floats | f
     """Time in which `number` requests that run at once are all answered, others taking their places, s.
 
     Engines of steps that do one or the other read the prompts and then write the answers: both times add up.
-    Elsewhere the steps are shared ([`Steps`]).
+    Elsewhere the steps are shared (`Steps`).
 
     Args:
         case: what is asked; every request is answered.

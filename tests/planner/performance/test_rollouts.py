@@ -179,7 +179,9 @@ def width(row: dict[str, Any]) -> float:
 def test_the_engine_s_interval_counts_with_its_share_of_the_step() -> None:
     """Its half-width of 0.259 (vLLM of 2026) and 0.515 (of 2025), times what generation takes of the step."""
     new, old = estimate(engine="vllm", engine_version="0.14"), estimate(engine="vllm", engine_version="0.8")
-    parts = [spread * row["generation_s"] / row["step_time_s"] for spread, row in ((0.259, new), (0.515, old))]
+    parts = [
+        spread * row["generation_s"] / row["step_time_s"] for spread, row in ((0.259, new), (0.515, old))
+    ]
     rest = [width(row) ** 2 - part**2 for row, part in zip((new, old), parts, strict=True)]
     assert parts[1] > 2.0 * parts[0] > 0.1
     assert rest[0] == pytest.approx(rest[1], rel=1e-6)
