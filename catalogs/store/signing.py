@@ -140,7 +140,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     Raises:
         CatalogInputError: it cannot be read, is no Ed25519 key in PEM, or others may read it.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -151,7 +151,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
         )
     try:
         key = load_pem_private_key(content, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm, InternalError) as error:
         raise CatalogInputError(
             f"{path}: not a private key in PEM without a password; `planner catalog keygen FILE` writes one"
         ) from error

@@ -199,8 +199,7 @@ class Stager:
             Parquet with the columns, `x_source` and `x_bad` (the first cell of the row that could not be read).
 
         Raises:
-            InputError: the file is damaged.
-            OutputError: the temporary disk is full.
+            InputError, OutputError: the file is damaged; the temporary disk is full.
         """
         if self._little and is_usual(file) and (usual := self._stage_usual(file, inputs)) is not None:
             return usual
@@ -260,8 +259,7 @@ class Stager:
         """Write a SELECT over a file into Parquet, and report rows that could not be read.
 
         Raises:
-            InputError: the file is damaged.
-            OutputError: the temporary disk is full.
+            InputError, OutputError: the file is damaged; the temporary disk is full.
         """
         target = self._folder / f"{next(self._count):05d}.parquet"
         try:
