@@ -2,7 +2,8 @@
 
 One target per kind of file of `benchmarks.fuzz_readers`: the function that reads it, without the command around it, so
 that hundreds of tries fit in a second. Needs `pip install atheris`, which is no dependency. A reader may return or
-raise an error of the planner that has a name; anything else, above 10 s or 1 GiB, ends its target. `--record` adds
+raise an error of the planner that has a name; anything else, above 1 GiB or a minute by the clock, ends its target.
+`--record` adds
 tries, edges and minimal cases to `benchmarks/data/coverage_fuzz.json`.
 
 Nothing of the planner may be imported before its modules are instrumented, and most are imported where they are first
@@ -17,6 +18,7 @@ import base64
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 import traceback
@@ -33,6 +35,7 @@ USUAL_TRIES = 3_000
 MORE_TRIES = {"workload": 20_000}
 _ENDED = re.compile(r"(?:Done|stat::number_of_executed_units:) *([0-9]+)")
 _COVERED = re.compile(r"cov: ([0-9]+)")
+_SLOWEST = re.compile(r"stat::slowest_unit_time_sec: *([0-9]+)")
 _ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception)\b|==.*ERROR|ALARM")
 
 
@@ -74,6 +77,11 @@ def fuzz(part: Part, suffix: str, folder: Path, runs: int, asked: argparse.Names
     """In a fork: run a target until libFuzzer ends the process."""
     import atheris
 
+    for number in (
+        signal.SIGALRM,
+        signal.SIGPROF,
+    ):  # of `benchmarks.fuzz`; libFuzzer leaves an alarm that is taken
+        signal.signal(number, signal.SIG_DFL)
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -84,7 +92,7 @@ def fuzz(part: Part, suffix: str, folder: Path, runs: int, asked: argparse.Names
             (corpus / str(number)).write_bytes(data)
     (folder / "cases").mkdir()
     atheris.Setup(
-        [sys.argv[0], str(corpus), f"-runs={runs}", f"-max_total_time={round(60 * asked.minutes)}", "-timeout=10",
+        [sys.argv[0], str(corpus), f"-runs={runs}", f"-max_total_time={round(60 * asked.minutes)}", "-timeout=60",
          "-rss_limit_mb=1024", f"-seed={asked.seed}", "-max_len=65536", "-print_final_stats=1",
          f"-artifact_prefix={folder}/cases/"],
         target_of(part, suffix, folder),
@@ -109,6 +117,7 @@ def tried(part: Part, suffix: str, runs: int, above: Path, asked: argparse.Names
     return {
         "tries": max(map(int, _ENDED.findall(said)), default=0),
         "edges": max(map(int, _COVERED.findall(said)), default=0),
+        "slowest_s": max(map(int, _SLOWEST.findall(said)), default=0),
         "cpu_s": round(used.ru_utime + used.ru_stime, 1),
         "failed": "" if code == 0 else _first_words(said),
         "case": base64.b64encode(cases[0].read_bytes()).decode() if code and cases else "",

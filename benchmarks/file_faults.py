@@ -167,18 +167,22 @@ def stored_version(run: Path) -> int:
     return round((float(prices.pop()) - 20) * 1000)
 
 
+def filled(arguments: tuple[str, ...], run: Path, inputs: Path) -> list[str]:
+    """A command's arguments with the places that they name."""
+    places = {"RUN": str(run), "IN": str(inputs), "EX": str(EXAMPLES)}
+    return [
+        "/".join([places.get(word.partition("/")[0], word.partition("/")[0]), *word.split("/")[1:]])
+        for word in arguments
+    ]
+
+
 def planner(arguments: tuple[str, ...], run: Path, inputs: Path) -> tuple[int, str]:
     """Exit code and standard error of a command, in this process."""
     from planner.cli import main
 
-    places = {"RUN": str(run), "IN": str(inputs), "EX": str(EXAMPLES)}
-    filled = [
-        "/".join([places.get(word.partition("/")[0], word.partition("/")[0]), *word.split("/")[1:]])
-        for word in arguments
-    ]
     err = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-        code = main(filled)
+        code = main(filled(arguments, run, inputs))
     return code, err.getvalue()
 
 

@@ -179,9 +179,13 @@ def _answers(folder: Path) -> dict[str, Part]:
     from planner.finops.forecast.plans import load_plans
     from planner.finops.review.files import load_forecasts
     from planner.judge.document import read_answer
-    from planner.plan.certificates import check_certificate
+    from planner.plan.certificates import check_certificate, is_certificate
     from planner.plan.file import load_plan
     from planner.tracking.progress import read_progress
+
+    def proven(path: Path) -> object:
+        saved = read_answer(path)
+        return check_certificate(saved) if is_certificate(saved) else None  # as `planner verify` asks
 
     plan, proof = folder / "plan.json", folder / "proof.json"
     _asked(plan, "optimize", str(EXAMPLES / "bert-large.yaml"), *DAY, "--certificate", str(proof))
@@ -197,9 +201,7 @@ def _answers(folder: Path) -> dict[str, Part]:
     return {
         "plan": Part(((".json", plan.read_bytes()),), load_plan),
         "planned cost": Part(((".json", plan.read_bytes()),), lambda path: load_plans([str(path)])),
-        "certificate": Part(
-            ((".json", proof.read_bytes()),), lambda path: check_certificate(read_answer(path))
-        ),
+        "certificate": Part(((".json", proof.read_bytes()),), proven),
         "forecast of a review": Part(
             ((".json", json.dumps(forecast).encode()),), lambda path: load_forecasts([path])
         ),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.records import record
-from planner.startup import EndedError, abandon_stdout, end, fail, limit_memory, report, watch_for_interrupt
+from planner.startup import EndedError, abandon_stdout, end, limit_memory, report, watch_for_interrupt
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 PROGRAM = "planner"
 _PACKAGES = (PROGRAM, "catalogs", "solvers")
 MAX_MEMORY_BYTES = 2 << 30  # of an answer, unless --max-memory or the setting says otherwise
-EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
-EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
 @record(frozen=True)
@@ -374,10 +371,7 @@ def _main(args: Sequence[str] | None) -> int:
     session = Session(is_program=args is None)
     with watch_for_interrupt() as interruption:
         code = _guarded(list(sys.argv[1:] if args is None else args), session)
-    if interruption.happened and code != EXIT_INTERRUPTED:
-        answered = "; the answer is the best one known by then" if code == 0 else ""
-        return fail(f"interrupted{answered}", EXIT_INTERRUPTED)
-    return code
+    return interruption.exit_code(code)
 
 
 def _guarded(arguments: list[str], session: Session) -> int:
@@ -392,8 +386,8 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except _BrokenStdoutError:
         return abandon_stdout()
     except EndedError as ended:
-        return fail("interrupted" if ended.signal == signal.SIGINT else "ended", EXIT_SIGNAL + ended.signal)
+        return ended.told()
     except (KeyboardInterrupt, EOFError, click.Abort):
-        return fail("interrupted", EXIT_INTERRUPTED)
+        return EndedError().told()
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
         return report(error, session.verbosity, session.max_memory_bytes)

@@ -38,6 +38,8 @@ EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
+EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
 @contextmanager
@@ -146,6 +148,10 @@ class EndedError(BaseException):
         super().__init__(signal_number)
         self.signal = int(signal_number)
 
+    def told(self) -> int:
+        """Say what ended the program; returns the exit code."""
+        return fail("interrupted" if self.signal == signal.SIGINT else "ended", EXIT_SIGNAL + self.signal)
+
 
 def limit_memory(size_bytes: int) -> None:
     """Let the process and its children have so much private memory; what needs more meets `MemoryError`. 0: no limit.
@@ -168,10 +174,21 @@ def limit_memory(size_bytes: int) -> None:
 
 @record
 class Interruption:
-    """What became of Ctrl-C in a block: whether it was pressed."""
+    """What became of Ctrl-C in a block: whether it was pressed; and the number of a signal that ended the block."""
 
     happened: bool = False
     over: bool = False  # the block has ended: nothing is left to stop
+    ended_by: int = 0
+
+    def exit_code(self, code: int) -> int:
+        """The exit code of a command that came to `code`, where a signal has a say: what it said is then said."""
+        if self.ended_by:
+            ended = EXIT_SIGNAL + self.ended_by
+            return code if code == ended else fail("ended", ended)
+        if self.happened and code != EXIT_INTERRUPTED:
+            answered = "; the answer is the best one known by then" if code == 0 else ""
+            return fail(f"interrupted{answered}", EXIT_INTERRUPTED)
+        return code
 
 
 _latest: list[Interruption] = []
@@ -192,7 +209,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
     _latest[:] = [seen]
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        with _end_at_once(ours):
+        with _end_at_once(seen, ours):
             yield seen
         return
 
@@ -210,7 +227,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
 
     signal.signal(signal.SIGINT, stop)
     try:
-        with _end_at_once(ours):
+        with _end_at_once(seen, ours):
             yield seen
     finally:
         seen.over = True
@@ -221,7 +238,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
 
 
 @contextmanager
-def _end_at_once(is_main_thread: bool) -> Iterator[None]:
+def _end_at_once(seen: Interruption, is_main_thread: bool) -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into `EndedError` inside the block, so that what is half done is cleaned up.
 
     A signal that the process was started to ignore (`nohup`) stays ignored.
@@ -235,6 +252,7 @@ def _end_at_once(is_main_thread: bool) -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         for one in ours:  # a second signal ends the clean-up as well
             signal.signal(one, signal.SIG_DFL)
+        seen.ended_by = number
         raise EndedError(number)
 
     for number in ours:
@@ -279,6 +297,10 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
     """
     from planner.asked.calls import as_planner_error
 
+    if (
+        _latest and _latest[-1].ended_by
+    ):  # a library took the signal for a failure: pandas "was not installed"
+        return fail("ended", EXIT_SIGNAL + _latest[-1].ended_by)
     if isinstance(error, MemoryError):
         return fail(_beyond_memory(max_memory_bytes), EXIT_MEMORY)
     if (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from catalogs.providers.capped import cap_session, capped_session
 
 _CONNECTIONS = 37
 """Connections that a session of ours may keep: the SDK's sessions differ by it, and its own default is 40."""
+_ERRORS = 400  # the first status of them
 INSTALL_HINT = f"install the SDK: {install_command('alibaba')}"
 
 
@@ -78,8 +80,24 @@ def _limit_session(protocol: str, host: str, max_bytes: int) -> bool:
         sessions[key] = capped_session(max_bytes)
     session = sessions[key]
     session.max_redirects = 0  # the interface has none; a proxy's may lead anywhere
-    cap_session(session, max_bytes)
+    cap_session(session, max_bytes, _note)
     return True
+
+
+_latest = threading.local()
+"""Status of the latest answer in this thread: of one without the interface's own error the SDK tells the body alone."""
+
+
+def _note(status: int) -> None:
+    _latest.status = status
+
+
+class RefusedError(Exception):
+    """An answer with a status of errors that is none of the interface's own: a proxy's page, say."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"HTTP {status}")
+        self.statusCode = status  # as the SDK's own exceptions call it
 
 
 class _SdkClient:
@@ -91,8 +109,21 @@ class _SdkClient:
         self._runtime = runtime
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
-        """Call `action`; names of parameters and of the answer are the API's own."""
+        """Call `action`; names of parameters and of the answer are the API's own.
+
+        Raises:
+            RefusedError: for what the SDK raises without a code of the interface, where the status is one of errors.
+            ValueError: the answer is no JSON object.
+        """
         request = getattr(self._models, f"{action}Request")().from_map(dict(parameters))
         method = "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
-        answer = getattr(self._client, f"{method}_with_options")(request, self._runtime)
+        _note(0)
+        try:
+            answer = getattr(self._client, f"{method}_with_options")(request, self._runtime)
+        except Exception as error:
+            if _latest.status >= _ERRORS and not getattr(error, "code", ""):
+                raise RefusedError(_latest.status) from error
+            raise
+        if answer.body is None:
+            raise ValueError("the answer is no JSON object")
         return answer.body.to_map()

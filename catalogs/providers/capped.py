@@ -12,7 +12,7 @@ from catalogs.providers.base import SchemaChanged
 from catalogs.providers.limits import CHUNK_BYTES, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import requests
 
@@ -53,14 +53,16 @@ class CappedBody:
         return part
 
 
-def capped_adapter(max_bytes: int) -> Any:
-    """Adapter of requests with the limit, to be mounted on a session."""
+def capped_adapter(max_bytes: int, note: Callable[[int], None] | None = None) -> Any:
+    """Adapter of requests with the limit, to be mounted on a session; `note` hears the status of each answer."""
     from requests.adapters import HTTPAdapter
 
     class Capped(HTTPAdapter):
         def send(self, *args: Any, **settings: Any) -> requests.Response:
             answer = super().send(*args, **settings)
             answer.raw = CappedBody(answer.raw, max_bytes)
+            if note is not None:
+                note(answer.status_code)
             return answer
 
     return Capped()
@@ -75,10 +77,10 @@ def capped_session(max_bytes: int) -> requests.Session:
     return session
 
 
-def cap_session(session: requests.Session, max_bytes: int) -> None:
-    """Put the limit on a session of an SDK."""
+def cap_session(session: requests.Session, max_bytes: int, note: Callable[[int], None] | None = None) -> None:
+    """Put the limit on a session of an SDK; `note` hears the status of each answer."""
     for scheme in ("https://", "http://"):
-        session.mount(scheme, capped_adapter(max_bytes))
+        session.mount(scheme, capped_adapter(max_bytes, note))
 
 
 def cap_botocore(client: Any, max_bytes: int) -> None:

@@ -140,7 +140,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     Raises:
         CatalogInputError: it cannot be read, is no Ed25519 key in PEM, or others may read it.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -151,7 +151,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
         )
     try:
         key = load_pem_private_key(content, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm, InternalError) as error:
         raise CatalogInputError(
             f"{path}: not a private key in PEM without a password; `planner catalog keygen FILE` writes one"
         ) from error
@@ -162,6 +162,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
     temporary = out.with_name(f".new-{out.name}-{os.getpid()}")
+    _remove_left(out)
     try:
         temporary.mkdir(parents=True)
         for source in sources:
@@ -172,6 +173,28 @@ def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
         raise CatalogError(f"cannot write the signed catalog to {out}: {error.strerror}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_left(out: Path) -> None:
+    """Remove what killed writers of this directory left half made beside it."""
+    stem = f".new-{out.name}-"
+    left = (
+        [path for path in out.parent.iterdir() if path.name.startswith(stem)] if out.parent.is_dir() else []
+    )
+    for path in left:
+        process = path.name.removeprefix(stem)
+        if process.isdecimal() and (int(process) == os.getpid() or not _is_running(int(process))):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _published(source: Source) -> dict[str, bytes]:

@@ -106,7 +106,7 @@ def read_public_keys(path: Path) -> dict[str, Ed25519PublicKey]:
     Raises:
         CatalogInputError: the file cannot be read or holds something else.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -114,7 +114,7 @@ def read_public_keys(path: Path) -> dict[str, Ed25519PublicKey]:
     for block in read_bounded(path).split(_PEM_END)[:-1]:
         try:
             key = load_pem_public_key(block.strip() + b"\n" + _PEM_END + b"\n")
-        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        except (ValueError, TypeError, UnsupportedAlgorithm, InternalError) as error:
             raise CatalogInputError(f"{path}: not a public key in PEM: {error}; {_KEYGEN}") from error
         if not isinstance(key, Ed25519PublicKey):
             raise CatalogInputError(f"{path}: a public key of another kind than Ed25519; {_KEYGEN}")

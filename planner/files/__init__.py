@@ -47,7 +47,7 @@ def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) 
         sweep(path)
         _replace(path, _bytes(text), _kept_mode(path) if mode is None else mode)
     except OSError as error:
-        raise _error(path, error) from error
+        raise write_error(path, error) from error
 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
@@ -146,7 +146,7 @@ def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.replace("\n", os.linesep).encode("utf-8")
 
 
-def _error(path: Path, error: OSError) -> InputError | OutputError:
+def write_error(path: Path, error: OSError) -> InputError | OutputError:
     """What went wrong, in the words of a name that is wrong, or of a disk that is."""
     if error.errno in _FAULTS_OF_NAMES:
         what = "cannot be written" if path.is_dir() else "cannot write there"

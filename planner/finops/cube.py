@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planner.errors import InputError
-from planner.files import temporary_folder
+from planner.files import temporary_folder, write_error
 from planner.files.limited import MAX_RECORD_BYTES, read_limited
-from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text, memory_to_write
+from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_to_write, ran_out
 from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
@@ -100,8 +100,8 @@ def build_cube(
         sources: files behind the bill, where the bill is made of cubes.
 
     Raises:
-        InputError: the folder exists or cannot be written, the disk is full, or the bill has findings of charges
-            counted twice.
+        InputError: the folder exists or may not be written, or the bill has findings of charges counted twice.
+        OutputError: the disk is full or fails.
     """
     engine = bill.engine
     if not isinstance(engine, DuckDbEngine):
@@ -122,7 +122,7 @@ def build_cube(
         (partial / MANIFEST).write_text(_manifest(cube, partial), encoding="utf-8")
         partial.rename(folder)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+        raise write_error(folder, error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return replace(cube, folder=folder)
@@ -308,8 +308,8 @@ def _copy(engine: DuckDbEngine, sql: str, target: Path) -> None:
         with memory_to_write(engine.connection):
             engine.connection.execute(f"COPY ({sql}) TO {text(str(target))} (FORMAT parquet)")
     except duckdb.Error as error:
-        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
-            raise InputError(memory_text(error)) from None
+        if (ended := ran_out(error)) is not None:
+            raise ended from None
         raise InputError(f"{target.parent.parent}: the cube cannot be written: {first_line(error)}") from None
 
 

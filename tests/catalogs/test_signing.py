@@ -9,6 +9,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -101,6 +103,17 @@ def test_a_private_key_is_its_owners_alone(keys: Path, source: Path, tmp_path: P
     with pytest.raises(CatalogInputError, match="others may read this private key; chmod 600"):
         sign_catalog(keys, tmp_path / "out", 30, directory=source)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(keys: Path, source: Path, tmp_path: Path) -> None:
+    """SIGKILL during `catalog sign` left a folder of prices for ever; one of a process at work stays."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    dead, alive, other = (tmp_path / f".new-signed-{end}" for end in (ended.pid, os.getppid(), "by-somebody"))
+    for folder in (dead, alive, other):
+        (folder / "lambda").mkdir(parents=True)
+    sign_catalog(keys, tmp_path / "signed", 30, directory=source)
+    assert not dead.exists() and alive.exists() and other.exists()
 
 
 def test_a_changed_row_is_refused_even_where_the_manifest_agrees(pinned: Path) -> None:

@@ -7,12 +7,16 @@ import functools
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from benchmarks.fuzz import Reader, broken_file, folder_of, outcome, put_file, readers, saved_plans, words_of
+from benchmarks.fuzz_parts import Part
+from benchmarks.fuzz_parts import outcome as read_outcome
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_daily
 from planner.finops.read import Bill, open_bill
@@ -23,12 +27,12 @@ from planner.plan.file import load_plan
 from tests.conftest import CliResult
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
-FILES = {
-    "workload": 2_000,
-    "bill": 40,
-    "bill in another format": 40,
-}  # a bill is reviewed whole: the benchmark reviews more
+FILES = {"workload": 2_000}
 OTHERS = 300
+BILLS = ("bill", "bill in another format")
+REVIEWED = (
+    40  # bills that go through the command, which reviews them whole; the others through their reader alone
+)
 ANSWERED = {0, 3, 5}  # a plan, none that fits, a gate exceeded
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",
@@ -114,12 +118,41 @@ def test_a_broken_file_ends_in_an_answer_or_a_named_error(
 ) -> None:
     if beside := BESIDE.get(kind):
         request.getfixturevalue(beside)
-    for number in range(FILES.get(kind, OTHERS)):
+    for number in range(REVIEWED if kind in BILLS else FILES.get(kind, OTHERS)):
         file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
         command = words_of(known[kind].commands[0], file)
         with folder_of(known[kind], file):
             gave, _ = outcome(command, latest_s=60)
         assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", command, gave)
+
+
+@pytest.mark.parametrize("kind", BILLS)
+def test_a_broken_bill_is_read_or_refused_by_name(
+    known: Mapping[str, Reader], kind: str, tmp_path: Path
+) -> None:
+    """Through the reader of bills; few rows, for it is the columns that are read in many ways."""
+    folder = tmp_path / "few"
+    folder.mkdir()
+    few = replace(known[kind], seeds=tuple(_short(seed, folder) for seed in known[kind].seeds))
+    read = Part((), _opened)
+    for number in range(REVIEWED, OTHERS):
+        file = broken_file(few, random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
+        gave = read_outcome(read, file)
+        assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", gave)
+
+
+def _opened(path: Path) -> None:
+    with open_bill((str(path),)):
+        pass
+
+
+def _short(bill: Path, folder: Path) -> Path:
+    """The first rows of a bill, in its format."""
+    short = folder / bill.name
+    form = {".csv": "csv", ".gz": "csv", ".parquet": "parquet", ".jsonl": "json"}[bill.suffix]
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (FROM '{bill}' LIMIT 40) TO '{short}' (FORMAT {form})")
+    return short
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from planner.startup import GRACE_S
+from planner.errors import InputError
+from planner.startup import GRACE_S, EndedError
 from tests.cli.test_commit import PLANS, write
-from tests.conftest import ROOT
+from tests.conftest import ROOT, CliResult
 from tests.planner.simulation.traces import write_recording
 
 pytestmark = [pytest.mark.signals, pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")]
@@ -138,3 +140,23 @@ def test_a_termination_or_hang_up_ends_at_once_and_leaves_nothing(
     assert (left, err.strip()) == (code, "error: ended")
     assert list(tmp_path.iterdir()) == []
     assert seconds < LATEST_S
+
+
+@pytest.mark.parametrize(
+    "swallowed", [RuntimeError("pandas is required, but was not installed"), InputError("damaged")]
+)
+def test_a_signal_that_a_library_takes_for_its_own_failure_ends_the_command(
+    swallowed: Exception, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB imports pandas: a SIGTERM meanwhile became a bill that could not be read, exit code 2."""
+
+    def importing(*_: object) -> int:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except EndedError:
+            raise swallowed from None
+        return 0
+
+    monkeypatch.setattr("planner.cli._run", importing)
+    done = run_cli("config", "show")
+    assert (done.code, done.stderr.strip()) == (128 + signal.SIGTERM, "error: ended")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from planner.errors import InputError
+from planner.errors import InputError, OutputError, PlannerError
 from planner.finops.engine.base import Parameter
 from planner.finops.engine.literals import duckdb_text
 
@@ -142,18 +142,21 @@ class DuckDbEngine:
         """Ask; where it cannot go on on disk, again with more memory, which this bill then keeps.
 
         Raises:
-            InputError: no memory is enough, the temporary disk is full, or a file of the bill has gone.
+            InputError: no memory is enough, or a file of the bill has gone.
+            OutputError: the temporary disk is full.
         """
         import duckdb
 
         for more in (*_MORE, None):
             try:
                 return ask()
-            except duckdb.OutOfMemoryException as error:
-                if more is None:
-                    raise InputError(memory_text(error)) from None
-                set_memory(self.connection, more)
             except duckdb.Error as error:
+                ended = ran_out(error)
+                if isinstance(ended, InputError) and more is not None:
+                    set_memory(self.connection, more)
+                    continue
+                if ended is not None:
+                    raise ended from None
                 if not is_damage(error):
                     raise
                 raise InputError(f"a file of the bill can no longer be read: {first_line(error)}") from None
@@ -255,6 +258,14 @@ def first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def memory_text(error: Exception) -> str:
-    """Return the message for memory or a temporary disk that ran out."""
-    return f"memory or the temporary disk ran out: {first_line(error)}; free space, or set TMPDIR to a larger disk"
+def ran_out(error: Exception) -> PlannerError | None:
+    """The error of memory or a disk that ran out; None of others."""
+    import duckdb
+
+    said = f"{first_line(error)}; free space, or set TMPDIR to a larger disk"
+    # Of its temporary folder DuckDB uses nine tenths of what is free, and then names that setting.
+    if any(word in str(error) for word in ("No space left", "max_temp_directory_size")):
+        return OutputError(f"the temporary disk ran out: {said}")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return InputError(f"memory or the temporary disk ran out: {said}")
+    return None

@@ -27,7 +27,8 @@ def stage_adapted(
         The file written, and the kind of cost that the export holds (empty where it has no kinds).
 
     Raises:
-        InputError: the file is damaged, or the temporary disk is full.
+        InputError: the file is damaged.
+        OutputError: the temporary disk is full.
     """
     is_csv = file.kind == "csv"
     inputs = typed_inputs(adapter, fields, is_csv=is_csv)

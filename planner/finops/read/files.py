@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from planner.errors import InputError
-from planner.finops.engine.duckdb import first_line, memory_text
+from planner.errors import InputError, PlannerError
+from planner.finops.engine.duckdb import first_line, ran_out
 from planner.finops.read.cells import USUAL, Spelling
 from planner.finops.read.clocks import Clock, clock_of, own_clocks
 from planner.finops.read.model import Finding
@@ -304,14 +304,12 @@ def _day_first(chunk: bytes) -> bool | None:
     return True if any(first > _MONTHS for first, _ in parts) else None
 
 
-def damaged(path: Path, kind: str, error: Exception) -> str:
-    """Return the message for a file that DuckDB cannot read."""
-    import duckdb
-
-    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
-        return f"{path}: {memory_text(error)}"
+def damaged(path: Path, kind: str, error: Exception) -> PlannerError:
+    """The error of a file that DuckDB cannot read, or has no room for."""
+    if (ended := ran_out(error)) is not None:
+        return type(ended)(f"{path}: {ended}")
     name = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}[kind]
-    return f"{path}: cannot be read as {name}: {first_line(error)}; fetch the export again"
+    return InputError(f"{path}: cannot be read as {name}: {first_line(error)}; fetch the export again")
 
 
 def duckdb_error() -> type[Exception]:

@@ -212,7 +212,7 @@ def _damage_named(file: BillFile) -> Iterator[None]:
     except Exception as error:
         if not is_damage(error):
             raise
-        raise InputError(damaged(file.path, file.kind, error)) from None
+        raise damaged(file.path, file.kind, error) from None
 
 
 def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:

@@ -111,10 +111,10 @@ class Stager:
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except duckdb_error() as error:
-            raise InputError(damaged(file.path, file.kind, error)) from None
+            raise damaged(file.path, file.kind, error) from None
         except RuntimeError:  # DuckDB cannot hand over a name that is no text
             no_text = ValueError("the name of a column is not UTF-8")
-            raise InputError(damaged(file.path, file.kind, no_text)) from None
+            raise damaged(file.path, file.kind, no_text) from None
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += fields_of(name, quote(name), kind)
@@ -129,7 +129,7 @@ class Stager:
         try:
             return self._connection.execute(sql).fetchall()
         except duckdb_error() as error:
-            raise InputError(damaged(file.path, file.kind, error)) from None
+            raise damaged(file.path, file.kind, error) from None
 
     def _tell_spelling(self, file: BillFile) -> None:
         """Say how dates and numbers are read where that is not the usual way."""
@@ -199,7 +199,7 @@ class Stager:
             Parquet with the columns, `x_source` and `x_bad` (the first cell of the row that could not be read).
 
         Raises:
-            InputError: the file is damaged, or the temporary disk is full.
+            InputError, OutputError: the file is damaged; the temporary disk is full.
         """
         if self._little and is_usual(file) and (usual := self._stage_usual(file, inputs)) is not None:
             return usual
@@ -259,13 +259,13 @@ class Stager:
         """Write a SELECT over a file into Parquet, and report rows that could not be read.
 
         Raises:
-            InputError: the file is damaged, or the temporary disk is full.
+            InputError, OutputError: the file is damaged; the temporary disk is full.
         """
         target = self._folder / f"{next(self._count):05d}.parquet"
         try:
             self._copy(f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})", target)
         except (duckdb_error(), OSError) as error:
-            raise InputError(damaged(file.path, file.kind, error)) from None
+            raise damaged(file.path, file.kind, error) from None
         if file.kind == "csv":
             self._report_rejects(file)
         return target

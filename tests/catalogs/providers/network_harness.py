@@ -115,14 +115,31 @@ def _alibaba() -> Iterator[tuple[FakeServer, Ask, tuple[str, ...]]]:
         yield server, ask, ("LTAIsecretKeyIdOfTheUser",)
 
 
-# Interfaces, each with its own transport: three SDKs, plain HTTP, and the calls behind Alibaba Cloud's client.
+@contextlib.contextmanager
+def _alibaba_sdk() -> Iterator[tuple[FakeServer, Ask, tuple[str, ...]]]:
+    from catalogs.providers.alibaba import create
+
+    keys = {"ID": "LTAIsecretKeyIdOfTheUser", "SECRET": "alibabaSecretOfTheUser0123456789"}
+    with alibaba.server() as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in keys.items():
+            patch.setenv(f"ALIBABA_CLOUD_ACCESS_KEY_{name}", value)
+
+        def ask(given: FetchOptions) -> Any:
+            return create(replace(given, endpoints={"alibaba_ecs": server.url})).fetch_regions()
+
+        yield server, ask, tuple(keys.values())
+
+
+# Interfaces, each with its own transport: four SDKs, plain HTTP, and the calls behind Alibaba Cloud's client.
 INTERFACES = {
     "aws": _aws,
     "gcp": _gcp,
     "azure": _azure,
     "azure retail": _azure_retail,
     "alibaba": _alibaba,
+    "alibaba sdk": _alibaba_sdk,
 }
+NEEDED = {"alibaba sdk": "alibabacloud_ecs20140526"}  # modules of extras
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import planner.finops
-from planner.errors import InputError
+from planner.errors import InputError, OutputError
 from planner.finops.cube import LEFT_OUT, MANIFEST, build_cube, merge_cubes, open_cube, read_cube
 from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
@@ -177,7 +177,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("planner.finops.cube._manifest", full)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(OutputError, match="No space left on device"):
         small(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
 

@@ -13,7 +13,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.errors import InputError
+from planner.errors import InputError, OutputError
 from planner.finops.engine import duckdb as engine_of_files
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
@@ -192,6 +192,21 @@ def test_a_query_that_cannot_go_on_on_disk_is_asked_again_with_more_memory(
     monkeypatch.setattr(engine_of_files, "_MORE", ())
     with pytest.raises(InputError, match="memory or the temporary disk ran out"):
         DuckDbEngine().query(sql)
+
+
+def test_a_spill_that_finds_the_disk_full_is_told_apart_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB says "out of memory" for both; a full disk is exit code 7, and more memory is not tried."""
+    monkeypatch.setattr(engine_of_files, "MEMORY_LIMIT", "20MB")
+    engine = DuckDbEngine(tmp_path)
+    engine.connection.execute("SET max_temp_directory_size = '1MB'")
+    with pytest.raises(OutputError, match=r"the temporary disk ran out: .*TMPDIR") as caught:
+        engine.keep("numbers", "SELECT i, HASH(i)::VARCHAR AS name FROM RANGE(3000000) AS n(i) ORDER BY name")
+    assert caught.value.exit_code == 7
+    full = OSError(28, "No space left on device")
+    assert isinstance(engine_of_files.ran_out(full), OutputError)
+    assert engine_of_files.ran_out(OSError(5, "Input/output error")) is None
 
 
 def test_every_engine_has_a_dialect() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from planner.errors import InputError
+from planner.errors import InputError, OutputError
 from planner.finops.read import open_bill
 from tests.focus_company import make_company
 from tests.planner.finops.read.test_open import HEADER, codes, line, total, write
@@ -101,9 +101,9 @@ def test_a_full_temporary_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Stager, "_copy", full)
-    message = refusal(write(tmp_path / "a.csv", line()))
-    assert "temporary disk ran out" in message
-    assert "TMPDIR" in message
+    with pytest.raises(OutputError, match=r"the temporary disk ran out: .*TMPDIR") as caught:
+        open_bill([write(tmp_path / "a.csv", line())])
+    assert caught.value.exit_code == 7
 
 
 def test_currencies_are_never_mixed(tmp_path: Path) -> None:
