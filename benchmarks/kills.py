@@ -219,7 +219,8 @@ def killed(
         except TimeoutError as error:
             return how, str(error)
         now, kept = whole(run), copies(run)
-        refused = 2 if writing.once else known.code  # who comes second finds the first one's work
+        # who comes second finds the first one's work, or, of a sweep, the first one at work
+        refused = 2 if writing.once or writing.name == "sweep" else known.code
         said = _amiss(code, known.code if other == refused else other, number, how, known, now)
         said = said or _torn(kept, known, hard=number is signal.SIGKILL and signalled)
         if not said and signalled and (number is signal.SIGKILL or draw.random() < 0.2):
