@@ -90,7 +90,7 @@ def test_a_brief_is_short_and_names_amount_bound_and_owner() -> None:
     )
     assert "2. Look into Cloud Storage of 2026-10-19: 4,570 USD once, no owner known" in lines
     assert "3. Commit more: Compute Engine: the bill does not say what it saves, owner data" in lines
-    assert "Budget: 1,300,000 USD; 25,183 USD (1.9 %) over expected" in lines
+    assert "Budget: 1,300,000 USD (October 2026); 25,183 USD (1.9 %) over expected" in lines
     assert (
         "Actions: 7 to consider, together at most 30,292 USD a month" in lines
     )  # those left out of the table too
