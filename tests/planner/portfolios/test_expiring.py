@@ -94,6 +94,19 @@ def test_a_workload_runs_on_it_only_where_it_ends_in_time(run_cli: Run, tmp_path
         assert answer["jobs"][0]["owned"] is owned
 
 
+@pytest.mark.parametrize("options", [(), ("--rolling", "6h")])
+def test_one_that_is_over_before_the_start_is_named(
+    run_cli: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """A year that is misspelt left it out without a word; moments of another zone are shown in UTC."""
+    path, text = tmp_path / "jobs.yaml", TEXT + SHARED
+    over, _ = ask(run_cli, path, text.replace("expires: 2026-12-02", "expires: 2025-12-02"), *options)
+    assert f"the commitment {LABEL} expires before the start, 2026-12-01" in " ".join(over["notes"])
+    zone, _ = ask(run_cli, path, text.replace("2026-12-02}", '"2026-12-03T05:30+05:30"}'), *options)
+    assert "expires before" not in " ".join(zone["notes"])
+    assert options or f"{LABEL} after 2026-12-03 00:00" in [one["limit"] for one in zone["limits"]]
+
+
 def test_what_is_owned_costs_until_it_expires(run_cli: Run, tmp_path: Path) -> None:
     late = f"  - {{name: c, submitted: 5d, candidates: [{BOUGHT}]}}\n"
     answer, target = ask(run_cli, tmp_path / "jobs.yaml", TEXT + SHARED + late, "--rolling", "6h")
