@@ -43,15 +43,18 @@ def with_stated(
         names: ids of the commitments that the bill shows.
 
     Raises:
-        InputError: a stated id is of none of them, or of several.
+        InputError: a stated id is of none of them, or of several; a date at an end of the calendar.
     """
     out, every = dict(known), sorted(set(names))
     for name, day in stated.items():
         own = [one for one in every if one == name] or [one for one in every if one.endswith(f"/{name}")]
         if len(own) != 1:
             raise InputError(f"--expires {name}={day}: {_which(name, own or every, several=bool(own))}")
-        end = datetime.combine(day + timedelta(days=1), datetime.min.time())
-        begin = out[own[0]][0] if own[0] in out else end - _YEAR
+        try:
+            end = datetime.combine(day, datetime.min.time()) + timedelta(days=1)
+            begin = out[own[0]][0] if own[0] in out else end - _YEAR
+        except OverflowError:
+            raise InputError(f"--expires {name}={day}: no commitment ends then; check the year") from None
         out[own[0]] = (min(begin, end), end)
     return out
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from planner.judge.portfolio_jobs import PortfolioMemory
 
 _SECOND = 1.0 / 3600.0
-_DAY, _MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 _TIE = 1e-7
 
 
@@ -170,7 +169,8 @@ def _check_commitment(
     created = findings.answer["created_at"].moment()
     gone = memory.hours(end_moment(owned.expires), created)
     later = [run for run in runs if run.end > gone + _TIE]
-    label = f"{label} after {owned.expires:{_DAY if type(owned.expires) is date else _MINUTE}}"
+    said = owned.expires if type(owned.expires) is date else f"{end_moment(owned.expires):%Y-%m-%d %H:%M}"
+    label = f"{label} after {said}"
     return _check_pool(findings, label, number, [0], later, Windows([0.0], [""], []), left)
 
 

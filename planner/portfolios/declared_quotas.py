@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import distinct_values
+from planner.inputs.checks import end_moment
 from planner.inputs.checks_of_jobs import PAID_ALREADY
 from planner.inputs.faults import Fault
 from planner.market.names import quota_faults
@@ -16,6 +17,7 @@ from planner.portfolios.sized import QUOTA_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
 
     from catalogs.tables.model import Catalog
     from catalogs.tables.table import Table
@@ -108,14 +110,26 @@ def unused_quotas(loaded: LoadedPortfolio, ways: Ways) -> Iterator[str]:
             yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"
 
 
-def commitment_notes(portfolio: Portfolio, table: CandidateTable, ways: Sequence[Way]) -> Iterator[str]:
+def over_before(portfolio: Portfolio, start: datetime) -> Iterator[str]:
+    """Commitments that expire before the portfolio's start, mostly as their year is misspelt."""
+    for own in portfolio.commitments:
+        if own.expires is not None and end_moment(own.expires) <= start:
+            name = f"{own.provider}/{own.region} {own.instance_type} ({own.purchase_option})"
+            yield f"the commitment {name} expires before the start, {start:%Y-%m-%d}: no job runs on it; check its year"
+
+
+def commitment_notes(
+    portfolio: Portfolio, table: CandidateTable, ways: Sequence[Way], start: datetime
+) -> Iterator[str]:
     """What the reader should know of commitments and candidates that do not match, or that the catalog does not have.
 
     Args:
         portfolio: its commitments, pools in their order.
         table: candidates of all jobs.
         ways: what the table's numbers mean.
+        start: of the portfolio.
     """
+    yield from over_before(portfolio, start)
     for number, own in enumerate(portfolio.commitments):
         if not (table.pool == number).any():
             name = f"{own.provider}/{own.region} {own.instance_type} ({own.purchase_option})"

@@ -359,7 +359,7 @@ def _gathered(
     notes += (
         *_set_aside(loaded),
         *unused_quotas(loaded, ways),
-        *commitment_notes(portfolio, table, ways.all),
+        *commitment_notes(portfolio, table, ways.all, start),
     )
     return Gathered(
         question, tuple(ways.all), tuple(collected.jobs), tuple(collected.kinds), tuple(reports), start, windows,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.inputs.checks import end_moment
 from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
 from planner.portfolios.table import MOST_UNITS, Bools, CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from datetime import date
 
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
 
@@ -119,8 +121,9 @@ def restricted(question: Question, keep: Bools) -> Question:
 
 
 def expired(label: str, expires: date | datetime) -> str:
-    """What a limit on runs that end after a commitment does is called."""
-    return f"{label} after {str(expires)[:16]}"
+    """What a limit on runs that end after a commitment does is called; moments in UTC, as all of an answer."""
+    moment = f"{end_moment(expires):%Y-%m-%d %H:%M}" if isinstance(expires, datetime) else str(expires)
+    return f"{label} after {moment}"
 
 
 class _Entries:

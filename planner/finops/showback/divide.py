@@ -80,7 +80,7 @@ def divide(
         exact_tags: keep spellings apart.
     """
     read = [(_charge(row), row) for row in rows]
-    remarks = list(idle_rules([charge for charge, _ in read], file))
+    remarks = idle_rules([charge for charge, _ in read], file)
     charges = [(team_of(charge, file), row) for charge, row in read]
     if not exact_tags:
         names = _names(charges, file, gpu_hours, called)
@@ -102,7 +102,7 @@ def divide(
             sums[team, kind, *place] += cost
     _divide_unused(sums, unused, used, file, remarks)
     for split in file.split:
-        _share(sums, split, gpu_hours, remarks)
+        _share(sums, split, gpu_hours, remarks, file.unassigned)
     return Divided(tuple(_in_cents(sums)), tuple(remarks))
 
 
@@ -153,11 +153,16 @@ def _divide_unused(
         _move(sums, parts, weights, UNUSED)
 
 
-def _share(sums: _Sums, split: Split, gpu_hours: Mapping[str, float] | None, remarks: list[str]) -> None:
+def _share(
+    sums: _Sums, split: Split, gpu_hours: Mapping[str, float] | None, remarks: list[str], unassigned: str
+) -> None:
     """Move a team's cost to the others."""
     parts = {key: cost for key, cost in sums.items() if key[0] == split.team}
     if not parts:
-        remarks.append(f"{split.team} has no cost to split in this month; does a rule or a tag name it so?")
+        if split.team != unassigned:  # of which none is as it should be
+            remarks.append(
+                f"{split.team} has no cost to split in this month; does a rule or a tag name it so?"
+            )
         return
     others = _own_cost(sums, skip={split.team})
     weights: Mapping[str, float] = others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.finops.showback.rules import applies, plain_key, read_tags
@@ -13,20 +13,34 @@ if TYPE_CHECKING:
     from planner.finops.showback.rules import Charge
     from planner.inputs.showback_schema import Rule, ShowbackFile
 
-_SHOWN = 6
+_SHOWN = 6  # tag keys
+_NAMED = 5  # rules
 
 
-def idle_rules(charges: Sequence[Charge], file: ShowbackFile) -> Iterator[str]:
-    """Say of each rule that fits no charge of the month why that may be, whatever rules come before it.
+def idle_rules(charges: Sequence[Charge], file: ShowbackFile) -> list[str]:
+    """Say of the rules that fit no charge of the month why that may be, whatever rules come before them.
+
+    Those with a tag key that nothing carries come first; many rules may wait for a service or an account.
 
     Args:
         charges: of the month.
         file: the rules.
     """
+    idle = list(enumerate(file.rules, start=1)) if charges else []
+    for charge in charges:
+        if not idle:
+            return []
+        tags = read_tags(charge["tags"])
+        idle = [(number, rule) for number, rule in idle if not applies(rule, charge, tags)]
     keys = _keys({charge["tags"] for charge in charges})
-    for number, rule in enumerate(file.rules, start=1):
-        if charges and not any(applies(rule, charge, read_tags(charge["tags"])) for charge in charges):
-            yield f"Rule {number} ({_words(rule)}) fits no charge of the month{_lacking(rule, keys)}."
+    found = [(number, rule, _lacking(rule, keys)) for number, rule in idle]
+    found.sort(key=lambda one: not one[2])
+    said = [
+        f"Rule {number} ({_words(rule)}) fits no charge of the month{why}." for number, rule, why in found
+    ]
+    if (more := len(said) - _NAMED) <= 0:
+        return said
+    return [*said[:_NAMED], f"{more} more rule{'s fit' if more > 1 else ' fits'} no charge of the month."]
 
 
 def _words(rule: Rule) -> str:

@@ -58,8 +58,9 @@ def team_of(charge: Charge, file: ShowbackFile) -> str:
 def applies(rule: Rule, charge: Charge, tags: Mapping[str, str]) -> str:
     """The team that a rule gives to a charge; empty where it does not fit."""
     team = rule.team if rule.from_tag is None else _from_tag(rule, tags)
-    is_met = all(fits(values, _words(charge, tags, field)) for field, values in rule.when.items())
-    return team if team and is_met else ""
+    if team and all(fits(values, _words(charge, tags, field)) for field, values in rule.when.items()):
+        return team
+    return ""
 
 
 def _from_tag(rule: Rule, tags: Mapping[str, str]) -> str:

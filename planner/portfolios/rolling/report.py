@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.words import enable_first
+from planner.portfolios.declared_quotas import over_before
 from planner.portfolios.report_values import catalog_values
 from planner.portfolios.rolling.answer import (
     RollingAnswer,
@@ -101,7 +102,7 @@ def values_of(answer: RollingAnswer) -> dict[str, Any]:
             }
             for at, limit in enumerate(demand.limits.all)
         ],
-        "notes": list(ASSUMED),
+        "notes": [*over_before(demand.loaded.portfolio, demand.start), *ASSUMED],
         "seconds": round(answer.seconds, 3),
     }  # fmt: skip
 

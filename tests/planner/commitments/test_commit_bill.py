@@ -238,6 +238,8 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
         ("res-1", "write ID=DATE, such as ri-0001=2027-03-31"),
         ("res-1=soon", "write ID=DATE"),
         ("=2027-01-01", "with the id of a commitment of the bill"),
+        ("res-1=9999-12-31", "--expires res-1=9999-12-31: no commitment ends then; check the year"),
+        ("res-1=0001-01-01", "no commitment ends then"),
         ("res-2=2027-01-01", "no commitment of the bill is called so (did you mean res-1?); it shows res-1"),
     ],
 )

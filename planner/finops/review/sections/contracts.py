@@ -96,7 +96,7 @@ def _drawdown(inputs: Inputs, row: dict[str, Any], *, is_reported: bool) -> Draw
 
 def _told_apart(drawdowns: list[Drawdown]) -> list[Drawdown]:
     """Contracts with what ends their ids in the names that several share; the whole id where that is shared too."""
-    tails = {one.key: one.key.replace(":", "/").rpartition("/")[2] for one in drawdowns}
+    tails = {one.key: one.key.replace(":", "/").rstrip("/").rpartition("/")[2] for one in drawdowns}
     names, ends = Counter(one.name for one in drawdowns), Counter(tails.values())
     ids = {key: tail if ends[tail] == 1 else key for key, tail in tails.items()}
     return [

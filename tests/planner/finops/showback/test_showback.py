@@ -97,21 +97,31 @@ def test_a_rule_that_fits_nothing_is_named(tmp_path: Path, rule: str, said: str)
     """A misspelt key left the whole bill unassigned, and nothing said why."""
     file = rules(tmp_path, f"version: 1\nkind: showback\nrules: [{rule}]\n")
     tags = '{"cost_team":"ml","Env":"prod"}'
-    found = list(
-        idle_rules([of(service="EC2", tags=tags), of(service="S3", tags="{broken"), of(service="S3")], file)
+    found = idle_rules(
+        [of(service="EC2", tags=tags), of(service="S3", tags="{broken"), of(service="S3")], file
     )
     assert len(found) == bool(said)
     assert said in "".join(found)
-    assert list(idle_rules([], file)) == []
+    assert idle_rules([], file) == []
+
+
+def test_many_idle_rules_are_counted_and_misspelt_keys_come_first(tmp_path: Path) -> None:
+    """A file may have a rule for each account, most of which have no charge in a month."""
+    waiting = ", ".join(f"{{team: t{at}, when: {{account: ['{at}']}}}}" for at in range(7))
+    file = rules(tmp_path, f"version: 1\nkind: showback\nrules: [{waiting}, {{from_tag: tema}}]\n")
+    found = idle_rules([of(service="EC2", tags='{"team":"ml"}')], file)
+    assert found[0].startswith("Rule 8 (from_tag: tema) fits no charge") and "Rule 1 (team: t0" in found[1]
+    assert (len(found), found[-1]) == (6, "3 more rules fit no charge of the month.")
 
 
 def test_a_split_of_nothing_is_named(tmp_path: Path) -> None:
-    text = RULES.replace("team: shared, by", "team: shraed, by")
+    text = RULES.replace("team: shared, by", "team: shraed, by") + "  - {team: (unassigned), by: cost}\n"
     bill = write_bill(
         tmp_path / "bill.csv", [charge(DAY, 5, ServiceName="EKS"), charge(DAY, 7, ServiceName="EC2")]
     )
     shown = review_of(bill, only=("showback",), beside=Beside(showback=rules(tmp_path, text)))
     said = " ".join(section(shown, "showback").sentences)
+    assert "(unassigned) has no cost" not in said
     assert "shraed has no cost to split in this month; does a rule or a tag name it so?" in said
 
 
