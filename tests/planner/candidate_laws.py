@@ -1,8 +1,8 @@
 """Laws of what candidates rest on: memory, speed and transfer prices, for drawn workloads over the bundled catalog.
 
-Property tests of the performance model and of the tariffs hold the same laws on models and machines that they draw. Here
-they are held on every machine and place of the catalog, for the job as a user's file asks for it; no plan is asked for.
-Each returns what it finds wrong, in words.
+Property tests of the performance model and of the tariffs hold the same laws on models and machines that they draw.
+Here they are held on every machine and place of the catalog, for the job as a user's file asks for it; no plan is asked
+for. Each returns what it finds wrong, in words.
 """
 
 from __future__ import annotations
