@@ -134,3 +134,21 @@ def test_a_node_in_which_every_place_is_closed_has_no_point(
         assert ended and count > 1, seed
         assert search.cost == pytest.approx(optimum, rel=1e-4), seed
         assert bound <= optimum * (1 + 1e-9), seed
+
+
+def test_what_is_left_of_a_node_leaves_others_the_time_they_were_promised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given, asked = [], Search.solve
+
+    def watched(
+        search: Search[Solution], problem: Milp, limit_s: float, **changes: object
+    ) -> Solution | None:
+        given.append(limit_s)
+        return asked(search, problem, limit_s, **changes)
+
+    monkeypatch.setattr(Search, "solve", watched)
+    search: Search[Solution] = Search(SolveOptions(gap=1e-4, time_limit_s=100.0))
+    branching = Branching(search, places(0), lambda found: search.offer(found, found.objective) and None, 0.9)
+    _, ended = branching.run(1_000, leave_s=40.0)
+    assert ended and given and max(given) <= 60.0
