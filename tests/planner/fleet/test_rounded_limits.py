@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from benchmarks.instances.fleet import fleet_instance
 from planner.fleet.model.build import build_fleet
+from planner.fleet.model.part_time import last_workers
 from planner.fleet.model.prepared import Switch, prepare
 from planner.fleet.question import FleetInput
 from planner.fleet.tighten import ROUNDED, rounded_too
@@ -44,3 +48,23 @@ def test_a_region_that_needs_no_switch_any_more_stays_open() -> None:
     x = np.zeros(again.n_columns)
     x[again.position["large"]] = 2.5
     assert (again.activity(x) < again.row_lo)[again.n_rows - 1]
+
+
+def test_rounded_work_holds_for_whole_workers_in_exact_arithmetic() -> None:
+    """With the region open and its whole workers at work, or one more and all the work that shares leave."""
+    fleet = fleet_instance(200, 1, hours=True)
+    offers = prepare(fleet)
+    problem = build_fleet(fleet, prepared=offers, links=np.arange(len(offers.keep)))
+    block = problem.row_block("part_time_whole")
+    assert block is not None and len(block) > 10
+    count, (rest, whole, able) = len(offers.keep), last_workers(offers)
+    entry = {
+        (int(row), int(column)): Fraction(value)
+        for row, column, value in zip(problem.indices, problem.column_of_entry(), problem.data.tolist(), strict=True)
+    }  # fmt: skip
+    for row, at in enumerate(np.flatnonzero(able).tolist(), block.start):
+        switch = problem.position.get(Switch(int(offers.of("region")[at])))
+        right = Fraction(problem.row_hi[row]) if switch is None else -entry[row, switch]
+        for workers, work in ((whole[at], whole[at]), (whole[at] + 1, whole[at] + rest[at])):
+            assert Fraction(work) + entry[row, at] * Fraction(workers) <= right
+            assert entry[row, count + at] == 1
