@@ -21,7 +21,6 @@ import numpy as np
 from planner.fleet.model.prepared import FleetModel, Prepared
 from planner.fleet.model.regions import most_busy
 from planner.fleet.question import Bools, Floats
-from solvers.search.rounding import SAFE
 
 NAME = "part_time"
 WHOLE = 1e-3  # so near to a whole number of workers there is nothing to round
@@ -54,7 +53,7 @@ def _add_rounded(model: FleetModel) -> None:
     rest, whole, able = last_workers(offers)
     links = model.links[able[model.links]]
     switch = model.switch_of(offers.of("region")[links])
-    most = ((1 - rest) * whole * (1 + SAFE))[links]
+    most = ((1 - rest) * whole)[links]  # exact: what `whole` has of the 53 binary digits, `rest` has not
     upper = np.where(switch < 0, most, 0.0)
     rows = builder.add_rows(
         "part_time_whole", len(links), upper=upper, tags=tuple(offers.keys[at] for at in links)
