@@ -2,12 +2,13 @@
 
 1. Exact prefilters; a greedy fleet gives a cost cap Z.
 2. The relaxation is tightened under that cap: the fleet's throughput T gets its true upper limit (so that the switch
-   coefficients U_r shrink), and the rows x_o <= u_o y_r and b_o <= m_o y_r that it breaks are added, round by round.
+   coefficients U_r shrink), and the rows of `planner.fleet.tighten` that it breaks are added, round by round.
 3. A model restricted to the regions that the relaxation opens, and to the offers of least reduced cost, gives a plan
    that is often the optimum.
 4. Tightened again under the new Z, offers that cannot be part of a cheaper fleet are capped or fall out; what is left
-   is solved to the gap. Where that is much, or takes many nodes, each region is opened in turn for tighter caps, and it
-   is solved again. Bounds of all stages are combined.
+   is solved to the gap, region after region where it has switches (`planner.fleet.places`), as in 3. Where it is much,
+   or takes many nodes, each region is opened in turn for tighter caps, and it is solved again. Bounds of all stages
+   are combined.
 
 Every stage leaves a plan and a bound behind; at the time limit or Ctrl-C the best of both is the answer. What a stage
 may do is counted in offers and nodes, so that equal questions have equal answers on a busy machine too; the clock only
@@ -128,6 +129,7 @@ def _run(search: FleetSearch, prove: bool) -> None:
             record.end(Termination.GAP_REACHED, "the regions are decided")
         if ended or record.done:
             return
+        cutoff = record.cost * (1 - CUTOFF_SHARE * options.gap)
     elif left.n_integers <= SOON_COLUMNS and _prove(search, left, cutoff, SOON_NODES):
         return
     caps = caps_under(search, problem, offers, relaxation, cutoff)

@@ -90,7 +90,10 @@ def tighten(
 
 
 def rounded_too(known: Milp | None, problem: Milp) -> Milp:
-    """Return `problem` with the rounded limits that were added to `known`, a model of the same offers or more."""
+    """Return `problem` with the rounded limits that were added to `known`, a model of the same offers or more.
+
+    A region whose switch is no longer needed counts as open there.
+    """
     block = None if known is None else known.row_block(ROUNDED)
     if known is None or block is None or not set(problem.column_keys) <= set(known.column_keys):
         return problem
@@ -98,7 +101,11 @@ def rounded_too(known: Milp | None, problem: Milp) -> Milp:
     rows = np.zeros((len(block), known.n_columns))
     rows[known.indices[inside] - block.start, known.column_of_entry()[inside]] = known.data[inside]
     columns = [known.position[key] for key in problem.column_keys]
-    return with_rows(problem, rows[:, columns], known.row_lo[block.indices], ROUNDED)
+    gone = [
+        at for key, at in known.position.items() if isinstance(key, Switch) and key not in problem.position
+    ]
+    lower = known.row_lo[block.indices] - rows[:, gone].sum(axis=1)
+    return with_rows(problem, rows[:, columns], lower, ROUNDED)
 
 
 def relax(search: FleetSearch, problem: Milp) -> tuple[Relaxation, float]:

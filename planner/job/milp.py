@@ -120,7 +120,8 @@ def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     agrees = result.key is not None and abs(result.objective_usd - best) <= 1e-9 * max(1.0, abs(best))
-    if not agrees and result.status in (Status.NO_SOLUTION, Status.FEASIBLE):
+    dearer = result.status is Status.FEASIBLE and result.objective_usd > best
+    if not agrees and (dearer or result.status is Status.NO_SOLUTION):
         raise TimeLimitError(
             f"the MILP did not end within {options.time_limit_s:g} s; raise --time-limit (`--solver enumerate` needs "
             "none and is exact)"

@@ -48,7 +48,7 @@ def least_usd_per_hour(question: ServingInput) -> float:
 
     It is the linear relaxation without limits, a little lower for rounding.
     """
-    cost = question.usd_per_hour[:, None] * question.machines
+    cost = _usd(question.machines, question.usd_per_hour)
     return float(cost.min(axis=0).sum()) * (1.0 - 1e-12)
 
 
@@ -118,8 +118,8 @@ def _shares(needed: Floats, price: Floats, room: Floats) -> Floats | None:
 
     A kind that gave something away is full: nothing is given to it later.
     """
-    can, buckets = np.isfinite(needed), np.arange(needed.shape[1])
-    finite, usd = np.where(can, needed, 0.0), np.where(can, price[:, None] * needed, np.inf)
+    buckets = np.arange(needed.shape[1])
+    finite, usd = np.where(np.isfinite(needed), needed, 0.0), _usd(needed, price)
     shares = np.zeros(needed.shape)
     shares[usd.argmin(axis=0), buckets] = 1.0
     full = np.zeros(len(needed), dtype=np.bool_)
@@ -144,3 +144,9 @@ def _shares(needed: Floats, price: Floats, room: Floats) -> Floats | None:
         shares[kind, order] -= part
         shares[to[order], order] += part
     return np.clip(shares, 0.0, 1.0)
+
+
+def _usd(needed: Floats, price: Floats) -> Floats:
+    """What the whole of each bucket costs with each kind, infinity where it cannot, shape `(n_kinds, n_buckets)`."""
+    can = np.isfinite(needed)
+    return np.where(can, price[:, None] * np.where(can, needed, 0.0), np.inf)

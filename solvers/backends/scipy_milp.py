@@ -145,7 +145,7 @@ class ScipyBackend(ScalingBackend):
 def _spread(problem: Milp, relax: Callable[[Milp], Relaxation]) -> Relaxation:
     """Relax what is left of a model without columns that are 0 and rows that this empties; the answer is for all."""
     columns, rows = alive(problem)
-    if 2 * np.count_nonzero(columns) > problem.n_columns:
+    if 2 * np.count_nonzero(columns) > problem.n_columns or not columns.any():
         return relax(problem)
     found = relax(part_of(problem, columns, rows))
     if found.x is None or found.duals is None:

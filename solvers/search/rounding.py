@@ -23,7 +23,7 @@ from solvers.problem.milp import Bools, Floats, Ints, Milp
 BROKEN = 1e-4  # by so much, at least, the point breaks a row that is worth adding
 LARGEST_LIMIT = 1_000_000  # beyond it sums of columns are not enumerated
 WHOLE = 1e-6  # so near to a whole number a value is one
-SAFE = 1e-12  # relative, by which coefficients are rounded down
+SAFE = 1e-12  # relative, by which coefficients are made weaker: rows hold for their exact binary values
 
 
 class Limit(NamedTuple):
@@ -123,6 +123,6 @@ def _rounded(limit: Limit, most: int) -> list[tuple[Floats, int]]:
     rows = [(amounts.astype(np.float64), most)] if most < limit.most else []
     for divisor in np.unique(amounts).tolist():
         whole, rest, left = amounts // divisor, amounts % divisor, most % divisor
-        more = np.maximum(rest - left, 0) / (divisor - left) * (1 - SAFE)
-        rows.append((whole + more, most // divisor))
+        more = np.maximum(rest - left, 0) / (divisor - left)
+        rows.append((np.where(more > 0, (whole + more) * (1 - SAFE), whole), most // divisor))
     return [(weights, right) for weights, right in rows if weights.any()]

@@ -22,7 +22,13 @@ from solvers.problem.milp import Floats, Ints, Milp
 from solvers.problem.presolve import alive, part_of
 from solvers.problem.solution import Solution, Status, Termination
 from solvers.search.search import Search
-from solvers.search.tighten import BOUND_MARGIN, caps_from_reduced_costs, safe_bound, with_cutoff
+from solvers.search.tighten import (
+    BOUND_MARGIN,
+    LP_TOLERANCE,
+    caps_from_reduced_costs,
+    safe_bound,
+    with_cutoff,
+)
 
 FEW = 300  # whole columns: a model of so many is solved as it is
 BETWEEN = 1e-6  # a switch further than this from 0 and from 1 is neither on nor off
@@ -85,7 +91,7 @@ class Branching:
         """
         self._search, self._model, self._take, self._share = search, model, take, gap_share
         self._linear = get_backend(search.options.backend).linear(model.problem)
-        self._count = 0
+        self._count, self._leave_s = 0, 0.0
         self._rooms = _rooms(model)
 
     @property
@@ -100,6 +106,7 @@ class Branching:
             what every point of the model costs at least, unless it costs the cutoff or more; whether the search came to
             its end: nothing cheaper than the cutoff is left, to the gap asked for.
         """
+        self._leave_s = leave_s
         root = self._node(self._model.problem.lb, self._model.problem.ub, -math.inf)
         nodes, least = ([root], math.inf) if root else ([], -math.inf)
         while nodes and nodes[0].bound < self.cutoff and self._count < most_nodes:
@@ -120,13 +127,14 @@ class Branching:
     def _node(self, lower: Floats, upper: Floats, least: float) -> _Node | None:
         """Relax; None where no time is left for it."""
         limited = replace(self._model.problem, lb=lower, ub=upper)
-        found = self._search.relax_again(self._linear, limited, self.cutoff)
+        stop = self.cutoff * (1 + LP_TOLERANCE)  # what a relaxation's own tolerance may hide
+        found = self._search.relax_again(self._linear, limited, stop)
         self._count += 1
         bound = -math.inf
         if found is not None and found.termination is Termination.INFEASIBLE:
             bound = math.inf
-        elif found is not None and found.x is None and found.objective >= self.cutoff:  # it stopped there
-            bound = found.objective
+        elif found is not None and found.x is None and found.objective >= stop:  # it stopped there
+            bound = self.cutoff
         elif found is not None and found.x is not None:
             bound = safe_bound(found)
         if found is None or bound == -math.inf:
@@ -182,8 +190,8 @@ class Branching:
         limited = replace(self._model.problem, lb=node.lower, ub=upper)
         cutoff = self.cutoff + BOUND_MARGIN * abs(self.cutoff)
         problem = with_cutoff(part_of(limited, *alive(limited)), cutoff)
-        gap = self._search.options.gap * LEFT_GAP_SHARE
-        solution = self._search.solve(problem, gap=gap, core_columns=0, start={})
+        gap, limit_s = self._search.options.gap * LEFT_GAP_SHARE, self._search.left_s() - self._leave_s
+        solution = self._search.solve(problem, limit_s, gap=gap, core_columns=0, start={})
         if solution is None:
             return node.bound
         if solution.has_point:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp, MilpBuilder, with_rows
-from solvers.search.rounding import largest_sum, rounding_rows
+from solvers.search.rounding import Limit, _rounded, largest_sum, rounding_rows
 
 
 def limits(seed: int) -> Milp:
@@ -65,6 +66,25 @@ def test_rows_hold_for_all_whole_points_and_cut_the_relaxation_off() -> None:
             problem = with_rows(problem, coefficients, lower, "rounded")
         assert relaxation.objective <= (points @ problem.c).min() + 1e-9, seed
     assert cut > 60
+
+
+def test_weights_are_never_above_what_follows_in_exact_arithmetic() -> None:
+    """An exact proof takes them at their binary value; beside a large whole part a sum of floats rounds up."""
+    random = np.random.default_rng(5)
+    for _ in range(300):
+        amounts = random.integers(1, 10**6, 5)
+        most = int(random.integers(1, 10**6))
+        rows = _rounded(Limit(np.arange(5), amounts, most, -1), most)
+        exact = {}
+        for divisor in set(amounts.tolist()):
+            left = most % divisor
+            exact[divisor] = [
+                a // divisor + Fraction(max(a % divisor - left, 0), divisor - left) for a in amounts.tolist()
+            ]
+        wanted = [exact[divisor] for divisor in sorted(exact) if any(exact[divisor])]
+        for (weights, _), weight in zip(rows, wanted, strict=True):
+            assert all(Fraction(w) <= e for w, e in zip(weights.tolist(), weight, strict=True))
+            assert weights == pytest.approx(np.array(weight, dtype=np.float64), rel=1e-11)
 
 
 @pytest.mark.parametrize(

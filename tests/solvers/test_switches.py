@@ -116,3 +116,39 @@ def test_a_closed_switch_takes_its_columns_out_of_the_model() -> None:
     assert (
         solve(milp, SolveOptions(gap=0.0)).objective >= solve(model.problem, SolveOptions(gap=0.0)).objective
     )
+
+
+@pytest.mark.parametrize("backend", ["scipy", "highspy"])
+def test_a_node_in_which_every_place_is_closed_has_no_point(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one place its switch off leaves no column at all; the load still asks for some."""
+    monkeypatch.setattr(module, "FEW", 1)
+    monkeypatch.setattr(f"{__name__}.PLACES", 1)
+    for seed in range(6):
+        model = places(seed)
+        sides = np.where(model.problem.row_lo > 0, 6.0, model.problem.row_lo)
+        model = replace(model, problem=replace(model.problem, row_lo=sides))
+        optimum = solve(model.problem, SolveOptions(gap=0.0)).objective
+        search, bound, ended, count = searched(model, SolveOptions(gap=1e-4, backend=backend))
+        assert ended and count > 1, seed
+        assert search.cost == pytest.approx(optimum, rel=1e-4), seed
+        assert bound <= optimum * (1 + 1e-9), seed
+
+
+def test_what_is_left_of_a_node_leaves_others_the_time_they_were_promised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given, asked = [], Search.solve
+
+    def watched(
+        search: Search[Solution], problem: Milp, limit_s: float, **changes: object
+    ) -> Solution | None:
+        given.append(limit_s)
+        return asked(search, problem, limit_s, **changes)
+
+    monkeypatch.setattr(Search, "solve", watched)
+    search: Search[Solution] = Search(SolveOptions(gap=1e-4, time_limit_s=100.0))
+    branching = Branching(search, places(0), lambda found: search.offer(found, found.objective) and None, 0.9)
+    _, ended = branching.run(1_000, leave_s=40.0)
+    assert ended and given and max(given) <= 60.0

@@ -53,7 +53,7 @@ def _add_rounded(model: FleetModel) -> None:
     rest, whole, able = last_workers(offers)
     links = model.links[able[model.links]]
     switch = model.switch_of(offers.of("region")[links])
-    most = ((1 - rest) * whole)[links]
+    most = ((1 - rest) * whole)[links]  # exact: what `whole` has of the 53 binary digits, `rest` has not
     upper = np.where(switch < 0, most, 0.0)
     rows = builder.add_rows(
         "part_time_whole", len(links), upper=upper, tags=tuple(offers.keys[at] for at in links)

@@ -22,6 +22,7 @@ CATALOG = make_catalog([Offer(A10G, "us-east-1", "1.0")])
     [
         (Status.NO_SOLUTION, math.nan, TimeLimitError, "did not end within"),
         (Status.FEASIBLE, 1e9, TimeLimitError, "did not end within"),
+        (Status.FEASIBLE, 1e-3, PlannerError, "a solver fault"),
         (Status.OPTIMAL, 1e9, PlannerError, "a solver fault"),
         (Status.INFEASIBLE, math.nan, PlannerError, "a solver fault"),
     ],

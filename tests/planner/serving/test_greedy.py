@@ -70,3 +70,15 @@ def test_a_search_that_finds_nothing_in_time_still_gives_a_fleet_and_a_bound(
 def test_what_is_proven_impossible_stays_so() -> None:
     question = ServingInput(("b",), np.array([5.0]), ("k",), np.ones(1), np.ones((1, 1)), np.array([2.0]))
     assert solve_serving(question, OPTIONS).status is Status.INFEASIBLE and first_fleet(question) is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_machine_without_a_price_costs_nothing_only_where_it_serves() -> None:
+    """As one that is owned: what it cannot serve is bought."""
+    question = ServingInput(
+        ("a", "b"), np.array([2.0, 3.0]), ("owned", "bought"), np.array([0.0, 1.5]), np.array([[0.0, 1.0], [1.0, 1.0]]),
+        np.full(2, np.inf),
+    )  # fmt: skip
+    fleet = first_fleet(question)
+    assert fleet is not None and fleet.usd_per_hour == 3.0
+    assert least_usd_per_hour(question) == pytest.approx(3.0)
