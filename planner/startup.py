@@ -33,6 +33,7 @@ _M_ARENA_MAX = -8  # malloc.h of glibc
 GRACE_S = 2.0  # for the answer known so far
 _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of which a command makes little
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
+_NONE_FOUND = "No usable temporary directory"  # as Python's `tempfile` begins to say it
 _NO_TEMPORARY = "set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp)"
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
@@ -307,8 +308,7 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
         isinstance(error, OSError) and error.strerror and error.filename is None
     ):  # open already: the answer's way out
         abandon_stdout()
-        # no write to an open file finds no file: Python found no place for temporary ones
-        where = _NO_TEMPORARY if isinstance(error, FileNotFoundError) else "standard output"
+        where = _NO_TEMPORARY if error.strerror.startswith(_NONE_FOUND) else "standard output"
         return fail(f"{where}: {error.strerror}", EXIT_OUTPUT)
     said = as_planner_error(error)
     if verbosity > 0:

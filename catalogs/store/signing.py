@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -161,7 +163,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
-    temporary = out.with_name(f".new-{out.name}-{os.getpid()}")
+    temporary = out.with_name(f"{_stem(out)}{os.getpid()}")
     _remove_left(out)
     try:
         temporary.mkdir(parents=True)
@@ -176,15 +178,20 @@ def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
 
 
 def _remove_left(out: Path) -> None:
-    """Remove what killed writers of this directory left half made beside it."""
-    stem = f".new-{out.name}-"
-    left = (
-        [path for path in out.parent.iterdir() if path.name.startswith(stem)] if out.parent.is_dir() else []
-    )
-    for path in left:
-        process = path.name.removeprefix(stem)
-        if process.isdecimal() and (int(process) == os.getpid() or not _is_running(int(process))):
-            shutil.rmtree(path, ignore_errors=True)
+    """Remove what killed writers of this directory, on this machine, left half made beside it."""
+    stem = _stem(out)
+    with contextlib.suppress(OSError):  # whether the folder can be written shows in a moment
+        for path in list(out.parent.iterdir()):
+            process = path.name.removeprefix(stem)
+            left = path.name.startswith(stem) and process.isdecimal()
+            if left and (int(process) == os.getpid() or not _is_running(int(process))):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _stem(out: Path) -> str:
+    """What begins the names of half-made directories: a process on another machine is none of this one's."""
+    machine = zlib.crc32(os.uname().nodename.encode() if hasattr(os, "uname") else b"")
+    return f".new-{out.name}-{machine:08x}-"
 
 
 def _is_running(process: int) -> bool:

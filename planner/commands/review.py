@@ -175,7 +175,7 @@ def _emitted(dialect: str, focus: tuple[str, ...], given: dict[str, Any]) -> str
 
 def _show_review(focus: tuple[str, ...], given: dict[str, Any], output: str, out: Path | None) -> None:
     """Show the review, and accept actions once it was shown, or its file written."""
-    from planner.errors import InputError
+    from planner.errors import InputError, OutputError
     from planner.finops.review.report import review_answer
 
     book = _ledger(given["ledger"], given["accept"])
@@ -187,12 +187,12 @@ def _show_review(focus: tuple[str, ...], given: dict[str, Any], output: str, out
         show_answer(review_answer(review), output, out)
         if out is None:
             sys.stdout.flush()  # a reader that went away is told by the last bytes
-    except OSError:
+    except (OutputError, OSError):
         click.echo("--accept: nothing was accepted: the answer could not be written to its end", err=True)
         raise
     try:
         book.save()
-    except (InputError, OSError):
+    except (InputError, OutputError, OSError):
         click.echo(
             "--accept: nothing was accepted, though the answer says so: the ledger is as it was", err=True
         )

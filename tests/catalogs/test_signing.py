@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -109,11 +110,13 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(keys: Path, source: Pa
     """SIGKILL during `catalog sign` left a folder of prices for ever; one of a process at work stays."""
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
-    dead, alive, other = (tmp_path / f".new-signed-{end}" for end in (ended.pid, os.getppid(), "by-somebody"))
-    for folder in (dead, alive, other):
+    machine = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+    ends = (f"{machine}-{ended.pid}", f"{machine}-{os.getppid()}", f"0-{ended.pid}", "by-somebody")
+    dead, alive, elsewhere, other = (tmp_path / f".new-signed-{end}" for end in ends)
+    for folder in (dead, alive, elsewhere, other):
         (folder / "lambda").mkdir(parents=True)
     sign_catalog(keys, tmp_path / "signed", 30, directory=source)
-    assert not dead.exists() and alive.exists() and other.exists()
+    assert not dead.exists() and alive.exists() and elsewhere.exists() and other.exists()
 
 
 def test_a_changed_row_is_refused_even_where_the_manifest_agrees(pinned: Path) -> None:

@@ -143,7 +143,7 @@ class DuckDbEngine:
 
         Raises:
             InputError: no memory is enough, or a file of the bill has gone.
-            OutputError: the temporary disk is full.
+            OutputError: the temporary disk is full, and no memory is enough without it.
         """
         import duckdb
 
@@ -151,11 +151,10 @@ class DuckDbEngine:
             try:
                 return ask()
             except duckdb.Error as error:
-                ended = ran_out(error)
-                if isinstance(ended, InputError) and more is not None:
-                    set_memory(self.connection, more)
+                if isinstance(error, duckdb.OutOfMemoryException) and more is not None:
+                    set_memory(self.connection, more)  # in which it may need no disk, where that is full
                     continue
-                if ended is not None:
+                if (ended := ran_out(error)) is not None:
                     raise ended from None
                 if not is_damage(error):
                     raise

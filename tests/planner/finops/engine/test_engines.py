@@ -197,13 +197,18 @@ def test_a_query_that_cannot_go_on_on_disk_is_asked_again_with_more_memory(
 def test_a_spill_that_finds_the_disk_full_is_told_apart_from_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DuckDB says "out of memory" for both; a full disk is exit code 7, and more memory is not tried."""
+    """DuckDB says "out of memory" for both; a disk that is full where no memory is enough is exit code 7."""
     monkeypatch.setattr(engine_of_files, "MEMORY_LIMIT", "20MB")
     engine = DuckDbEngine(tmp_path)
     engine.connection.execute("SET max_temp_directory_size = '1MB'")
-    with pytest.raises(OutputError, match=r"the temporary disk ran out: .*TMPDIR") as caught:
-        engine.keep("numbers", "SELECT i, HASH(i)::VARCHAR AS name FROM RANGE(3000000) AS n(i) ORDER BY name")
+    asked = ("numbers", "SELECT i, HASH(i)::VARCHAR AS name FROM RANGE(3000000) AS n(i) ORDER BY name")
+    with monkeypatch.context() as no_more:
+        no_more.setattr(engine_of_files, "_MORE", ())
+        with pytest.raises(OutputError, match=r"the temporary disk ran out: .*TMPDIR") as caught:
+            engine.keep(*asked)
     assert caught.value.exit_code == 7
+    engine.keep(*asked)
+    assert engine.rows("SELECT COUNT(*) FROM numbers") == [(3_000_000,)]
     full = OSError(28, "No space left on device")
     assert isinstance(engine_of_files.ran_out(full), OutputError)
     assert engine_of_files.ran_out(OSError(5, "Input/output error")) is None

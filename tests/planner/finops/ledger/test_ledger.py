@@ -199,7 +199,12 @@ def test_what_nobody_saw_is_not_accepted(
     assert done.code == 141 and not path.exists()
     assert "nothing was accepted: the answer could not be written to its end" in done.stderr
     with monkeypatch.context() as full:
-        full.setattr("planner.finops.ledger.book.write_atomically", _full)
+        full.setattr("planner.files._replace", _full)
+        done = run_cli(*asked, "--out", str(tmp_path / "review.txt"))
+    assert done.code == 7 and not path.exists()
+    assert "nothing was accepted: the answer could not be written to its end" in done.stderr
+    with monkeypatch.context() as full:
+        full.setattr("planner.files._replace", _full)
         done = run_cli(*asked)
     assert done.code == 7 and not path.exists()
     assert "nothing was accepted, though the answer says so" in done.stderr and "No space left" in done.stderr
