@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from planner.performance.inference.engines import EngineRow, find_engine
@@ -33,13 +35,13 @@ def beyond_measured(engine: Engine, ratio: float) -> float:
 
 
 def prompt_doubts(requests: Requests) -> tuple[str, ...]:
-    """That prompts are longer, for their answers, than measured ones, in words; empty otherwise."""
+    """That prompts are longer, for their answers, than measured ones, in words; empty otherwise, or by a fraction."""
     ratio = prompt_ratio(requests)
-    if not beyond_measured(requests.engine, ratio):
-        return ()
     row = find_engine(requests.engine.name, requests.engine.year)
+    if math.isinf(_known(row)) or round(ratio) <= round(_known(row)):
+        return ()
     return (
-        f"{ratio:,.0f} prompt tokens per token of an answer, more than the {_known(row):,.0f} up to which"
+        f"{ratio:,.0f} prompt tokens per token of an answer, more than the {row.most_prompt:,.3g} up to which"
         f" {row.name} {row.year} was measured: measure such a job (`planner calibrate`)",
     )
 

@@ -154,6 +154,25 @@ def test_the_doubt_names_both_ratios() -> None:
     assert not prompt_doubts(Requests(lengths[1], lengths[0], Engine("vllm", year=2026)))
 
 
+@pytest.mark.parametrize(
+    ("engine", "year", "prompt", "told"),
+    [
+        ("vllm", 2026, 1640, ""),  # 16.4 to 1, where 16 were measured
+        ("vllm", 2026, 1660, "17 prompt tokens per token of an answer, more than the 16 up to which"),
+        ("vllm", 2024, 440, ""),
+        ("vllm", 2024, 500, "5 prompt tokens per token of an answer, more than the 1 up to which"),
+        ("gpt_fast", 2024, 500, "5 prompt tokens per token of an answer, more than the 0.025 up to which"),
+        ("llama.cpp", 2024, 1e6, ""),  # prompts alone were measured
+    ],
+)
+def test_the_doubt_names_what_was_measured_and_a_larger_ratio(
+    engine: str, year: int, prompt: float, told: str
+) -> None:
+    asked = Requests(Lengths(prompt, prompt, prompt), Lengths(100, 100, 100), Engine(engine, year=year))
+    doubts = prompt_doubts(asked)
+    assert bool(doubts) == bool(told) and all(told in doubt for doubt in doubts)
+
+
 def test_weights_are_read_once_for_prompts_and_answers() -> None:
     """A step of both is bound by the reading of the weights or by arithmetic, not by their sum."""
     asked, number = case(prompt=256, answer=256), np.asarray([8.0])
