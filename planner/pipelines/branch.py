@@ -177,6 +177,7 @@ class Branching:
         if self._search.offer(chosen, follow(self._whole, chosen).cost_usd):
             wide = LocalSearch(self._whole, chosen, until_s)
             wide.improve(thrifty=False)
+            wide.trade()
             self._search.offer(wide.chosen, follow(self._whole, wide.chosen).cost_usd)
 
     def round(self, node: Node) -> bool:

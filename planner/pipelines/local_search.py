@@ -5,6 +5,8 @@ follow must start, data moves included; its cost with its moves is exact.
 
 - *dive*: tasks without slack take the candidate that leaves most, until the deadline is kept or none helps.
 - *improve*: always the change that saves most among those that fit; it ends in a choice that no single change improves.
+- *trade*: two tasks at once, for time: one takes a candidate that saves but is too late, another on the path that is
+  then late one that makes up for it and costs less than is saved.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from planner.pipelines.question import Floats, Ints, PipelineInput, follow
 MAX_CHANGES = 20  # times the number of tasks
 LEAST_SAVING = 1e-9  # of a task's cost
 LEAST_SLACK_HOURS = 1e-3  # slack used is counted as at least this much where savings per hour are compared
+TRADED = 4  # candidates of a task tried in trades: those that save most per hour by which they are late
 TIE = 1e-12  # of the deadline: slack that is none
 
 
@@ -145,6 +148,53 @@ class LocalSearch:
                 self.change(task, candidate)
                 near = [*pipe.source[pipe.into[task]], *pipe.target[pipe.out[task]], task]
                 worth[near] = np.inf
+
+    def trade(self) -> None:
+        """Let two tasks trade time as long as that saves, and improve after each trade; the deadline stays kept."""
+        if not (self.pipe.timed and self.kept):
+            return
+        task = vain = 0
+        for _ in range(MAX_CHANGES * self.pipe.n_tasks):
+            if vain == self.pipe.n_tasks or time.perf_counter() > self._until_s:
+                return
+            vain = 0 if self._traded(task) else vain + 1
+            if not vain:
+                self.improve(thrifty=False)
+            task = (task + 1) % self.pipe.n_tasks
+
+    def _traded(self, task: int) -> bool:
+        """Let a task take a candidate that is late and saves, if another task then makes up for it at less."""
+        was = int(self.chosen[task])
+        cost, slack = self.options(task)
+        now = cost[np.searchsorted(self._own[task], was)]
+        saved = now - cost
+        late = np.flatnonzero((saved > LEAST_SAVING * abs(now)) & (slack < 0))
+        rate = saved[late] / np.maximum(-slack[late], LEAST_SLACK_HOURS)
+        for at in late[np.argsort(-rate, kind="stable")[:TRADED]].tolist():
+            self.change(task, int(self._own[task][at]))
+            if self._made_up(task, float(saved[at]) - LEAST_SAVING * abs(float(now))):
+                return True
+            self.change(task, was)
+        return False
+
+    def _made_up(self, late: int, most: float) -> bool:
+        """Meet the deadline again by the cheapest change of a task other than `late` at less than `most`, if any."""
+        least = min(self._slack) + TIE * self.pipe.deadline_hours
+        best, task, candidate = most, -1, -1
+        for other in (task for task in self.pipe.sequence if self._slack[task] <= least and task != late):
+            cost, slack = self.options(other)
+            extra = np.where(slack >= 0, cost, np.inf)
+            extra -= cost[np.searchsorted(self._own[other], self.chosen[other])]
+            at = int(np.argmin(extra))
+            if extra[at] < best:
+                best, task, candidate = float(extra[at]), other, int(self._own[other][at])
+        if task < 0:
+            return False
+        was = int(self.chosen[task])
+        self.change(task, candidate)
+        if not self.kept:  # a path without this task is late as well
+            self.change(task, was)
+        return self.kept
 
 
 def local_choice(pipe: PipelineInput, until_s: float = math.inf) -> Ints | None:

@@ -189,6 +189,42 @@ def test_the_dive_and_the_changes_keep_what_they_promise() -> None:
         assert search.kept or not kept
 
 
+def test_a_trade_between_two_tasks_never_costs_more_and_keeps_the_deadline() -> None:
+    """From local optima, at any of which no single change saves."""
+    traded = 0
+    for seed in range(120):
+        drawn = small(seed) if seed % 2 else pipeline_instance(9, 15, seed, slack=0.4, n_places=3)
+        pipe, _ = reduce(drawn)
+        chosen = local_choice(pipe) if len(np.unique(pipe.task)) == pipe.n_tasks else None
+        if chosen is None:
+            continue
+        search = LocalSearch(pipe, chosen)
+        search.trade()
+        before, after = follow(pipe, chosen), follow(pipe, search.chosen)
+        assert (pipe.task[search.chosen] == np.arange(pipe.n_tasks)).all()
+        assert after.end_hours.max(initial=0.0) <= pipe.deadline_hours, seed
+        assert after.cost_usd <= before.cost_usd, seed
+        traded += after.cost_usd < before.cost_usd
+    assert traded > 5
+
+
+def test_two_tasks_trade_time_where_neither_can_change_alone() -> None:
+    """A chain of two, each slow and cheap or fast and dear: the wrong one of them is fast."""
+    pipe = PipelineInput(
+        ("a", "b"), ("a slow", "a fast", "b slow", "b fast"), np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64),
+        np.array([1.0, 9.0, 1.0, 3.0]), np.array([2.0, 1.0, 2.0, 1.0]), np.array([0]), np.array([0]), np.array([1]),
+        np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), 3.0,
+    )  # fmt: skip
+    search = LocalSearch(pipe, np.array([1, 2]))
+    search.improve(thrifty=False)
+    assert search.chosen.tolist() == [1, 2]
+    search.trade()
+    assert search.chosen.tolist() == [0, 3]
+    without = LocalSearch(replace(pipe, deadline_hours=math.inf), np.array([1, 2]))
+    without.trade()  # without a deadline no time is traded
+    assert without.chosen.tolist() == [1, 2]
+
+
 def test_small_and_large_money_in_one_pipeline() -> None:
     """Half a thousandth of a dollar beside a million: the choice is exact in both."""
     for whole_below in (0, 10**6):
