@@ -176,7 +176,7 @@ def test_what_is_written_in_32_bit_costs_time_in_eager_16_bit_alone(
         0.0 if name == "promoted_elements" else v for name, v in zip(FIELDS, whole.values, strict=True)
     )
     monkeypatch.setattr(
-        "planner.performance.work_sampled.operators_of", lambda *_: Operators(without, published=True)
+        "planner.performance.operators.operators_of", lambda *_: Operators(without, published=True)
     )
     assert (written > _seconds(VIT, stack, precision)) == costs
 
@@ -216,7 +216,7 @@ def test_narrow_linear_layers_reach_less_of_the_peak() -> None:
             v * (times if n == "linear_elements" else 1.0) for n, v in zip(FIELDS, wide.values, strict=True)
         )
         monkeypatch.setattr(
-            "planner.performance.work_sampled.operators_of", lambda *_: Operators(values, published=True)
+            "planner.performance.operators.operators_of", lambda *_: Operators(values, published=True)
         )
         model = ModelSpec(
             "vit_huge_patch14_224", ModelFamily.VIT, wide.params, image_size=224,
