@@ -39,8 +39,8 @@ def speed_section(answer: ServingAnswer) -> Section:
     ]  # fmt: skip
     note = (
         f"Machines are counted with the speed that they reach with {numbers.percent(answer.confidence, 0)}. A load test"
-        " of one bucket (machines.measured) narrows the interval. The first token takes no queue into account:"
-        " keep headroom_ratio for queues and bursts."
+        " of one bucket (machines.measured) narrows the interval. The first token waits for the prompts read beside it,"
+        " not in a queue: keep headroom_ratio for queues and bursts."
     )
     return table_section(
         "speeds", "Predicted speeds, one machine on one bucket alone", columns, rows, notes=(note,)
