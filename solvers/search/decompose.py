@@ -151,9 +151,13 @@ class _Search:
         return not len(self.problem.row_hi) or bool((self.problem.rows @ x <= self.problem.row_hi).all())
 
     def drawn_in(self, x: Floats) -> Floats:
-        """Return `x`; where it breaks a row by a trifle, with its continuous columns a trifle nearer to 0."""
+        """Return `x`; where it breaks a row by a trifle, with its continuous columns a trifle nearer to 0.
+
+        Whole columns may fill a row; a trifle of another one is then 0.
+        """
         for share in (0.0, *TRIFLES):
-            moved = np.where(self.problem.integer, x, x * (1 - share))
+            nearer = np.where(x > share * x.max(initial=0.0), x * (1 - share), 0.0)
+            moved = np.where(self.problem.integer, x, nearer)
             if self.holds(moved):
                 return moved
         return x
