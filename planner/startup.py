@@ -298,9 +298,8 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
     """
     from planner.asked.calls import as_planner_error
 
-    if (
-        _latest and _latest[-1].ended_by
-    ):  # a library took the signal for a failure: pandas "was not installed"
+    # A library may have taken the signal for a failure of its own: pandas "was not installed".
+    if _latest and _latest[-1].ended_by:
         return fail("ended", EXIT_SIGNAL + _latest[-1].ended_by)
     if isinstance(error, MemoryError):
         return fail(_beyond_memory(max_memory_bytes), EXIT_MEMORY)

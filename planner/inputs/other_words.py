@@ -196,7 +196,13 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
             "write response_tokens: {mean: 800, max: 4096}",
         ),
     },
-    "inference": {"sequence_length": "write input_tokens, and output_tokens where it generates"},
+    "inference": {
+        "sequence_length": "write input_tokens, and output_tokens where it generates",
+        "prompt_length": "write input_tokens: {mean: 800}",
+        **dict.fromkeys(
+            ("answer_tokens", "completion_tokens", "max_new_tokens"), "write output_tokens: {mean: 200}"
+        ),
+    },
     "constraints": {
         **dict.fromkeys(("spot", "use_spot", "no_spot", "allow_spot"), _NO_SPOT),
         "credits": _CREDITS,

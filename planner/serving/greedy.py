@@ -23,15 +23,8 @@ if TYPE_CHECKING:
 
 _WHOLE = 1e-9  # of a machine: rounding of sums
 _ROUNDS = 4  # of looking at all kinds again
-_DEARER = (
-    0.0,
-    0.1,
-    0.3,
-    1.0,
-    3.0,
-    10.0,
-    100.0,
-)  # times the dearest machine: what each counts beside its price
+# What each machine counts beside its price, times the dearest: with a limit of nodes, few large ones are worth more.
+_DEARER = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 
 @record(frozen=True, eq=False)

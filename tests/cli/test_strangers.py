@@ -254,6 +254,12 @@ def test_a_serving_file_without_its_requests_is_sent_to_its_command(run_cli: Run
             "version: 1\nkind: pipeline\nname: p\ntasks: [{name: a, workload: w.yaml, after: [b], output: 20GB}]\n",
             ("'after': write reads: [{task: NAME, size: 20GB}]", "'output': write reads:"),
         ),
+        (
+            "optimize",
+            "version: 1\nname: i\nkind: inference\nmodel: {preset: qwen3-8b}\n"
+            "inference: {requests: 1e6, prompt_tokens: 800, answer_tokens: 20}\n",
+            ("did you mean 'input_tokens'?", "'answer_tokens': write output_tokens: {mean: 200}"),
+        ),
     ],
 )
 def test_keys_of_other_tools_are_answered_with_ours(
