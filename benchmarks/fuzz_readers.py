@@ -359,8 +359,40 @@ def _verified(answer: Path) -> Callable[[Path], object]:
     return read
 
 
+def _bills(folder: Path) -> dict[str, Part]:
+    """Bills of few rows in every format: it is the columns that are read in many ways."""
+    import duckdb
+
+    from planner.finops.read import open_bill
+
+    rows = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes()).splitlines(
+        keepends=True
+    )
+    few = b"".join(rows[:40])
+    bill, parquet, lines = (folder / f"bill{ending}" for ending in (".csv", ".parquet", ".jsonl"))
+    bill.write_bytes(few)
+    with duckdb.connect() as connection:  # ended before anything forks, which DuckDB at work does not survive
+        for path, form in ((parquet, "parquet"), (lines, "json")):
+            read = f"read_csv('{bill}', all_varchar=true)"
+            connection.execute(f"COPY (FROM {read}) TO '{path}' (FORMAT {form})")
+
+    def opened(path: Path) -> None:
+        with open_bill((str(path),)):
+            pass
+
+    packed = gzip.compress(few, mtime=0)
+    return {
+        "bill": Part(((".csv", few), (".gz", packed)), opened),
+        "bill in another format": Part(
+            tuple((path.suffix, path.read_bytes()) for path in (parquet, lines)), opened
+        ),
+    }
+
+
 def _parts(folder: Path) -> dict[str, Part]:
     return parts(Path(tempfile.mkdtemp(dir=folder)))
 
 
-_GROUPS: tuple[Callable[[Path], dict[str, Part]], ...] = (_documents, _kept, _parts, _answers, _judged)
+_GROUPS: tuple[Callable[[Path], dict[str, Part]], ...] = (
+    _documents, _kept, _parts, _answers, _judged, _bills,
+)  # fmt: skip
