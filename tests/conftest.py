@@ -64,7 +64,9 @@ _TOGETHER = {
         "tests/cli/test_live.py",
     ),
     "source": (
+        "tests/architecture/test_benchmark_imports.py",
         "tests/architecture/test_caches.py",
+        "tests/architecture/test_fuzz_readers.py",
         "tests/architecture/test_house.py",
         "tests/architecture/test_style.py",
     ),

@@ -9,21 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.modules import nodes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("benchmarks", "catalogs", "planner", "solvers", "tests", "tools")
 READERS = sorted((ROOT / "benchmarks").rglob("*.py"))
 
 
 @cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-@cache
 def defined(path: Path) -> frozenset[str]:
     """Names that a module defines or imports, at any depth: `if TYPE_CHECKING` and `__getattr__` among them."""
     names: set[str] = set()
-    for node in nodes(path):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -34,7 +31,7 @@ def defined(path: Path) -> frozenset[str]:
 
 
 def missing(path: Path) -> Iterator[str]:
-    for node in nodes(path):
+    for node in nodes_of(path):
         if not isinstance(node, ast.ImportFrom) or not node.module or node.level:
             continue
         if node.module.partition(".")[0] not in OWN:

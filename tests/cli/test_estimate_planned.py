@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,11 +16,21 @@ from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
 from planner.plan.ids import TimePartId
 from planner.workloads.planned_cluster import _nodes
 from tests.cli.test_optimize import example
+from tests.cli.test_screen import saved
 from tests.conftest import CliResult
 from tests.planned_examples import plan_of
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
+
+
+@pytest.fixture
+def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster of an example is that of the plan which other tests ask for, too, with the same prices."""
+    monkeypatch.setattr(
+        "planner.workloads.planned_cluster.optimize",
+        lambda loaded, options, **_: SimpleNamespace(plan=plan_of(loaded.path.stem)),
+    )
 
 
 def answer(run_cli: Run, command: str, name: str, *options: str) -> Any:
@@ -28,10 +39,11 @@ def answer(run_cli: Run, command: str, name: str, *options: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("name", ["llama-3-8b", "owned-top-up", "batch-inference-70b"])
 def test_the_cluster_of_the_plan_is_estimated(run_cli: Run, name: str) -> None:
     """Spot in zones that follow each other, own machines topped up, and answers in bulk."""
-    plan, found = answer(run_cli, "optimize", name), answer(run_cli, "estimate", name)
+    plan, found = saved(name), answer(run_cli, "estimate", name)
     (one,) = found["estimates"]
     first = plan["lines"][0]
     in_turn = plan["launch"] is not None
@@ -41,16 +53,18 @@ def test_the_cluster_of_the_plan_is_estimated(run_cli: Run, name: str) -> None:
     assert any(note.startswith("no --instance-type was given") for note in found["warnings"])
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_a_fleet_is_estimated_for_one_run(run_cli: Run) -> None:
-    plan, found = answer(run_cli, "optimize", "hpo-fleet"), answer(run_cli, "estimate", "hpo-fleet")
+    plan, found = saved("hpo-fleet"), answer(run_cli, "estimate", "hpo-fleet")
     types = list(dict.fromkeys(line["instance_type"] for line in plan["lines"]))
     assert [(one["instance_type"], one["nodes"]) for one in found["estimates"]] == [
         (kind, 1) for kind in types
     ]
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_other_node_counts_are_compared_on_the_type_of_the_plan(run_cli: Run) -> None:
-    plan = answer(run_cli, "optimize", "llama-3-8b")
+    plan = saved("llama-3-8b")
     found = answer(run_cli, "estimate", "llama-3-8b", "--nodes", "2", "--nodes", "4")
     kind = plan["lines"][0]["instance_type"]
     assert [(one["instance_type"], one["nodes"]) for one in found["estimates"]] == [(kind, 2), (kind, 4)]
@@ -81,6 +95,7 @@ SAME_HOURS = (
 )  # fmt: skip
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("name", SAME_HOURS)
 def test_plan_and_estimate_name_the_same_hours_of_work(name: str) -> None:
     """Steps, evaluation and what runs take beside them; each has start-up, stops and checkpoints of its own model."""

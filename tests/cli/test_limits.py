@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import errno
-import os
 import stat
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_commit import write
-from tests.conftest import ROOT, CliResult
+from tests.conftest import CliResult
+from tests.forked_program import Forks, forks
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux"),
@@ -24,14 +23,27 @@ BERT = "examples/bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")
 
 
-def planner(*arguments: str, stdout: int = subprocess.PIPE) -> tuple[int, str]:
-    """Exit code and standard error."""
-    command = [sys.executable, "-m", "planner", *arguments]
-    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=120)
-    return done.returncode, done.stderr
+Planner = Callable[..., tuple[int, str]]
 
 
-def test_memory_beyond_the_limit_says_what_to_narrow() -> None:
+@pytest.fixture(scope="module")
+def program() -> Iterator[Forks]:
+    with forks() as program:
+        yield program
+
+
+@pytest.fixture
+def planner(program: Forks) -> Planner:
+    """Exit code and standard error of a command in a process of its own."""
+
+    def run(*arguments: str, stdout: Path | None = None) -> tuple[int, str]:
+        done = program.run(arguments, stdout=stdout)
+        return done.returncode, done.stderr.decode()
+
+    return run
+
+
+def test_memory_beyond_the_limit_says_what_to_narrow(planner: Planner) -> None:
     code, err = planner(
         "optimize", BERT, "--set", "constraints.max_nodes=4096", *DAY, "--max-memory", "200MB"
     )
@@ -40,24 +52,20 @@ def test_memory_beyond_the_limit_says_what_to_narrow() -> None:
     assert "--max-memory 4GiB" in err
 
 
-def test_a_wrong_limit_is_a_wrong_flag() -> None:
+def test_a_wrong_limit_is_a_wrong_flag(planner: Planner) -> None:
     code, err = planner("optimize", BERT, "--max-memory", "much")
     assert code == 2 and "'--max-memory': is not a size: 'much'" in err
 
 
 @pytest.mark.parametrize("command", ["optimize", "verify", "calibrate", "validate", "portfolio", "advise"])
-def test_a_file_without_end_is_left_at_the_limit(command: str) -> None:
+def test_a_file_without_end_is_left_at_the_limit(planner: Planner, command: str) -> None:
     more = ("--state", "/dev/zero") if command == "advise" else ()
     code, err = planner(command, "/dev/zero", *more)
     assert code == 2 and "larger" in err and err.count("\n") <= 3
 
 
-def test_a_full_way_out_is_one_line() -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    try:
-        code, err = planner("optimize", BERT, "-o", "json", *DAY, stdout=full)
-    finally:
-        os.close(full)
+def test_a_full_way_out_is_one_line(planner: Planner) -> None:
+    code, err = planner("optimize", BERT, "-o", "json", *DAY, stdout=Path("/dev/full"))
     assert (code, err) == (7, "error: standard output: No space left on device\n")
     code, err = planner("optimize", BERT, "-o", "json", "--out", "/dev/full", *DAY)
     assert (code, err) == (7, "error: /dev/full: cannot be written: No space left on device\n")
@@ -80,7 +88,7 @@ def test_a_place_for_temporary_files_that_lacks_is_asked_for(
     )
 
 
-def test_a_review_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_review_is_for_its_owner_alone(planner: Planner, tmp_path: Path) -> None:
     bill, out = "examples/daily-costs.csv", tmp_path / "forecast.json"
     out.write_text("", encoding="utf-8")
     out.chmod(0o644)
@@ -91,7 +99,7 @@ def test_a_review_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert planner("forecast", "--daily", bill, "--mode", "999")[0] == 2
 
 
-def test_use_and_spend_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_use_and_spend_are_for_their_owner_alone(planner: Planner, tmp_path: Path) -> None:
     proof, bought, plan, told = (
         tmp_path / name for name in ("proof.json", "bought.json", "plan.json", "told.json")
     )

@@ -1,6 +1,7 @@
 """`planner optimize` asked again: the kept answer is shown to the byte, and no change of its inputs is missed.
 
-Programs of their own, for only those keep answers. Two runs took the same seconds to the last digit: one was looked up.
+Processes of their own, for only those keep answers. Where two took the same seconds to the last digit, one was looked
+up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.forked_program import Forks, forks
 
 pytestmark = pytest.mark.catalog("small")
 DAY = ("--as-of", "2026-11-22")
@@ -29,34 +31,36 @@ class Desk:
     """A folder with a workload, and a cache of its own."""
 
     folder: Path
+    forks: Forks
 
-    def start(self, *arguments: str, python: tuple[str, ...] = ("-m", "planner")) -> subprocess.Popen[bytes]:
-        """Start the program there."""
-        environment = {
+    def environment(self) -> dict[str, str]:
+        """That of the program there."""
+        return {
             **os.environ,
             "PLANNER_REUSE_ANSWERS": "",
             "PLANNER_CACHE_DIR": str(self.folder.parent / "cache"),
             "PLANNER_DATA_DIR": str(self.folder.parent / "data"),
             "PYTHONPATH": str(ROOT),
         }
+
+    def start(self, *arguments: str, python: tuple[str, ...] = ("-m", "planner")) -> subprocess.Popen[bytes]:
+        """Start the program there, from nothing."""
         return subprocess.Popen(
             [sys.executable, *python, *arguments],
-            cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE,
+            cwd=self.folder, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, *arguments: str, stdin: bytes = b"", code: int = 0) -> bytes:
-        """What the program writes."""
-        process = self.start(*arguments)
-        out, errors = process.communicate(stdin)
-        assert process.returncode == code, errors.decode()
-        return out
+    def run(self, *arguments: str, stdin: bytes = b"", code: int = 0, before: str = "") -> bytes:
+        """What the program writes; `before`: Python to be run in its process first."""
+        done = self.forks.run(arguments, cwd=self.folder, env=self.environment(), stdin=stdin, code=before)
+        assert done.returncode == code, done.stderr.decode()
+        return done.stdout
 
     def errors(self, *arguments: str) -> bytes:
         """What the program says of a wrong question."""
-        process = self.start(*arguments)
-        _, said = process.communicate()
-        assert process.returncode == 2, said.decode()
-        return said
+        done = self.forks.run(arguments, cwd=self.folder, env=self.environment())
+        assert done.returncode == 2, done.stderr.decode()
+        return done.stderr
 
     def seconds(self, *arguments: str, workload: str = "w.yaml", **more: Any) -> float:
         """How long the search took whose answer is shown."""
@@ -69,13 +73,23 @@ class Desk:
         return [json.loads(file.read_bytes()[32:]) for file in files]
 
 
+@pytest.fixture(scope="module")
+def program() -> Iterator[Forks]:
+    with forks() as program:
+        yield program
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path, program: Forks) -> Desk:
     folder = tmp_path / "desk"
     folder.mkdir()
     (tmp_path / "cache").mkdir()
-    shutil.copy(ROOT / "examples" / "resnet50-imagenet.yaml", folder / "w.yaml")
-    return Desk(folder)
+    text = (ROOT / "examples" / "resnet50-imagenet.yaml").read_text(encoding="utf-8")
+    assert "constraints:" in text.split("\n\n")[-1]
+    (folder / "w.yaml").write_text(
+        f"{text}  providers: [gcp]\n", encoding="utf-8"
+    )  # few offers are soon compared
+    return Desk(folder, program)
 
 
 def test_formats_of_one_answer_are_those_of_a_fresh_one(desk: Desk) -> None:
@@ -90,7 +104,7 @@ def test_formats_of_one_answer_are_those_of_a_fresh_one(desk: Desk) -> None:
 
 
 def test_a_question_of_now_is_asked_again_without_numpy(desk: Desk) -> None:
-    first = desk.run("optimize", "w.yaml")
+    first, _ = desk.start("optimize", "w.yaml").communicate()
     process = desk.start("optimize", "w.yaml", python=("-X", "importtime", "-m", "planner"))
     out, said = process.communicate()
     assert out == first
@@ -102,22 +116,15 @@ def test_a_question_of_now_is_asked_again_without_numpy(desk: Desk) -> None:
 
 # the program at a minute past eleven
 AT = """
-import sys
 from datetime import UTC, datetime
 import planner.asked.options as options
-minute = int(sys.argv.pop(1))
-options.utc_now = lambda: datetime(2026, 11, 22, 11, minute, tzinfo=UTC)
-from planner.cli import main
-sys.exit(main())
+options.utc_now = lambda: datetime(2026, 11, 22, 11, {}, tzinfo=UTC)
 """
 
 
 def test_a_session_of_commands_asks_the_same_minute(desk: Desk) -> None:
     def ask(minute: int, *shown: str) -> str:
-        process = desk.start(str(minute), "optimize", "w.yaml", *shown, python=("-c", AT))
-        out, errors = process.communicate()
-        assert process.returncode == 0, errors.decode()
-        return out.decode()
+        return desk.run("optimize", "w.yaml", *shown, before=AT.format(minute)).decode()
 
     first = json.loads(ask(6, "-o", "json"))
     assert first["created_at"].startswith("2026-11-22T11:06")
@@ -238,7 +245,7 @@ def test_two_programs_at_once(desk: Desk) -> None:
     both = [desk.start(*asked) for _ in range(2)]
     answers = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert desk.run(*asked) in answers
+    assert desk.start(*asked).communicate()[0] in answers
 
 
 def test_commands_run_by_another_process_keep_nothing(desk: Desk) -> None:

@@ -5,18 +5,33 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from planner.finops.read import open_bill
 from tests.conftest import CliResult
 from tests.focus_company.plans import write_plans, write_utilisation
 from tests.focus_company.shared import small_company
-from tests.planner.finops.small_bill import charge, write_bill
+from tests.one_bill import opened_once
+from tests.planner.finops.small_bill import charge, sections_only, write_bill
 
 Run = Callable[..., CliResult]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_bill() -> Iterator[None]:
+    with opened_once():
+        yield
+
+
+@pytest.fixture
+def few_sections() -> Iterator[None]:
+    """For what is said above all sections: the verdict, the command of the page, files that are read."""
+    with sections_only("overview"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +46,7 @@ def test_text_formats(fmt: str, folder: str, run_cli: Run) -> None:
     assert "October 2026 cost" in done.stdout
 
 
+@pytest.mark.usefixtures("few_sections")
 def test_a_brief_names_the_page_that_was_asked_for(
     folder: str, run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +59,7 @@ def test_a_brief_names_the_page_that_was_asked_for(
     assert command[at : at + len(asked)] == asked
 
 
+@pytest.mark.usefixtures("few_sections")
 @pytest.mark.parametrize(
     ("budgets", "said"),
     [
@@ -85,7 +102,8 @@ def test_usage_files_are_named_in_the_command(folder: str, run_cli: Run, tmp_pat
         "JobID|Start|ElapsedRaw|AllocTRES|NodeList\n1|2026-10-03T00:00:00|3600|gres/gpu=8|nowhere\n"
     )
     asked = ["review", "--focus", folder, "--month", "2026-10", "--no-forecast", "--usage", str(jobs)]
-    done = run_cli(*asked, "-o", "json")
+    with sections_only("usage"):
+        done = run_cli(*asked, "-o", "json")
     (section,) = (one for one in json.loads(done.stdout)["sections"] if one["key"] == "usage")
     figures = {one["key"]: one for one in section["figures"]}
     assert (figures["usage_matched_ratio"]["value"], figures["usage_stray_hours"]["value"]) == (0, 8)
@@ -154,7 +172,8 @@ def test_late_days_are_grossed_up_where_earlier_reports_tell_how_late(run_cli: R
     vintages.write_text("\n".join(told) + "\n")
     made_of = {}
     for name, more in {"without": (), "with": ("--vintages", str(vintages))}.items():
-        done = run_cli("review", "--focus", str(bill), "--month", "2026-10", "-o", "json", *more)
+        with sections_only("overview", "forecast"):
+            done = run_cli("review", "--focus", str(bill), "--month", "2026-10", "-o", "json", *more)
         assert (done.code, done.stderr) == (0, "")
         made_of[name] = json.loads(done.stdout)
     figures = {
@@ -164,13 +183,19 @@ def test_late_days_are_grossed_up_where_earlier_reports_tell_how_late(run_cli: R
     assert made_of["with"] != made_of["without"]
 
 
+@pytest.mark.usefixtures("few_sections")
 def test_a_glob_that_the_shell_expanded(run_cli: Run) -> None:
     files = [str(path) for path in small_company().files]
     done = run_cli("review", "--focus", *files, "--no-forecast", "-o", "csv")
     assert (done.code, done.stderr) == (0, "")
 
 
-def test_a_cube_is_written_and_reviewed_later(folder: str, run_cli: Run, tmp_path: Path) -> None:
+def test_a_cube_is_written_and_reviewed_later(
+    folder: str, run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "planner.finops.read.open_bill", open_bill
+    )  # a cube is made of a bill not yet reviewed
     cube = str(tmp_path / "cube")
     first = run_cli("review", "--focus", folder, "--cube", cube, "--no-forecast", "-o", "json")
     assert (first.code, first.stderr) == (0, "")
@@ -182,7 +207,8 @@ def test_a_cube_is_written_and_reviewed_later(folder: str, run_cli: Run, tmp_pat
 
 
 def test_own_tags_are_asked_for(folder: str, run_cli: Run) -> None:
-    done = run_cli("review", "--focus", folder, "--no-forecast", "--tags", "application", "-o", "md")
+    with sections_only("overview", "allocation"):
+        done = run_cli("review", "--focus", folder, "--no-forecast", "--tags", "application", "-o", "md")
     assert "Cost with application" in done.stdout and "### Cost by application" in done.stdout
     none = run_cli("review", "--focus", folder, "--no-forecast", "--tags", 'a"b')
     assert none.code == 2 and "double quote" in none.stderr
@@ -224,6 +250,7 @@ def test_the_sql_for_a_bill_spells_tags_as_the_bill_does(run_cli: Run, tmp_path:
     assert "-- keys of tags: TEAM, Env, planner_run_id (" in exact and "Team" not in exact
 
 
+@pytest.mark.usefixtures("few_sections")
 @pytest.mark.parametrize(
     ("args", "message"),
     [
