@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 from catalogs.providers.aws import AwsProvider
-from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, Provider
 from catalogs.providers.redact import HIDDEN, redact
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.catalogs.providers.test_aws_faults import session
 from tests.conftest import CliResult
 from tests.fakes import alibaba, azure, gcp
 from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import FakeServer
 
 CLOUDS = ("aws", "gcp", "azure", "alibaba")
@@ -63,7 +62,7 @@ def clouds(
             options = {**QUICK, "log": given.log}
             if name == "aws":
                 only = FetchOptions(**options, regions=("us-east-1",))
-                return AwsProvider(only, AwsClients(only, session()), now=lambda: NOW)
+                return AwsProvider(only, SharedClients(only), now=lambda: NOW)
             makers: dict[str, Callable[..., Provider]] = {
                 "gcp": gcp_setup.provider,
                 "azure": azure_setup.provider,

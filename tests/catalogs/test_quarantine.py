@@ -219,6 +219,7 @@ def _aws(
 ) -> Iterator[Callable[[FetchOptions], Provider]]:
     from catalogs.providers.aws import AwsProvider
     from tests.fakes import aws as fake
+    from tests.fakes.aws_clients import SharedClients
 
     usual = fake.World.hourly
 
@@ -230,7 +231,7 @@ def _aws(
     with fake.fake_aws() as server:
         for name, value in fake.environment(server).items():
             monkeypatch.setenv(name, value)
-        yield lambda options: AwsProvider(options, now=lambda: fake.NOW)
+        yield lambda options: AwsProvider(options, SharedClients(options), now=lambda: fake.NOW)
 
 
 CLOUDS = {"alibaba": _alibaba, "gcp": _gcp, "azure": _azure, "aws": _aws}

@@ -11,8 +11,8 @@ import pytest
 from catalogs.providers.aws import AwsProvider, create
 from catalogs.providers.aws_client import API_CALLS, AwsClients
 from catalogs.providers.base import CredentialsMissing, FetchOptions, ProviderError, SchemaChanged, frame_rows
-from tests.catalogs.providers.test_aws_faults import session
 from tests.fakes.aws import NOW, SECRETS, TARGETS, World, environment, fake_aws, region_of
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import FakeServer
 
 REGIONS = ["ap-east-1", "eu-west-1", "us-east-1"]
@@ -33,7 +33,7 @@ def enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
         for name, value in environment(fake, account=account).items():
             monkeypatch.setenv(name, value)
         chosen = options or FetchOptions(retries=1, timeout_s=10.0, backoff_s=0.01)
-        clients = AwsClients(chosen, session()) if account else AwsClients(chosen)
+        clients = SharedClients(chosen) if account else AwsClients(chosen)
         return AwsProvider(chosen, clients, now=lambda: NOW), fake
 
     yield start

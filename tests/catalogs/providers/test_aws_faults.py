@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
 from tests.catalogs.stored import stored
 from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import LATE_S, LIMIT_S
 
 KINDS = {
@@ -61,14 +61,6 @@ def quick(faults: Any) -> dict[str, Any]:
     return {**QUICK, "timeout_s": 4 * LIMIT_S, "retries": 0} if "slow" in str(faults) else QUICK
 
 
-@cache
-def session() -> Any:
-    """One SDK session for all tests: it reads the service models, which takes longer than a whole refresh."""
-    import boto3
-
-    return boto3.Session(*SECRETS[:2], aws_session_token=SECRETS[2])
-
-
 @pytest.fixture(autouse=True)
 def _no_pauses_and_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
@@ -82,7 +74,7 @@ def run(monkeypatch: pytest.MonkeyPatch, faults: Any = None, *, account: bool = 
             monkeypatch.setenv(name, value)
 
         def create(name: str, given: FetchOptions) -> AwsProvider:
-            clients = AwsClients(given, session()) if account else AwsClients(given)
+            clients = SharedClients(given) if account else AwsClients(given)
             return AwsProvider(given, clients, now=lambda: NOW)
 
         return refresh(["aws"], FetchOptions(**{**quick(faults), **more}), create=create).outcomes[0]
@@ -133,7 +125,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, faults: Any, regions: Sequence[str]) ->
         for name, value in environment(fake).items():
             monkeypatch.setenv(name, value)
         options = FetchOptions(**quick(faults), log=FetchLog())
-        provider = AwsProvider(options, AwsClients(options, session()), now=lambda: NOW)
+        provider = AwsProvider(options, SharedClients(options), now=lambda: NOW)
         return len(provider.fetch_offers(regions, provider.info.purchase_options)), options.log
 
 
