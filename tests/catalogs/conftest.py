@@ -34,6 +34,11 @@ def _small_data(small_catalog: Path, tmp_path_factory: pytest.TempPathFactory, _
 
 
 @pytest.fixture
-def small_bundle(_small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ship a fifth of the bundled rows with the package: every refresh reads, merges and stores them."""
+def small_bundle(_small_data: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ship a fifth of the bundled rows with the package, but not in tests that compare with all of them (`bundled`).
+
+    Every refresh reads, merges and stores them, and every catalog with a history has them beside it.
+    """
+    if "bundled" in request.fixturenames:
+        return
     monkeypatch.setattr("catalogs.store.read.DATA_DIRECTORY", _small_data)
