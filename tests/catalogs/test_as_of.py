@@ -16,7 +16,7 @@ from tests.catalogs.history_rows import refresh
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A history of three refreshes: the middle one was taken back."""
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
     for day, price in (("2026-09-01", "10"), ("2026-10-01", "12"), ("2026-11-01", "10")):

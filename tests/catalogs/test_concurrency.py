@@ -21,6 +21,7 @@ from catalogs.store.load import load_catalog
 from catalogs.store.retention import prune
 from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import machine, offer, refresh
+from tests.catalogs.kill_driver import PAUSE_S
 from tests.conftest import ROOT, CliResult
 
 _WRITER = """
@@ -42,6 +43,7 @@ from catalogs.store.snapshots import source_rows
 from catalogs.store.read import bundled_directory, read_provider
 home, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 types, offers = source_rows(read_provider(bundled_directory() / "aws"))
+offers = offers[::10]
 for number in range(first, first + count):
     rows = [{**row, "as_of": "2026-11-01", "price_per_hour": f"{row['price_per_hour']}{number}"} for row in offers]
     save_snapshot("aws", types, rows, home=home)
@@ -66,6 +68,7 @@ def test_two_refreshes_at_once_and_a_reader(tmp_path: Path) -> None:
         assert len(prices) == 1
         seen |= prices
         reads += 1
+        time.sleep(PAUSE_S)
     errors = [writer.communicate()[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0], errors
     found = list_snapshots("acme", home=tmp_path)
@@ -77,16 +80,15 @@ def test_two_refreshes_at_once_and_a_reader(tmp_path: Path) -> None:
 
 
 def test_optimize_during_refreshes_uses_one_whole_snapshot(
-    tmp_path: Path, run_process: Callable[..., CliResult]
+    tmp_path: Path, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
     home = tmp_path / "catalog"
     writer = start_writer(home, 1000, 100_000, _REFRESHER)
     used = []
     try:
         for _ in range(2):
-            done = run_process(
-                "optimize", "examples/bert-large.yaml", "-o", "json", env={"PLANNER_DATA_DIR": str(tmp_path)}
-            )
+            done = run_cli("optimize", str(ROOT / "examples" / "bert-large.yaml"), "-o", "json")
             assert done.code in (0, 3), done.stderr
             assert not done.stderr
             sources = {source["provider"]: source["sha256"] for source in json.loads(done.stdout)["catalog"]}
@@ -134,7 +136,9 @@ def test_a_lock_file_left_behind_holds_nobody(tmp_path: Path) -> None:
     assert saved.status == "added"
 
 
-def test_reading_while_old_snapshots_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_while_old_snapshots_go(
+    small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
     home = tmp_path / "catalog"
     save_snapshot("acme", *refresh("2026-01-01", {"north": "1"}))

@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 from catalogs.providers.aws import AwsProvider
-from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, Provider
 from catalogs.providers.redact import HIDDEN, redact
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.catalogs.providers.test_aws_faults import session
 from tests.conftest import CliResult
 from tests.fakes import alibaba, azure, gcp
-from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
+from tests.fakes.aws import NOW, SECRETS, World, environment, fake_aws
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import FakeServer
 
 CLOUDS = ("aws", "gcp", "azure", "alibaba")
@@ -41,7 +40,7 @@ QUICK: dict[str, Any] = {"retries": 1, "timeout_s": 10.0, "backoff_s": 0.001, "m
 
 @pytest.fixture(params=FAULTS, ids=lambda fault: fault or "no_fault")
 def clouds(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    request: pytest.FixtureRequest, small_bundle: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[[str, FetchOptions], Provider]]:
     """All four clouds behind fakes with one fault everywhere, logged in with secrets that are easy to find."""
     faults = {"*": request.param} if request.param else None
@@ -51,7 +50,7 @@ def clouds(
     monkeypatch.setenv("ALIBABA_CLOUD_ACCESS_KEY_SECRET", ALIBABA_SECRET)
     with ExitStack() as stack:
         fakes: dict[str, FakeServer] = {
-            "aws": stack.enter_context(fake_aws(faults)),
+            "aws": stack.enter_context(fake_aws(faults, World(page_size=100))),
             "gcp": stack.enter_context(gcp.fake_gcp(faults)),
             "azure": stack.enter_context(azure.fake_azure(faults)),
             "alibaba": stack.enter_context(alibaba.server(faults)),
@@ -63,7 +62,7 @@ def clouds(
             options = {**QUICK, "log": given.log}
             if name == "aws":
                 only = FetchOptions(**options, regions=("us-east-1",))
-                return AwsProvider(only, AwsClients(only, session()), now=lambda: NOW)
+                return AwsProvider(only, SharedClients(only), now=lambda: NOW)
             makers: dict[str, Callable[..., Provider]] = {
                 "gcp": gcp_setup.provider,
                 "azure": azure_setup.provider,

@@ -21,7 +21,7 @@ TODAY = datetime.date(2026, 11, 20)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
     return tmp_path / "catalog"
 

@@ -35,7 +35,7 @@ PRICES = {"north": "16.00", "south": "20.00"}
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty data directory, in use."""
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
     return tmp_path / "data" / "catalog"

@@ -38,7 +38,7 @@ def widest(cloud: str) -> tuple[Rows, Rows]:
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_a_poisoned_row_waits_or_is_refused(
-    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: str, small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     types, offers = widest(cloud)
     regions = tuple(sorted({row["region"] for row in offers}))

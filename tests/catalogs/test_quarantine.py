@@ -109,7 +109,7 @@ def test_the_bundled_snapshot_has_no_derived_price_at_the_end_of_its_scale_unfla
 
 
 @pytest.fixture
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
 
 
@@ -219,6 +219,7 @@ def _aws(
 ) -> Iterator[Callable[[FetchOptions], Provider]]:
     from catalogs.providers.aws import AwsProvider
     from tests.fakes import aws as fake
+    from tests.fakes.aws_clients import SharedClients
 
     usual = fake.World.hourly
 
@@ -227,10 +228,10 @@ def _aws(
         return None if price is None else price * Decimal(str(scale["by"]))
 
     monkeypatch.setattr(fake.World, "hourly", hourly)
-    with fake.fake_aws() as server:
+    with fake.fake_aws(world=fake.World(page_size=100)) as server:
         for name, value in fake.environment(server).items():
             monkeypatch.setenv(name, value)
-        yield lambda options: AwsProvider(options, now=lambda: fake.NOW)
+        yield lambda options: AwsProvider(options, SharedClients(options), now=lambda: fake.NOW)
 
 
 CLOUDS = {"alibaba": _alibaba, "gcp": _gcp, "azure": _azure, "aws": _aws}

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from catalogs.providers.aws import AwsProvider
-from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, Provider
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.catalogs.providers.test_aws_faults import session
 from tests.conftest import CliResult
 from tests.fakes import alibaba, aws, azure, gcp
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import LATE_S, LIMIT_S, FakeServer
 
 Run = Callable[..., CliResult]
@@ -75,7 +74,7 @@ class World:
         options = {**QUICK, "log": given.log, "regions": given.regions, **self.limits.get(name, {})}
         if name == "aws":
             only = FetchOptions(**options, endpoints={"aws_price_list": server.url})
-            return AwsProvider(only, AwsClients(only, session()), now=lambda: datetime.now(UTC))
+            return AwsProvider(only, SharedClients(only), now=lambda: datetime.now(UTC))
         return {"gcp": gcp_setup.provider, "azure": azure_setup.provider, "alibaba": alibaba_provider}[name](
             server, **options
         )

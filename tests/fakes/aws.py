@@ -78,6 +78,18 @@ def environment(fake: FakeServer, *, account: bool = True) -> dict[str, str]:
     }
 
 
+class _AtOnePort(FakeServer):
+    """Fakes that follow each other listen at the same port, so that clients can be shared."""
+
+    first_port = 0
+
+    def __enter__(self) -> FakeServer:
+        self.port = _AtOnePort.first_port
+        super().__enter__()
+        _AtOnePort.first_port = _AtOnePort.first_port or self.port
+        return self
+
+
 @dataclass
 class World:
     """What the fake cloud sells.
@@ -167,7 +179,7 @@ def fake_aws(
         TARGETS["bulk"]: lambda request: _bulk(world, request),
         TARGETS["advisor"]: lambda request: _advisor(world, request),
     }
-    return FakeServer(routes, faults, error_reply=error_reply, changes=CHANGES, **settings)
+    return _AtOnePort(routes, faults, error_reply=error_reply, changes=CHANGES, **settings)
 
 
 # --- errors and damaged bodies, in the shapes of the protocols ---------------------------------------------------

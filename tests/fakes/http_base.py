@@ -151,6 +151,7 @@ class FakeServer:
         changes: replacements for what `changed_schema`, `empty_page`, `duplicate_rows` do to a body (XML, say).
         slow_s: how late a `slow` reply is.
         latency_s: how late every reply is (for measuring parallelism).
+        port: port to listen at where it is free; else, and for 0, any.
     """
 
     def __init__(
@@ -162,7 +163,9 @@ class FakeServer:
         changes: Mapping[str, Change] | None = None,
         slow_s: float = 1.0,
         latency_s: float = 0.0,
+        port: int = 0,
     ) -> None:
+        self.port = port
         self.routes = dict(routes)
         self.faults = {"*": faults} if isinstance(faults, str) else dict(faults or {})
         unknown = sorted(set(self.faults.values()) - set(FAULTS))
@@ -186,14 +189,18 @@ class FakeServer:
     @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`, without a slash at the end."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     def count(self, pattern: str) -> int:
         """How many requests fitted a pattern."""
         return sum(1 for request in self.requests if _fits(pattern, request))
 
     def __enter__(self) -> FakeServer:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _handler_class(self))
+        except OSError:  # taken meanwhile
+            self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
+        self.port = self._server.server_port
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True

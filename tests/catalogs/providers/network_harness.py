@@ -46,20 +46,13 @@ class Asked:
 @contextlib.contextmanager
 def _aws() -> Iterator[tuple[FakeServer, Ask, tuple[str, ...]]]:
     from catalogs.providers.aws import AwsProvider
-    from catalogs.providers.aws_client import AwsClients
-    from tests.catalogs.providers.test_aws_faults import session
+    from tests.fakes.aws_clients import SharedClients
 
     with fake_aws(world=World()) as server, pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
         for name, value in environment(server).items():
             patch.setenv(name, value)
-        made: dict[float, AwsClients] = {}  # a client costs more than a hundred calls
-
-        def ask(options: FetchOptions) -> Any:
-            clients = made.setdefault(options.timeout_s, AwsClients(options, session()))
-            return AwsProvider(options, clients).fetch_regions()
-
-        yield server, ask, SECRETS
+        yield server, lambda given: AwsProvider(given, SharedClients(given)).fetch_regions(), SECRETS
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def _run(faults: dict[str, str] | None = None) -> Outcome:
 
 
 @pytest.fixture(autouse=True)
-def _yesterday(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _yesterday(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
 
 

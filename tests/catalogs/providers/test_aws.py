@@ -11,8 +11,8 @@ import pytest
 from catalogs.providers.aws import AwsProvider, create
 from catalogs.providers.aws_client import API_CALLS, AwsClients
 from catalogs.providers.base import CredentialsMissing, FetchOptions, ProviderError, SchemaChanged, frame_rows
-from tests.catalogs.providers.test_aws_faults import session
 from tests.fakes.aws import NOW, SECRETS, TARGETS, World, environment, fake_aws, region_of
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import FakeServer
 
 REGIONS = ["ap-east-1", "eu-west-1", "us-east-1"]
@@ -33,7 +33,7 @@ def enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
         for name, value in environment(fake, account=account).items():
             monkeypatch.setenv(name, value)
         chosen = options or FetchOptions(retries=1, timeout_s=10.0, backoff_s=0.01)
-        clients = AwsClients(chosen, session()) if account else AwsClients(chosen)
+        clients = SharedClients(chosen) if account else AwsClients(chosen)
         return AwsProvider(chosen, clients, now=lambda: NOW), fake
 
     yield start
@@ -59,7 +59,7 @@ def test_all_pages_of_all_regions_are_read(enter: Any) -> None:
 def test_the_size_of_pages_changes_nothing(enter: Any) -> None:
     def rows(size: int) -> list[dict[str, str]]:
         provider, _ = enter(world=World(page_size=size))
-        return frame_rows(provider.fetch_offers([], provider.info.purchase_options))
+        return frame_rows(provider.fetch_offers(["eu-west-1"], provider.info.purchase_options))
 
     assert rows(1) == rows(3) == rows(1000)
 
@@ -194,8 +194,8 @@ def test_the_advisor_file_is_asked_for_by_its_tag(enter: Any) -> None:
 
 def test_every_call_made_is_in_the_table(enter: Any) -> None:
     provider, fake = enter()
-    provider.fetch_instance_types([])
-    provider.fetch_offers([], provider.info.purchase_options)
+    provider.fetch_instance_types(["us-east-1"])
+    provider.fetch_offers(["us-east-1"], provider.info.purchase_options)
     provider.fetch_quotas(["us-east-1"])
     made = {one.target.rpartition(".")[2].strip("/") for one in fake.requests if one.method == "POST"}
     known = {call.call.rpartition(":")[2] for call in API_CALLS if call.permission}
@@ -212,7 +212,9 @@ def test_a_profile_that_is_not_there_says_how_to_log_in(monkeypatch: pytest.Monk
 
 def test_nothing_secret_reaches_rows_or_log(enter: Any) -> None:
     provider, _ = enter()
-    text = str(frame_rows(provider.fetch_offers([], provider.info.purchase_options))) + str(provider.log)
+    text = str(frame_rows(provider.fetch_offers(["us-east-1"], provider.info.purchase_options))) + str(
+        provider.log
+    )
     assert not [secret for secret in SECRETS if secret in text]
 
 

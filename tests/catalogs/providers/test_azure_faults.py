@@ -9,8 +9,8 @@ import pytest
 from catalogs.providers.base import ProviderError
 from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
-from catalogs.store.load import load_catalog
 from tests.catalogs.providers.azure_setup import REGIONS, make, options, provider
+from tests.catalogs.stored import stored
 from tests.fakes import azure as fake
 from tests.fakes.http_base import LATE_S, LIMIT_S
 
@@ -36,7 +36,7 @@ HARMLESS = ("throttle_then_ok", "http_500_once", "duplicate_rows")
 
 
 @pytest.fixture(autouse=True)
-def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_store(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
 
 
@@ -51,7 +51,7 @@ def _refresh(faults: dict[str, str], *, regions: tuple[str, ...] = tuple(REGIONS
 @pytest.mark.parametrize("route", APIS)
 @pytest.mark.parametrize("fault", KINDS)
 def test_a_fault_is_named_and_yesterday_stays(route: str, fault: str) -> None:
-    before = load_catalog().sha256["azure"]
+    before = stored("azure").sha256["azure"]
     outcome = _refresh({route: fault})
     assert outcome.status == ("skipped" if fault == "expired_credentials" else "failed")
     failure = outcome.failures[0]
@@ -65,7 +65,7 @@ def test_a_fault_is_named_and_yesterday_stays(route: str, fault: str) -> None:
     if (fault, route) == ("expired_credentials", fake.SKUS):
         assert "az login" in failure.message
     assert outcome.last_good_as_of
-    assert load_catalog().sha256["azure"] == before
+    assert stored("azure").sha256["azure"] == before
 
 
 @pytest.mark.parametrize("route", APIS)

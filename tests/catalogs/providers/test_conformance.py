@@ -8,16 +8,16 @@ from contextlib import contextmanager
 import pytest
 
 from catalogs.providers.aws import AwsProvider
-from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, Provider
 from catalogs.providers.gpuhunt import GpuhuntProvider
 from catalogs.providers.registry import BUILT_IN
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.conformance import ProviderConformance
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.catalogs.providers.test_aws_faults import QUICK, session
+from tests.catalogs.providers.test_aws_faults import QUICK
 from tests.fakes import alibaba, azure, gcp, gpuhunt
 from tests.fakes.aws import NOW, environment, fake_aws
+from tests.fakes.aws_clients import SharedClients
 from tests.fakes.provider import FakeProvider
 
 
@@ -36,7 +36,7 @@ class TestAws(ProviderConformance):
             for name, value in environment(server).items():
                 patch.setenv(name, value)
             options = FetchOptions(**{**QUICK, "timeout_s": 10.0})
-            yield AwsProvider(options, AwsClients(options, session()), now=lambda: NOW)
+            yield AwsProvider(options, SharedClients(options), now=lambda: NOW)
 
 
 class TestGcp(ProviderConformance):
