@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.constraints.term import longest_hours
+from planner.candidates.constraints.term import longest_hours, owned_hours
 from planner.candidates.limits import mark_deadline, mark_parts
 from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.model import Asked
+    from planner.candidates.context import Context
     from planner.market.costs import Money
     from planner.market.model import Market
     from planner.market.storage.stores import Stored
@@ -194,20 +195,21 @@ def _take(cells: Cells, at: IntArray) -> Cells:
 
 
 def unit_money(
-    market: Market, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
+    context: Context, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
 
     Args:
-        market: what can be bought, and its prices.
+        context: what can be bought, its prices, and the start.
         rows: offers, shape `(n_offers,)`.
         paid_hours: hours in use, shape `(n_cells,)`.
         hours: elapsed hours, shape `(n_cells,)`.
     """
-    shape = (len(paid_hours), len(rows))
+    market, shape = context.market, (len(paid_hours), len(rows))
     row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
     money = market.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
-    cost = np.where(paid > longest_hours(market.offer_set, row), np.inf, money.worker_usd)
+    gone = np.repeat(hours, len(rows)) > owned_hours(market.offer_set, row, context.dates.start)
+    cost = np.where(gone | (paid > longest_hours(market.offer_set, row)), np.inf, money.worker_usd)
     cash = money.cash_usd - money.kept_usd
     return cost.reshape(shape), cash.reshape(shape)
 
@@ -256,7 +258,7 @@ def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixe
     base, gang = cells.base, cells.gang
     steady_paid = candidates.fixed_hours[base] + cells.elapsed
     hours = candidates.waiting_hours[base] + steady_paid
-    unit_usd, _ = unit_money(context.market, pool.steady, steady_paid, hours)
+    unit_usd, _ = unit_money(context, pool.steady, steady_paid, hours)
     need = candidates.nodes[base] - gang
     counts = _fill(context.asked, context.market, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))

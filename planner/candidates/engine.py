@@ -180,7 +180,7 @@ class Engine:
             wanted: what the question needs beside the best candidate.
             start: another start than the run's; only the hours up to the deadline depend on it.
         """
-        if start is not None and start != self.context.dates.start and self._has_calendar:
+        if start is not None and start != self.context.dates.start and self._depends_on_start:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self.leaders(context, wanted)
@@ -200,9 +200,10 @@ class Engine:
         return CandidateSearch(context, candidates, self.offer_bits, self.counts, len(leaders), wanted)
 
     @property
-    def _has_calendar(self) -> bool:
-        """Whether an admitted offer begins at an hour of the day: then waits depend on the start."""
-        return bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
+    def _depends_on_start(self) -> bool:
+        """Whether an admitted offer begins at an hour of the day, or what is owned ends: waits or limits change."""
+        own_ends = self.context.market.offer_set.own_ends
+        return bool(own_ends) or bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
 
     def of_types(self, types: npt.NDArray[np.bool_]) -> Engine:
         """The same question of the offers of some instance types alone; those of others are not counted.

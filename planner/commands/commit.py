@@ -146,7 +146,10 @@ def commit(
 
 def _of_bill(currency: str | None, seed: int | None, expires: tuple[str, ...], *, avoid_loss: bool) -> str:
     """The options of a question about a bill, for the suggested next command."""
-    options = [("--avoid-loss" if avoid_loss else ""), (f"--currency {currency}" if currency else "")]
+    options = [
+        ("--avoid-loss" if avoid_loss else ""),
+        (f"--currency {shlex.quote(currency)}" if currency else ""),
+    ]
     options += [f"--expires {shlex.quote(text)}" for text in expires]
     options.append("" if seed is None else f"--seed {seed}")
     return " ".join(["--from-focus BILL", *filter(None, options)])

@@ -16,6 +16,7 @@ from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.embeddings import RULES as TABLE_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import main_network, merge_model, missing_fields, networks
+from planner.inputs.owned import RULES as OWNED_RULES
 from planner.inputs.phases import RULES as PHASE_RULES
 from planner.inputs.presets import find_preset, preset_names, why_not_modelled
 
@@ -28,7 +29,6 @@ Check = Callable[["Workload"], Iterator[Fault]]
 
 _LENGTHS = ("tokens", "samples", "epochs", "steps")
 _MIN_DATA_BYTES = 10_000
-_COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
 
 
 class _Rule(NamedTuple):
@@ -49,7 +49,7 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
 
 _RULES += [
     _Rule(frozenset(needs), check)
-    for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES, *TABLE_RULES)
+    for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES, *TABLE_RULES, *OWNED_RULES)
 ]
 
 
@@ -364,14 +364,6 @@ def _overlays(w: Workload) -> Iterator[Fault]:
         )
         if worthless:
             yield Fault(("prices", "overlays", index, "change"), f"'{change}' makes the price zero or less")
-
-
-@_rule("commitments")
-def _commitments(w: Workload) -> Iterator[Fault]:
-    for index, owned in enumerate(w.commitments):
-        if not owned.purchase_option.startswith(_COMMITMENTS):
-            text = f"'{owned.purchase_option}' is not a commitment; write reserved_1y, cud_3y, ..."
-            yield Fault(("commitments", index, "purchase_option"), text)
 
 
 def start_moment(value: date | datetime) -> datetime:

@@ -42,7 +42,6 @@ _PAID = "what is already paid is commitments: [{provider, region, instance_type,
 _RUNS = "many runs of one training are kind: fleet with fleet: {runs: 200}"
 _OF_THE_JOB = "write a section 'training', or with kind: inference 'inference'"
 _WHICH_QUOTA = "write quota: h100, a family of instance types or the quota's name"
-_TERM = "a commitment counts for the whole run: leave one out that ends before it"
 _WITH_SPOT = (
     "spot is allowed unless constraints exclude it; for spot alone, write purchase_options: [spot] there"
 )
@@ -114,10 +113,9 @@ KEYS: Mapping[str, str] = {
         ("completion_tokens", "max_tokens", "max_new_tokens", "response_tokens"), "output_tokens"
     ),
     **dict.fromkeys(("gpu_type", "accelerator_type"), "accelerators"),
+    **dict.fromkeys(("until", "end", "ends", "expiry", "expiration", "term"), "expires"),
     "dataset": "data",
 }
-# keys that no workload has, but a portfolio
-_OF_PORTFOLIOS = dict.fromkeys(("until", "end", "ends", "expiry", "expiration", "term"), "expires")
 _OF_NUMBERS: Mapping[str, str] = {"accelerators": "max_accelerators"}  # where the value is a number
 _LENGTH = "it belongs under 'training'; with kind: inference, write inference.input_tokens"
 _EXPLAINED: Mapping[str, Mapping[str, str]] = {
@@ -242,7 +240,6 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "commitments": {
-        **dict.fromkeys(("until", "end", "ends", "expires", "expiry", "term"), _TERM),
         **dict.fromkeys(("count", "quantity", "instances"), "write nodes"),
     },
     "spot": dict.fromkeys(("preemptible", "enabled", "use", "allow", "allowed"), _WITH_SPOT),
@@ -336,7 +333,7 @@ def key_meant(key: str, value: object, known: Sequence[str]) -> str:
         value: what was written for it: `gpus: 8` limits their number, `gpus: [h100]` names them.
         known: the keys of the section.
     """
-    meant = KEYS.get(key.lower(), "") or _OF_PORTFOLIOS.get(key.lower(), "")
+    meant = KEYS.get(key.lower(), "")
     if isinstance(value, int) and not isinstance(value, bool):
         meant = _OF_NUMBERS.get(meant, meant)
     return meant if meant in known else ""

@@ -11,6 +11,7 @@ from planner.inputs.checks_of_jobs import cost_faults, over_before, tiny_data
 from planner.inputs.documents import Document, load_document, load_plain
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, load_workload, read_limited
+from planner.inputs.owned import ending
 from planner.inputs.plain import PIPELINE_ROOT
 from planner.inputs.view import as_view
 from planner.records import record
@@ -50,6 +51,8 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                     "optimize`) and give what they come to as the task's `candidates`"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
+            if ends := list(ending(loaded.workload, "tasks of a pipeline start one after another")):
+                raise loaded.source.error(ends)
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective
                 text = (

@@ -67,9 +67,6 @@ class SharedCommitment(OwnedCommitment):
     usd_per_node_hour: Money | None = Field(
         None, description="Cost of an instance per hour, used or not; only a rolling plan counts it."
     )
-    expires: Moment | None = Field(
-        None, description="Last day it covers, or a moment: no run on it ends later; absent: it does not end."
-    )
 
 
 class SizedCandidate(Section):

@@ -243,6 +243,9 @@ class OwnedCommitment(Section):
     purchase_option: PurchaseOption = Field(description="reserved_1y, cud_3y, ...")
     nodes: NodeCount = Field(description="Instances owned.")
     share: Ratio | None = Field(None, description="Share of them this workload may use; default all.")
+    expires: Moment | None = Field(
+        None, description="Last day it covers, or a moment: no run on it ends later; absent: it does not end."
+    )
     note: str = Field("", description="Remark shown on the plan.")
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import floor, prod
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.checks import end_moment
 from planner.judge.launch import check_launch, runs_in_turn
 from planner.judge.limits import check_limits
 from planner.judge.prices import RUN_HOURS, PriceOf, expected_price
@@ -301,12 +302,14 @@ def _owned(plan: Json, workload: Workload) -> list[str]:
         if line["option_variant"] == "already_owned":
             key = tuple(line[name] for name in _COMMITMENT_KEY)
             used[key] = used.get(key, 0) + line["nodes"]
+    finish = datetime.fromisoformat(plan["start"]) + timedelta(hours=plan["hours"] - _HOURS)
     for key, nodes in used.items():
         available = sum(
             floor(commitment.nodes * (1 if commitment.share is None else float(commitment.share)))
             for commitment in workload.commitments
             if tuple(str(getattr(commitment, name)) for name in _COMMITMENT_KEY) == key
+            and (commitment.expires is None or finish <= end_moment(commitment.expires))
         )
         if nodes > available:
-            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {available}")
+            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {available} to the end")
     return faults

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.static import load_static
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.owned import without_ends
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
 from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
@@ -141,7 +142,7 @@ class PortfolioMemory:
         if key not in self._workloads:
             job_workload = self.loaded.workloads[entry]
             assert job_workload is not None and self.catalog is not None
-            update = {"earliest_start": None, "commitments": self.loaded.portfolio.commitments}
+            update = {"earliest_start": None, "commitments": without_ends(self.loaded.portfolio.commitments)}
             workload = job_workload.workload.model_copy(update=update)
             folder = job_workload.path.parent
             memory = self._memories.setdefault(folder, Memory(self.catalog, folder))

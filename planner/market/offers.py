@@ -22,13 +22,14 @@ from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import FaultError
+from planner.inputs.owned import ends_by_row
 from planner.market.machines import MachineSet, build_hardware
 from planner.market.place_names import unsold_fault
 from planner.market.spot_prices import FIRM, price_book, with_expected
 from planner.records import record
 
 if TYPE_CHECKING:
-    from datetime import date
+    from datetime import date, datetime
 
     import numpy.typing as npt
 
@@ -78,6 +79,7 @@ class OfferSet(MachineSet):
         firm_only: only firm prices are asked for.
         own_costs: by row, what own machines cost at the margin and in full, where their price follows from it.
         own_sites: by row, grid and overhead of own machines whose file states them.
+        own_ends: by row, when what the user already pays ends.
     """
 
     offers: Table
@@ -96,6 +98,7 @@ class OfferSet(MachineSet):
     notes: tuple[PriceNote, ...] = ()
     own_costs: Mapping[int, OwnedCost] = field(default_factory=dict)
     own_sites: Mapping[int, Site] = field(default_factory=dict)
+    own_ends: Mapping[int, datetime] = field(default_factory=dict)
 
     @cached_property
     def known_places(self) -> dict[Tariffs, KnownPlaces]:
@@ -218,6 +221,7 @@ def _gather(
         from catalogs.offers.derive import derive_offers
 
         offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
+    ends = ends_by_row(workload.commitments, offers.n_rows)
     offers, shares = _add_commitments(offers, workload.commitments, sites)
     wish = workload.preferences.prices
     book = price_book(offers, _usd(offers, tariffs, on)[0], wish, on, on if start is None else start)
@@ -230,7 +234,9 @@ def _gather(
     offer_set = _index(offers, types, shares, tariffs, on, book)
     # a price that an overlay changed no longer follows from power, hosting and purchase
     kept = {row: cost for row, cost in own.items() if offer_set.price(row) == cost.usd_per_hour}
-    return replace(offer_set, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept, own_sites=sites)
+    return replace(
+        offer_set, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept, own_sites=sites, own_ends=ends
+    )
 
 
 def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineSet:

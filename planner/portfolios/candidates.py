@@ -25,6 +25,7 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
 from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.inputs.faults import FaultError
+from planner.inputs.owned import without_ends
 from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
@@ -175,7 +176,7 @@ class WorkloadCandidates:
         update: dict[str, Any] = {
             "start": start,
             "earliest_start": None,
-            "commitments": self._portfolio.commitments,
+            "commitments": without_ends(self._portfolio.commitments),  # which limits of all jobs see to
             "preferences": workload.preferences.model_copy(update={"objective": "cost"}),
         }
         if deadline is not None:

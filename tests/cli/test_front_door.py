@@ -76,7 +76,7 @@ def test_a_training_in_the_words_of_its_trainer_is_answered_with_ours(training: 
         ("reservations: []", "what is already paid is commitments"),
         (
             "commitments: [{provider: aws, until: 2027-01-31, count: 2}]",
-            "a commitment counts for the whole run",
+            "unknown key 'until' (did you mean 'expires'?)",
         ),
         ("commitments: [{provider: aws, count: 2}]", "unknown key 'count': write nodes"),
         ("budget: 500", "it belongs under 'constraints' as budget_usd"),

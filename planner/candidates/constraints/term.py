@@ -1,4 +1,4 @@
-"""How long a run may be, and how long an offer may be used: capacity blocks, flex-start and other options that end."""
+"""How long a run may be, and how long an offer may be used: capacity blocks, flex-start, commitments that end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint
+from planner.candidates.model import MIXED
 from planner.inputs.bounds import MOST_HOURS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from catalogs.tariffs import OptionRule
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
@@ -34,21 +37,41 @@ class Term(Constraint):
     """Longer than the purchase option allows, or without a price for the length."""
 
     id = "term"
-    words = "longer than the purchase option allows"
+    words = "longer than the purchase option or the owned commitment lasts"
     unit = "hours"
     is_fact = True
 
     def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that outlast their offer."""
-        return (candidates.paid_hours > longest_hours(case.offer_set, candidates.offer)) | ~np.isfinite(
-            candidates.cost_usd
-        )
+        outlasting = candidates.paid_hours > longest_hours(case.offer_set, candidates.offer)
+        return outlasting | ~np.isfinite(candidates.cost_usd) | _outlasts_owned(case.offer_set, candidates)
 
 
 def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
     """Longest use of offers in hours, infinity where nothing ends it."""
     longest = np.asarray([_longest(rule) for rule in offer_set.rules])
     return np.asarray(longest[offer_set.rule_of_offer[rows]], dtype=np.float64)
+
+
+def owned_hours(offer_set: OfferSet, rows: Ints, start: datetime) -> Floats:
+    """Hours from a start to the end of what the user already pays, infinity where nothing ends, shape of `rows`."""
+    left = np.full(offer_set.offers.n_rows + 1, np.inf)  # the last one: row -1, no offer
+    for row, end in offer_set.own_ends.items():
+        left[row] = (end - start).total_seconds() / 3600.0
+    return np.asarray(left[rows])
+
+
+def _outlasts_owned(offer_set: OfferSet, candidates: Candidates) -> Bools:
+    """Candidates that run on an owned commitment, as a whole or in a part, beyond its end."""
+    if not offer_set.own_ends:
+        return np.zeros(len(candidates.offer), dtype=np.bool_)
+    start = candidates.context.dates.start
+    left = owned_hours(offer_set, candidates.offer, start)
+    if candidates.mixes is not None:
+        mixed = np.flatnonzero(candidates.kind == MIXED)
+        parts = candidates.mixes.offer[candidates.detail[mixed]]
+        left[mixed] = np.minimum(left[mixed], owned_hours(offer_set, parts, start).min(axis=1))
+    return np.asarray(candidates.hours > left, dtype=np.bool_)
 
 
 def _longest(rule: OptionRule) -> float:

@@ -87,11 +87,13 @@ class Consolidated:
         path: file of the rates.
         target: ISO 4217 code of the currency it is in now.
         months: first day of the month, currency, billed cost in it, and in the target currency.
+        old: first day of the month, currency and day of the rate, where a rate was more than 45 days old.
     """
 
     path: str
     target: str
     months: tuple[tuple[date, str, float, float], ...]
+    old: tuple[tuple[date, str, date], ...] = ()
 
 
 @record(frozen=True, eq=False)

@@ -28,7 +28,9 @@ from planner.records import record
 
 COLUMNS = ("date", "from", "to", "rate")
 MAX_BYTES = 16 << 20
-OLD_DAYS = 62  # a rate that is older than this on a day that it is used for is named
+OLD_DAYS = (
+    45  # a rate that is older than this on a day that it is used for is named: half a month past its own
+)
 _SHOWN = 3
 
 
@@ -137,7 +139,9 @@ def consolidate(
         raise InputError(_no_rate(rates, missing))
     conversion = Conversion(rates.target, tuple((code, day, rate) for (code, day), (_, rate) in used.items()))
     rows = tuple((month, code, *both) for (month, code), both in sorted(sums.items()))
-    return kept, conversion, Consolidated(rates.path, rates.target, rows), _findings(totals, used, rates)
+    old = {(day.replace(day=1), code, first) for (code, first), days in _old(used).items() for day in days}
+    consolidated = Consolidated(rates.path, rates.target, rows, tuple(sorted(old)))
+    return kept, conversion, consolidated, _findings(totals, used, rates)
 
 
 def _findings(
@@ -154,14 +158,21 @@ def _findings(
     if lost := sum(total.rows for total in totals if total.currency and total.day is None):
         message = f"{lost:,} rows have no ChargePeriodStart and are in no month's figures"
         out.append(Finding("error", "no_month", message, "", lost))
-    oldest: dict[str, tuple[int, date, date]] = {}
-    for (code, day), (first, _) in used.items():
-        oldest[code] = max(oldest.get(code, (0, day, first)), ((day - first).days, day, first))
-    for code, (age, day, first) in sorted(oldest.items()):
-        if age > OLD_DAYS:
-            message = f"{rates.path}: {code} of {day} is converted at the rate of {first}, {age} days older"
-            out.append(Finding("warning", "old_rate", message, rates.path))
+    for (code, first), days in _old(used).items():
+        span = f"{days[0]} to {days[-1]}" if len(days) > 1 else f"{days[0]}"
+        age = f"{'up to ' if len(days) > 1 else ''}{(days[-1] - first).days} days older"
+        message = f"{rates.path}: {code} of {span} is converted at the rate of {first}, {age}"
+        out.append(Finding("warning", "old_rate", message, rates.path))
     return out
+
+
+def _old(used: Mapping[tuple[str, date], tuple[date, float]]) -> dict[tuple[str, date], list[date]]:
+    """Days by currency and day of the rate, where that is an old one."""
+    found: dict[tuple[str, date], list[date]] = {}
+    for (code, day), (first, _) in sorted(used.items()):
+        if (day - first).days > OLD_DAYS:
+            found.setdefault((code, first), []).append(day)
+    return found
 
 
 def _no_rate(rates: Rates, missing: Mapping[str, set[date]]) -> str:

@@ -25,14 +25,18 @@ from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours as hours_text
 from planner.render.numbers import percent, usd
-from planner.render.precision import dollars
+from planner.render.precision import dollars, moment_known
 from planner.render.screen import Screen, on_screen
+from planner.render.words import without_zones
 from planner.units import format_duration
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from planner.portfolios.rolling.course import Stint, Task
 
 MOST_SHOWN = 40  # jobs that people see; data formats have all
+_ON_SCREEN, _MOST_TEAMS = 8, 4
 NO_TEAM = "no team"
 COLUMNS = (
     *("job", "team", "priority", "status", "submitted", "deadline", "start", "end", "late_hours", "preemptions"),
@@ -65,7 +69,7 @@ def rolling_report(answer: RollingAnswer, *, verbose: bool = False, details: Col
         f"Rolling plan of {values['name']}", title, (), sections, versioned(values), COLUMNS, rows,
         success=not totals["late"] and not totals["never"], created=answer.created_at,
     )  # fmt: skip
-    return on_screen(whole, _screen(values, team_table), details or (("all",) if verbose else ()))
+    return on_screen(whole, _screen(values, answer.demand.start), details or (("all",) if verbose else ()))
 
 
 def values_of(answer: RollingAnswer) -> dict[str, Any]:
@@ -221,7 +225,7 @@ def _job_table(jobs: list[dict[str, Any]], shown: int) -> Section:
         Column("cost_usd", "cost", "usd"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for job in sorted(jobs, key=lambda one: (one["late_hours"] is not None, -(one["late_hours"] or 0.0))):
+    for job in _latest_first(jobs):
         last = job["stints"][-1] if job["stints"] else None
         rows.append(
             (
@@ -243,7 +247,45 @@ def _limit_table(limits: list[dict[str, Any]]) -> Section:
     return table_section("limits", "Shared limits", columns, rows, detail=True)
 
 
-def _screen(values: dict[str, Any], teams: Section) -> Screen:
+def _latest_first(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(jobs, key=lambda one: (one["late_hours"] is not None, -(one["late_hours"] or 0.0)))
+
+
+def _first_jobs(values: dict[str, Any], start: datetime) -> Section:
+    """The jobs of a screen: where each ran last, and until when."""
+    columns = (
+        Column("job", "job", "text"), Column("team", "team", "text"), Column("cluster", "last on", "cluster"),
+        Column("option", "bought", "text"), Column("start", "from", "text"), Column("end", "until", "text"),
+        Column("late_hours", "hours late", "number"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for job in _latest_first(values["jobs"]):
+        last = job["stints"][-1] if job["stints"] else None
+        how = "" if last is None else without_zones(last["purchase_option"]) + " (owned)" * last["owned"]
+        machines = job["status"] if last is None else (last["nodes"], last["instance_type"])
+        begin, end = (moment_known(job[key], 1.0, start.year) if job[key] else "" for key in ("start", "end"))
+        rows.append((job["job"], job["team"] or "", machines, how, begin, end, job["late_hours"]))
+    if not any(job["team"] for job in values["jobs"]):
+        columns = (columns[0], *columns[2:])
+        rows = [(row[0], *row[2:]) for row in rows]
+    return table_section("first_jobs", "Jobs, the latest first", columns, rows, shown=_ON_SCREEN)
+
+
+def _of_teams(values: dict[str, Any]) -> list[tuple[str, str, Value, Any, str]]:
+    """One line on teams, where there are several."""
+    teams = values["teams"]
+    if len(teams) < 2:
+        return []
+    ordered = sorted(teams, key=lambda team: -team["late_hours"])[:_MOST_TEAMS]
+    parts = [
+        f"{team['team'] or NO_TEAM} {team['late']:,} of {team['jobs']:,} late, {_usd(team['bought_usd'])} bought"
+        for team in ordered
+    ]
+    more = f"; {len(teams) - _MOST_TEAMS:,} more teams" if len(teams) > _MOST_TEAMS else ""
+    return [("teams", "teams", len(teams), "count", f"{'; '.join(parts)}{more}")]
+
+
+def _screen(values: dict[str, Any], start: datetime) -> Screen:
     totals = values["totals"]
     every = format_duration(timedelta(hours=values["every_hours"]))
     asked = f"{values['name']}: {totals['jobs']:,} jobs as they arrive, planned again every {every}"
@@ -267,12 +309,13 @@ def _screen(values: dict[str, Any], teams: Section) -> Screen:
             "preempted",
             totals["preemptions"],
             "count",
-            f"{totals['preemptions']:,} runs on what is owned",
+            f"{totals['preemptions']:,} run{'s' * (totals['preemptions'] != 1)} on what is owned",
         )
     )
+    rows += _of_teams(values)
     places = ((run["provider"], run["region"]) for job in values["jobs"] for run in job["stints"])
     proof = "A plan at each step, near the best for what was known; nothing is proven over time."
     return Screen(
-        asked, rows, teams, (*values["notes"], *enable_first(places)), proof,
+        asked, rows, _first_jobs(values, start), (*values["notes"], *enable_first(places)), proof,
         (f"portfolio FILE --rolling {every} -o json --out answer.json", "verify answer.json --workload FILE"),
     )  # fmt: skip

@@ -311,6 +311,14 @@ def test_what_to_type_next_saves_the_answer_before_it_is_verified(run_cli: Run) 
     assert "an hour until a job's end counts $0.50 times 1 + priority, at most 5 %" in shown
 
 
+def test_the_first_screen_shows_the_latest_jobs_and_each_team(run_cli: Run) -> None:
+    shown = run_cli("portfolio", EXAMPLE, "--rolling", "1d").stdout
+    jobs = shown[shown.index("HOURS LATE") :]
+    assert jobs.index("hotfix") < jobs.index("ablations#1")
+    assert "8 x p4d.24xlarge  reserved_1y (owned)  Dec 3 00:00  Dec 3 09:00          15" in jobs
+    assert "product 1 of 3 late, $2 bought; research 0 of 7 late" in shown
+
+
 def test_a_job_that_nothing_can_run_stays_and_keeps_no_other(tmp_path: Path) -> None:
     wide = PAIR.format(priority=0).replace("nodes: 6, hours: 4", "nodes: 7, hours: 4")
     low, high = Course(demand_of(tmp_path, [wide]), RollingPolicy()).play().tasks

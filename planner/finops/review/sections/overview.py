@@ -74,7 +74,9 @@ def _currencies(inputs: Inputs) -> tuple[Table, ...]:
             for _, code, billed, inside in sorted(own, key=lambda row: (-row[3], row[1]))]  # fmt: skip
     columns: list[Any] = [("currency", "Currency", "text"), ("billed", "Billed in it", "quantity"),
                           ("rate", "Mean rate", "quantity"), ("converted", "Billed", "money")]  # fmt: skip
-    note = f"Rates of {together.path}; billed cost with tax."
+    old = [f"{code} of {day:%-d %B %Y}" for month, code, day in together.old if month == inputs.month]
+    more = f" Old rates: {', '.join(old)}." if old else ""
+    note = f"Rates of {together.path}; billed cost with tax.{more}"
     return (table("currencies", "Currencies of the bill", columns, rows, note),)
 
 

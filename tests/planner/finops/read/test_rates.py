@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.rates import load_rates
 from planner.finops.review.answer import review_bill
-from tests.planner.finops.small_bill import charge, each_day, rows_of, write_bill
+from tests.planner.finops.small_bill import charge, each_day, rows_of, section, write_bill
 
 OCTOBER = date(2026, 10, 1)
 RATES = "date,from,to,rate\n2026-09,EUR,USD,1.1\n2026-10-11,EUR,USD,1.2\n2026-10,JPY,USD,0.01\n2026-10,USD,EUR,0.5\n"
@@ -95,13 +95,14 @@ def test_what_cannot_be_converted_is_refused(text: str, target: str, message: st
     assert message in str(error.value)
 
 
-def test_an_old_rate_is_named(bill_file: Path) -> None:
-    with opened(bill_file, RATES.replace("2026-10,JPY", "2026-01,JPY")) as bill:
+def test_an_old_rate_is_named_with_the_days_that_it_converts(bill_file: Path) -> None:
+    with opened(bill_file, RATES.replace("2026-10,JPY", "2026-08-27,JPY")) as bill:
         (found,) = bill.findings
-    assert (
-        found.code == "old_rate"
-        and "JPY of 2026-10-31 is converted at the rate of 2026-01-01" in found.message
-    )
+        made = review_bill(bill, forecast=False)
+    told = "JPY of 2026-10-12 to 2026-10-31 is converted at the rate of 2026-08-27, up to 65 days older"
+    assert found.code == "old_rate" and told in found.message
+    (table,) = [table for table in section(made, "overview").tables if table.key == "currencies"]
+    assert "Old rates: JPY of 27 August 2026." in table.note
 
 
 def test_rows_without_a_currency_are_left_out_and_named(bill_file: Path) -> None:

@@ -1,0 +1,61 @@
+"""Commitments that a workload owns: rules on them, and their ends, which not every question can plan with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.inputs.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from planner.inputs.schema import OwnedCommitment, Workload
+
+_COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
+_OF_ONE_RUN = "is for one run from its start: {who}; leave the commitment out if it ends before the work does"
+
+
+def ending(workload: Workload, who: str) -> Iterator[Fault]:
+    """Yield a fault for each commitment that ends, where its end cannot be planned with.
+
+    Args:
+        workload: the workload.
+        who: why it cannot, such as `tasks of a pipeline start later`.
+    """
+    for index, owned in enumerate(workload.commitments):
+        if owned.expires is not None:
+            yield Fault(("commitments", index, "expires"), _OF_ONE_RUN.format(who=who))
+
+
+def without_ends(commitments: Sequence[OwnedCommitment]) -> tuple[OwnedCommitment, ...]:
+    """The same commitments as if they lasted, for whoever counts their ends elsewhere."""
+    return tuple(
+        owned if owned.expires is None else owned.model_copy(update={"expires": None})
+        for owned in commitments
+    )
+
+
+def ends_by_row(commitments: Sequence[OwnedCommitment], first: int) -> dict[int, datetime]:
+    """When owned commitments end, by their rows among offers; that of the first commitment is `first`."""
+    ending = {first + at: owned.expires for at, owned in enumerate(commitments) if owned.expires is not None}
+    if not ending:
+        return {}
+    from planner.inputs.checks import end_moment
+
+    return {row: end_moment(expires) for row, expires in ending.items()}
+
+
+def _are_commitments(workload: Workload) -> Iterator[Fault]:
+    for index, owned in enumerate(workload.commitments):
+        if not owned.purchase_option.startswith(_COMMITMENTS):
+            text = f"'{owned.purchase_option}' is not a commitment; write reserved_1y, cud_3y, ..."
+            yield Fault(("commitments", index, "purchase_option"), text)
+
+
+def _of_fleets(workload: Workload) -> Iterator[Fault]:
+    if workload.kind == "fleet":
+        yield from ending(workload, "workers of a fleet are bought for different times")
+
+
+RULES = ((("commitments",), _are_commitments), (("kind", "commitments"), _of_fleets))

@@ -1,0 +1,73 @@
+"""Commitments that end: no run on them outlasts them, and they are used wherever they last."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.load import load_workload
+from planner.inputs.pipeline_load import load_pipeline
+from planner.judge.lines import verify_plan
+from tests.conftest import ROOT
+from tests.planner.candidates.test_bought_in_parts import LISTED, OWNED, eight_nodes
+from tests.planner.spine_catalogs import chosen, cost_of, loaded, make_catalog, not_dearer, plan_on
+
+ENDS = "    expires: 2026-12-02\n"
+
+
+def job_until(end: datetime | None, owned: int = 4) -> dict[str, Any]:
+    """A job of eight machines, some of them owned until a moment."""
+    job = eight_nodes(owned, purchase_options=["on_demand", "reserved_1y"])
+    for one in job["commitments"] if end is not None else ():
+        one["expires"] = end.isoformat()
+    return job
+
+
+@pytest.mark.parametrize("owned", [4, 8])
+def test_a_commitment_is_used_by_what_ends_before_it_and_by_nothing_else(owned: int) -> None:
+    catalog = make_catalog(LISTED)
+    lasting = plan_on(catalog, job_until(None, owned))
+    begin, hours = datetime.fromisoformat(lasting.plan.start), lasting.plan.hours
+    cost = None
+    for share in (0.0, 0.5, 0.999, 1.001, 3.0):
+        job = job_until(begin + timedelta(hours=share * hours), owned)
+        answer = plan_on(catalog, job)
+        paid = [line for line in answer.plan.lines if line.option_variant == "already_owned"]
+        assert not paid or answer.plan.hours <= share * hours
+        assert verify_plan(answer.plan.to_dict(), loaded(job).workload, catalog.offers) == []
+        assert not_dearer(cost_of(answer), cost)
+        cost = cost_of(answer)
+        if share > 1:
+            assert chosen(answer) == chosen(lasting)
+        short = loaded(job_until(begin + timedelta(hours=0.9 * hours), owned)).workload
+        assert bool(paid) == any("to the end" in fault for fault in verify_plan(answer.plan.to_dict(), short))
+    none = plan_on(catalog, eight_nodes(0, purchase_options=["on_demand"]))
+    assert cost_of(none) == cost_of(plan_on(catalog, job_until(begin, owned)))
+
+
+def test_two_commitments_of_one_kind_end_each_on_its_own_day() -> None:
+    job = job_until(None)
+    until = datetime.fromisoformat(plan_on(make_catalog(LISTED), job).plan.start) + timedelta(hours=1)
+    job["commitments"] = [{**OWNED, "nodes": 3, "expires": until.isoformat()}, {**OWNED, "nodes": 2}]
+    answer = plan_on(make_catalog(LISTED), job)
+    assert sorted(line.nodes for line in answer.plan.lines) == [2, 6]
+    assert verify_plan(answer.plan.to_dict(), loaded(job).workload) == []
+
+
+def test_ends_that_cannot_be_planned_with_are_refused_by_name(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "owned-top-up.yaml").read_text(encoding="utf-8")
+    text = text.replace("    nodes: 4\n", f"    nodes: 4\n{ENDS}")
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    assert load_workload(tmp_path / "job.yaml").workload.commitments[0].expires is not None
+    fleet = text.replace("version: 1\n", "version: 1\nkind: fleet\nfleet: {runs: 4}\n")
+    (tmp_path / "fleet.yaml").write_text(fleet, encoding="utf-8")
+    with pytest.raises(InputError, match=r"expires: is for one run .*workers of a fleet"):
+        load_workload(tmp_path / "fleet.yaml")
+    tasks = "version: 1\nkind: pipeline\nname: p\ntasks:\n  - {name: a, workload: job.yaml}\n"
+    (tmp_path / "pipeline.yaml").write_text(tasks, encoding="utf-8")
+    with pytest.raises(InputError, match=r"expires: is for one run .*one after another"):
+        load_pipeline(tmp_path / "pipeline.yaml")
