@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -39,45 +38,43 @@ class LocalSearch:
             until_s: moment of `time.perf_counter` at which to end with what is known.
         """
         self.pipe, self.chosen, self._until_s = pipe, chosen.copy(), until_s
-        order = np.argsort(pipe.task, kind="stable")
-        edges = np.searchsorted(pipe.task[order], np.arange(pipe.n_tasks + 1))
-        self._own = [order[a:b] for a, b in pairwise(edges.tolist())]
-        self._place = [pipe.place[own] for own in self._own]
-        self._group = [pipe.group[place] for place in self._place]
+        self._own = pipe.of_task
         self._source, self._target = pipe.source.tolist(), pipe.target.tolist()
-        self._schedule()
+        self._place = pipe.place[chosen].tolist()
+        self._hours = pipe.hours[chosen].tolist()
+        edges, place = np.arange(len(pipe.source)), pipe.place[chosen]
+        self._moved = pipe.moves(edges, place[pipe.source], place[pipe.target])[1].tolist()
+        self._at = np.argsort(pipe.sequence).tolist()  # where each task stands in the sequence
+        count = pipe.n_tasks
+        self._end, self._latest, self._slack = [0.0] * count, [math.inf] * count, [math.inf] * count
+        self._schedule(set(range(count)), set(range(count)))
 
-    def _schedule(self) -> None:
-        """Earliest ends and latest starts of the choice."""
-        pipe = self.pipe
-        hours = pipe.hours[self.chosen].tolist()
-        place = pipe.place[self.chosen]
-        edges = np.arange(len(pipe.source))
-        moves = pipe.moves(edges, place[pipe.source], place[pipe.target])[1].tolist()
-        end = [0.0] * pipe.n_tasks
-        for task in pipe.sequence:
-            begin = max((end[self._source[e]] + moves[e] for e in pipe.into[task]), default=0.0)
-            end[task] = begin + hours[task]
-        latest = [math.inf] * pipe.n_tasks
-        for task in reversed(pipe.sequence):
-            limit = min((latest[self._target[e]] - moves[e] for e in pipe.out[task]), default=math.inf)
-            latest[task] = min(limit, pipe.deadline_hours) - hours[task]
-        self._end, self._latest = end, latest
-        self._slack = [late - (e - h) for late, e, h in zip(latest, end, hours, strict=True)]
+    def _schedule(self, ends: set[int], starts: set[int]) -> None:
+        """Earliest ends and latest starts; those of the named tasks and what follows from them are worked out anew."""
+        pipe, moved, hours, end, latest = self.pipe, self._moved, self._hours, self._end, self._latest
+        touched = ends | starts
+        for task in pipe.sequence[min(self._at[task] for task in ends) :]:
+            if task in ends:
+                begin = max([end[self._source[e]] + moved[e] for e in pipe.into[task]], default=0.0)
+                if begin + hours[task] != end[task]:
+                    end[task] = begin + hours[task]
+                    touched.add(task)
+                    ends.update([self._target[e] for e in pipe.out[task]])
+        for task in reversed(pipe.sequence[: max(self._at[task] for task in starts) + 1]):
+            if task in starts:
+                limit = min([latest[self._target[e]] - moved[e] for e in pipe.out[task]], default=math.inf)
+                late = min(limit, pipe.deadline_hours) - hours[task]
+                if late != latest[task]:
+                    latest[task] = late
+                    touched.add(task)
+                    starts.update([self._source[e] for e in pipe.into[task]])
+        for task in touched:
+            self._slack[task] = latest[task] - (end[task] - hours[task])
 
     @property
     def kept(self) -> bool:
         """Whether the choice meets the deadline."""
         return max(self._end, default=0.0) <= self.pipe.deadline_hours
-
-    def _moves(self, edge: int, other: int, task: int, *, inward: bool) -> tuple[Floats, Floats]:
-        """Cost and hours of an edge's data between the other task's place and each candidate of `task`."""
-        pipe, place = self.pipe, int(self.pipe.place[self.chosen[other]])
-        group, apart = int(pipe.group[place]), self._place[task] != place
-        usd, hours = pipe.move_usd[edge], pipe.move_hours[edge]
-        if inward:
-            return usd[group, self._group[task]] * apart, hours[group, self._group[task]] * apart
-        return usd[self._group[task], group] * apart, hours[self._group[task], group] * apart
 
     def candidates(self, task: int) -> Ints:
         """The candidates of a task."""
@@ -85,22 +82,33 @@ class LocalSearch:
 
     def change(self, task: int, candidate: int) -> None:
         """Let a task take another candidate."""
-        self.chosen[task] = candidate
-        self._schedule()
+        pipe, place = self.pipe, int(self.pipe.place[candidate])
+        self.chosen[task], self._hours[task] = candidate, float(pipe.hours[candidate])
+        ends, starts = {task}, {task}
+        if place != self._place[task]:
+            self._place[task] = place
+            for edge in (*pipe.into[task], *pipe.out[task]):
+                u, v = self._source[edge], self._target[edge]
+                self._moved[edge] = float(
+                    pipe.moves(edge, pipe.place[self.chosen[u]], pipe.place[self.chosen[v]])[1]
+                )
+                ends.add(v)
+                starts.add(u)
+        self._schedule(ends, starts)
 
     def options(self, task: int) -> tuple[Floats, Floats]:
         """Cost of each of a task's `candidates` with its moves, and the slack it leaves (negative: does not fit)."""
-        pipe, own = self.pipe, self._own[task]
-        cost, start = pipe.cost_usd[own].copy(), np.zeros(len(own))
+        pipe, own, place = self.pipe, self._own[task], self._place
+        cost, start = pipe.cost_usd[own], np.zeros(len(own))
         for edge in pipe.into[task]:
             other = self._source[edge]
-            usd, hours = self._moves(edge, other, task, inward=True)
+            usd, hours = pipe.moves_beside(edge, place[other], inward=True)
             cost += usd
             np.maximum(start, self._end[other] + hours, out=start)
         limit = np.full(len(own), pipe.deadline_hours)
         for edge in pipe.out[task]:
             other = self._target[edge]
-            usd, hours = self._moves(edge, other, task, inward=False)
+            usd, hours = pipe.moves_beside(edge, place[other], inward=False)
             cost += usd
             np.minimum(limit, self._latest[other] - hours, out=limit)
         return cost, limit - start - pipe.hours[own]

@@ -107,6 +107,28 @@ class PipelineInput:
         """
         return sequence_of(self.tasks, self.source.tolist(), self.target.tolist())
 
+    @cached_property
+    def of_task(self) -> list[Ints]:
+        """Candidates of each task, ascending."""
+        order = np.argsort(self.task, kind="stable")
+        return np.split(order, np.searchsorted(self.task[order], np.arange(1, self.n_tasks)))
+
+    @cached_property
+    def _beside(self) -> dict[tuple[int, int, bool], tuple[Floats, Floats]]:
+        return {}
+
+    def moves_beside(self, edge: int, place: int, *, inward: bool) -> tuple[Floats, Floats]:
+        """Cost and hours of an edge's data between a place and each candidate of its target (inward) or source.
+
+        Worked out once; not to be written to.
+        """
+        asked = (edge, place, inward)
+        if asked not in self._beside:
+            there = self.place[self.of_task[int((self.target if inward else self.source)[edge])]]
+            at = np.full(len(there), place)
+            self._beside[asked] = self.moves(edge, at, there) if inward else self.moves(edge, there, at)
+        return self._beside[asked]
+
     def moves(self, edge: int | Ints, from_place: Ints, to_place: Ints) -> tuple[Floats, Floats]:
         """Cost and hours of an edge's data between places (shapes broadcast)."""
         pair = (edge, self.group[from_place], self.group[to_place])
