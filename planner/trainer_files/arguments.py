@@ -21,6 +21,7 @@ from planner.trainer_files.slurm import slurm_variables
 MAX_WORDS = 20_000
 _MOST_EXPANSION = 100_000
 _DEPTH = 8
+_MOST_POWER = 64  # base and exponent: `2 ** 22` tokens
 _END = "--"  # behind the words of a command: what follows is no value of its last argument
 _ASSIGNMENT = re.compile(
     r"(?:export\s+|local\s+|readonly\s+|declare\s+(?:-\w+\s+)?)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
@@ -48,6 +49,8 @@ _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 # one without dots counts behind the file that it overrides: `train.py base.yml steps=10`
 _PLAIN_OVERRIDE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 CONFIGURATION = "config_file"
+# commands of tools, whose first word names what they do: `megatron sft`
+_TOOLS = ("trl", "swift", "megatron")
 # a module with the packages that it is in
 _MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*){2,}")
 # arguments that name places, which change neither speed nor memory
@@ -56,7 +59,7 @@ _PLACES = re.compile(
 )
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
 }  # fmt: skip
 
 
@@ -93,15 +96,17 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
 def programs_of(text: str, name: str) -> tuple[str, ...]:
     """Names of the Python programs that a script starts, without folder and ending, such as `pretrain_gpt`.
 
-    Of a module that is started by its path (`-m package.cli.train`) it is the last part.
+    Of a module that is started by its path (`-m package.cli.train`) it is the last part; of a tool's command
+    (`swift pt`) the tool and its first word.
     """
     words, _ = _words(text, name)
-    parts = (part for word in words for part in _parts(word))
-    programs = (
-        part.rsplit("/", 1)[-1][:-3] if part.endswith(".py") else part.rsplit(".", 1)[-1]
-        for part in parts
-        if part.endswith(".py") or _MODULE.fullmatch(part)
-    )
+    parts = [part for word in words for part in _parts(word)]
+    programs: list[str] = []
+    for part, behind in zip(parts, [*parts[1:], _END], strict=False):
+        if part in _TOOLS and behind.isalpha():
+            programs += [part, behind]
+        elif part.endswith(".py") or _MODULE.fullmatch(part):
+            programs.append(part.rsplit("/", 1)[-1][:-3] if part.endswith(".py") else part.rsplit(".", 1)[-1])
     return tuple(dict.fromkeys(programs))
 
 
@@ -238,11 +243,14 @@ def _calculated(expression: str, variables: Mapping[str, str]) -> str:
 
 
 def _number(node: ast.expr) -> int:
-    """Value of whole numbers under + - * /; nothing else is evaluated."""
+    """Value of whole numbers under + - * / % and small powers; nothing else is evaluated."""
     if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 10**12:
         return node.value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return int(_OPERATORS[type(node.op)](_number(node.left), _number(node.right)))
+        left, right = _number(node.left), _number(node.right)
+        if isinstance(node.op, ast.Pow) and not (0 <= right <= _MOST_POWER and abs(left) <= _MOST_POWER):
+            raise ValueError("a power without bound")
+        return int(_OPERATORS[type(node.op)](left, right))
     raise ValueError("not a sum of whole numbers")
 
 

@@ -159,19 +159,33 @@ class Branches:
 
     def _holds(self, condition: str) -> bool | None:
         """Whether a test holds; None where the script does not say."""
-        if any(word in condition for word in ("&&", "||", " -a ", " -o ")):
-            return None
         text = condition.strip().strip(";").strip()
-        inside = re.fullmatch(r"\[\[?\s+(.*?)\s+\]\]?|test\s+(.*)", text, re.DOTALL)
-        if inside is None:
-            return None
-        words = _words(self._expand(inside[1] or inside[2]))
+        for joint, decisive in ((_AND, False), (_OR, True)):
+            parts = joint.split(text)
+            if len(parts) > 1:
+                if (_AND if joint is _OR else _OR).search(text):
+                    return None
+                return _joined([self._single(part) for part in parts], decisive=decisive)
+        return self._single(text) if _TEST.match(text) else None
+
+    def _single(self, text: str) -> bool | None:
+        """Whether a test without a joint holds, with or without its brackets."""
+        words = _words(self._expand(_TEST.sub("", _TEST_END.sub("", text.strip()))))
         negated = bool(words) and words[0] == "!"
         holds = _test(words[1:] if negated else words)
         return holds if holds is None or not negated else not holds
 
 
 _CLOSING = ("fi", "esac")
+_AND, _OR = re.compile(r"&&|\s-a\s"), re.compile(r"\|\||\s-o\s")
+_TEST, _TEST_END = re.compile(r"(\[\[?|test)\s+"), re.compile(r"\s+\]\]?$")
+
+
+def _joined(parts: list[bool | None], *, decisive: bool) -> bool | None:
+    """Of tests joined by `and` one that fails decides, by `or` one that holds; else all must be known."""
+    if decisive in parts:
+        return decisive
+    return None if None in parts else not decisive
 
 
 def _test(words: list[str]) -> bool | None:

@@ -283,7 +283,7 @@ def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Re
     batch = global_batch(facts, draft.warnings)
     if generates(facts):
         batch = settle_generations(facts, batch)
-    written = (*_LENGTHS, "precision", "optimizer", "stack")
+    written = (*_LENGTHS, "precision", "optimizer", "stack", "attention")
     for key in (f"training.{name}" for name in written):
         if key in facts:
             draft.facts[key] = facts[key]

@@ -29,6 +29,7 @@ FORMATS: dict[str, Format] = {
     "torchtune": Format("torchtune", f"{_ROOM}.torchtune", 1),
     "litgpt": Format("LitGPT", f"{_ROOM}.litgpt", 1),
     "ms_swift": Format("ms-swift", f"{_ROOM}.ms_swift", 1),
+    "unsloth": Format("Unsloth", f"{_ROOM}.unsloth", 1),
     "open_instruct": Format("open-instruct", f"{_ROOM}.open_instruct", 1),
     "gpt_neox": Format("GPT-NeoX", f"{_ROOM}.gpt_neox", 1),
     "composer": Format("LLM Foundry / OLMo", f"{_ROOM}.composer", 1),

@@ -6,6 +6,7 @@ from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
     add_adapter,
+    add_attention,
     add_fsdp2,
     add_generations,
     add_length,
@@ -195,11 +196,10 @@ def _memory(reading: Reading, keys: Lookup) -> None:
                 assumed=not compiled)  # fmt: skip
     if not keys.flag("pad_to_sequence_len") or keys.flag("sample_packing"):
         reading.add("training.packing", bool(keys.flag("sample_packing")), "sample_packing")
-    attention = keys.text("attn_implementation") or (
-        "flash_attention" if keys.flag("flash_attention") else ""
-    )
-    if attention in ("eager",):
-        reading.warn("attn_implementation eager: scores that go through memory are not counted")
+    add_attention(reading, keys, "attn_implementation")
+    if keys.flag("eager_attention"):
+        reading.add("training.attention", "materialised", "eager_attention")
+    keys.seen.add("flash_attention")
     if keys.has("relora_steps") or keys.has("lisa_n_layers") or keys.has("unfrozen_parameters"):
         reading.warn("relora, lisa and frozen parts are counted as the plain method")
     for name, text in _SPECIAL.items():

@@ -57,12 +57,19 @@ def add_whole(reading: Reading, keys: Lookup, target: str, *names: str) -> None:
 
 
 def add_generations(reading: Reading, keys: Lookup, section: str = "") -> None:
-    """Note the responses of one generation and how often they are learned from, as TRL counts them."""
+    """Note the responses of one generation, by what and how often they are learned from, as TRL counts them."""
     add_whole(reading, keys, "rollouts.response_max", f"{section}max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", f"{section}num_generations")
     add_whole(reading, keys, GENERATION_STEPS, f"{section}steps_per_generation")
     add_whole(reading, keys, GENERATED, f"{section}generation_batch_size")
     add_whole(reading, keys, PASSES, f"{section}num_iterations")
+    if keys.flag(f"{section}use_vllm"):
+        reading.add("rollouts.engine", "vllm", f"{section}use_vllm")
+    placement = {"server": "disaggregated", "colocate": "colocated"}.get(keys.text(f"{section}vllm_mode"))
+    reading.add("rollouts.placement", placement, f"{section}vllm_mode")
+    add_whole(reading, keys, "rollouts.tensor_parallel", f"{section}vllm_tensor_parallel_size")
+    if keys.has(f"{section}beta") and keys.number(f"{section}beta") == 0:
+        reading.add("training.reference", "none", f"{section}beta 0")
 
 
 def add_length(
@@ -85,12 +92,13 @@ def add_trainer_precision(reading: Reading, keys: Lookup) -> None:
     """Note the arithmetic from the flags of the Trainer of Hugging Face."""
     if keys.flag("fp8"):
         reading.add("training.precision", "fp8", "fp8")
-    elif keys.flag("bf16") or keys.text("bf16") in ("auto", "full"):
-        assumed = keys.text("bf16") == "auto"
-        note = "bf16: auto, on accelerators that have it" if assumed else "bf16"
-        reading.add("training.precision", "bf16", note, assumed=assumed)
+    elif keys.flag("bf16") or keys.text("bf16") == "full":
+        reading.add("training.precision", "bf16", "bf16")
     elif keys.flag("bfloat16") or keys.flag("pure_bf16"):
         reading.add("training.precision", "bf16", keys.first("pure_bf16", "bfloat16"))
+    elif left := next((name for name in ("bf16", "bfloat16") if keys.text(name) == "auto"), ""):
+        note = f"{left}: auto, on accelerators that have it"
+        reading.add("training.precision", "bf16", note, assumed=True)
     elif keys.flag("fp16") or keys.flag("float16"):
         reading.add("training.precision", "fp16", keys.first("fp16", "float16"))
 
@@ -168,6 +176,12 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
 def _is_count(value: object) -> bool:
     word = str(value)
     return word.isascii() and word.isdigit() and len(word) < 8 and int(word) > 0
+
+
+def add_attention(reading: Reading, keys: Lookup, *names: str) -> None:
+    """Note attention whose scores go through memory, as Transformers' `eager` computes it."""
+    key = next((name for name in names if keys.text(name).lower() == "eager"), "")
+    reading.add("training.attention", "materialised" if key else None, f"{key} eager")
 
 
 def add_eager(reading: Reading, keys: Lookup, *names: str) -> None:

@@ -8,6 +8,7 @@ from planner.trainer_files.formats.common import (
     add_offload,
     add_optimizer,
     add_whole,
+    warn_of_groups,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -73,6 +74,8 @@ def read(document: Document) -> Reading:
         device = keys.text(f"zero_optimization.{name}.device")
         if device not in ("", "none"):
             add_offload(reading, f"zero_optimization.{name}.device {device}", what)
+        if device not in ("", "none") and (keys.number(f"zero_optimization.{name}.ratio") or 1.0) < 1.0:
+            reading.warn(f"zero_optimization.{name}.ratio: all of it is counted on the host, not a part")
         if device == "nvme":
             reading.warn(f"zero_optimization.{name}.device nvme: counted as host memory, which is faster")
     if keys.flag("zero_optimization.cpu_offload"):
@@ -85,6 +88,8 @@ def read(document: Document) -> Reading:
         reading.warn("compression_training is not counted")
     if keys.has("zero_optimization.zero_hpz_partition_size"):
         reading.warn("zero_optimization.zero_hpz_partition_size: a second copy of the weights is not counted")
+    if (keys.number("zero_optimization.mics_shard_size") or 0) > 0:
+        warn_of_groups(reading, "zero_optimization.mics_shard_size")
     for name in ("zero_quantized_weights", "zero_quantized_gradients"):
         if keys.flag(f"zero_optimization.{name}"):
             reading.warn(f"zero_optimization.{name}: fewer bytes on the network are not counted")

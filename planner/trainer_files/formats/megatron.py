@@ -45,7 +45,13 @@ def recognises(document: Document) -> bool:
     names = document.data
     started = any(name.startswith("pretrain_") for name in document.programs)
     marks = sum(mark in names for mark in _MARKS)
-    return document.syntax == "arguments" and marks >= (1 if started else 2) and "model" not in names
+    others = "megatron" in document.programs  # ms-swift's command
+    return (
+        not others
+        and document.syntax == "arguments"
+        and marks >= (1 if started else 2)
+        and "model" not in names
+    )
 
 
 def read(document: Document) -> Reading:
@@ -85,6 +91,12 @@ def _model(reading: Reading, keys: Lookup) -> ConfigModel:
     split = reading.facts.get("training.layout.tensor_parallel")
     gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
     groups = keys.whole("num_query_groups")
+    shared = keys.whole("num_key_value_heads")  # Megatron-DeepSpeed's word
+    experts = keys.document.data.get("num_experts")
+    if isinstance(experts, list) and len({count for count in experts if str(count).isdigit()}) > 1:
+        reading.warn(
+            "num_experts: layers with different numbers of experts: the first number is taken for all"
+        )
     grouped = keys.flag("group_query_attention")
     if groups and not grouped:
         reading.warn("num_query_groups: Megatron-LM ignores it without group_query_attention")
@@ -94,7 +106,7 @@ def _model(reading: Reading, keys: Lookup) -> ConfigModel:
     )
     return stated_model(
         keys, "", gated=gated, tied=tied, learned_positions=learned,
-        kv_heads=groups or 1 if grouped else None,
+        kv_heads=groups or 1 if grouped else shared,
         vocab=keys.whole("vocab_size"), kind=kind,
         split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
     )  # fmt: skip
@@ -151,13 +163,15 @@ def _layout(reading: Reading, keys: Lookup) -> None:
         reading.add(f"{layout}zero_stage", 3, "use_torch_fsdp2")
     elif keys.flag("use_distributed_optimizer"):
         reading.add(f"{layout}zero_stage", 1, "use_distributed_optimizer")
+    elif keys.text("deepspeed_config"):
+        reading.files["deepspeed"] = keys.text("deepspeed_config")
     granularity = keys.text("recompute_granularity")
     if granularity in ("full", "selective"):
         reading.add(f"{layout}recompute", granularity, "recompute_granularity")
     elif keys.flag("recompute_activations"):
         reading.add(f"{layout}recompute", "selective", "recompute_activations")
-    elif keys.flag("checkpoint_activations"):
-        reading.add(f"{layout}recompute", "full", "checkpoint_activations")
+    elif whole := keys.first("checkpoint_activations", "activations_checkpoint_method"):
+        reading.add(f"{layout}recompute", "full", whole)
     else:
         reading.add(f"{layout}recompute", "none", "recompute is off by default", assumed=True)
     add_launcher(reading, keys)

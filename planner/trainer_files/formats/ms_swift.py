@@ -12,6 +12,7 @@ from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
     add_adapter,
+    add_attention,
     add_generations,
     add_launcher,
     add_length,
@@ -19,7 +20,7 @@ from planner.trainer_files.formats.common import (
     add_optimizer,
     add_whole,
 )
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
 _TUNERS = ("tuner_type", "train_type", "sft_type")
@@ -48,13 +49,14 @@ _DEGREES = {
 }  # fmt: skip
 _FROZEN = ("freeze_vit", "freeze_llm", "freeze_aligner")
 _RANK, _LONGEST_RESPONSE, _LEAST_BATCH = 8, 512, 16
-_WITHOUT_EFFECT = (r".*",)
 
 
 def recognises(document: Document) -> bool:
     """Whether the arguments are ms-swift's."""
     data = document.data
-    return "model_name_or_path" not in data and _has_model(data) and any(mark in data for mark in _MARKS)
+    started = {"swift", "megatron"} & set(document.programs)
+    named = started or any(mark in data for mark in _MARKS)
+    return "model_name_or_path" not in data and _has_model(data) and bool(named)
 
 
 def _has_model(data: Mapping[str, object]) -> bool:
@@ -81,10 +83,11 @@ def read(document: Document) -> Reading:
                 assumed=packed is None)  # fmt: skip
     if keys.flag("use_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "use_liger_kernel")
+    add_attention(reading, keys, "attn_impl")
     frozen = [name for name in _FROZEN if keys.flag(name)]
     if frozen:
         reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    reading.unknown = keys.unknown((LIGHT,))
     return reading
 
 
@@ -202,11 +205,6 @@ def _objective(reading: Reading, keys: Lookup) -> None:
                 "the default of max_completion_length",
                 assumed=True,
             )
-        if keys.flag("use_vllm"):
-            reading.add("rollouts.engine", "vllm", "use_vllm")
-        placement = {"server": "disaggregated", "colocate": "colocated"}.get(keys.text("vllm_mode"))
-        reading.add("rollouts.placement", placement, "vllm_mode")
-        add_whole(reading, keys, "rollouts.tensor_parallel", "vllm_tensor_parallel_size")
         prompt, response = keys.whole("max_length"), reading.facts["rollouts.response_max"].value
         if prompt is not None:  # max_length bounds the prompt where responses are generated
             reading.add("rollouts.prompt_max", prompt, "max_length")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from planner.errors import InputError
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     MICRO_BATCH,
@@ -35,12 +36,14 @@ _PLACES = (
 )  # fmt: skip
 _AUTOMODEL = "policy.automodel_cfg"
 _POLICIES = ("policy.megatron_cfg.", "policy.dtensor_cfg.", f"{_AUTOMODEL}.")
+_LORA = ("policy.dtensor_cfg.lora_cfg", f"{_AUTOMODEL}.lora_cfg", "policy.megatron_cfg.peft")
 _GROUP = 16  # responses to a prompt in NeMo RL's own files
 _REINFORCED = ("sft", "dpo", "grpo", "distillation", "rm")
 _OF_REINFORCEMENT = tuple(f"{section}.max_num_steps" for section in _REINFORCED)
 _STEPS = ("trainer.max_steps", "step_scheduler.max_steps", *_OF_REINFORCEMENT, "train.train_iters")
 _EPOCHS = ("trainer.max_epochs", "step_scheduler.num_epochs",
            *(f"{section}.max_num_epochs" for section in _REINFORCED))  # fmt: skip
+_RECURRENT = "activations_checkpoint_recurrent"  # of Griffin, Jamba and Mamba, whether set or not
 _NO_LIMIT = 1_000_000  # steps that NeMo RL's own files write where epochs end the run
 _OBJECTIVES = ("grpo", "ppo", "dpo", "kto", "rm", "distillation", "sft")
 
@@ -73,6 +76,8 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, "training.global_batch", "model.global_batch_size", "data.global_batch_size",
               "policy.train_global_batch_size", "step_scheduler.global_batch_size",
               "model.data.train_ds.global_batch_size")  # fmt: skip
+    if keys.has("policy") and "training.global_batch" not in reading.facts:
+        reading.facts.pop(MICRO_BATCH, None)  # NeMo RL takes the batch from the file that this one builds on
     add_whole(reading, keys, "training.sequence_length", "model.encoder_seq_length", "data.seq_length",
               "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
               "model.config.seq_length", "dataset.seq_length", "dataset.seq_len",
@@ -125,6 +130,14 @@ def _model(reading: Reading, keys: Lookup) -> None:
         reading.hub_name = keys.text(path).removesuffix(".nemo") if path else ""
         reading.hub_key = path
         return
+    mixed = isinstance(section := keys.get(prefix.rstrip(".")), Mapping) and _RECURRENT in section
+    if mixed and not any(
+        keys.has(f"{prefix}{name}") for name in ("hybrid_override_pattern", "ngroups_mamba")
+    ):
+        raise InputError(
+            f"{reading.path}: {prefix}{_RECURRENT}: some of its layers are recurrent, and it does not state which: "
+            "give --model-config or --model"
+        )
     split = reading.facts.get("training.layout.tensor_parallel")
     tied = keys.flag(f"{prefix}share_embeddings_and_output_weights")
     learned = keys.text(f"{prefix}position_embedding_type") in ("", "learned_absolute")
@@ -179,10 +192,16 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     )
     if sharded:
         reading.add(f"{layout}zero_stage", 3, keys.first(_AUTOMODEL, "policy.dtensor_cfg"))
-    elif "dist" in keys.text("model.optim.name") or keys.flag(
-        "trainer.strategy.ddp.use_distributed_optimizer"
+    elif "dist" in keys.text("model.optim.name") or any(
+        keys.flag(f"{place}use_distributed_optimizer")
+        for place in ("trainer.strategy.ddp.", *(f"{own}optimizer." for own in places))
     ):
         reading.add(f"{layout}zero_stage", 1, "the distributed optimizer")
+    on_host = next(
+        (name for name in (f"{own}optimizer.optimizer_cpu_offload" for own in places) if keys.flag(name)), ""
+    )
+    if on_host:
+        add_offload(reading, on_host, "optimizer")
     moved = next((f"{place}cpu_offload" for place in _POLICIES if keys.flag(f"{place}cpu_offload")), "")
     if moved:
         add_offload(reading, moved, "optimizer", "weights")
@@ -221,18 +240,16 @@ def _precision(reading: Reading, keys: Lookup) -> None:
 
 
 def _adapters(reading: Reading, keys: Lookup) -> None:
-    scheme = keys.first(
-        "model.peft.peft_scheme",
-        "peft.peft_scheme",
-        "peft._target_",
-        "policy.dtensor_cfg.lora_cfg.enabled",
-        f"{_AUTOMODEL}.lora_cfg.enabled",
-    )
+    scheme = keys.first("model.peft.peft_scheme", "peft.peft_scheme", "peft._target_")
+    scheme = scheme or next((f"{part}.enabled" for part in _LORA if keys.flag(f"{part}.enabled")), "")
     kind = str(keys.get(scheme)).lower().rsplit(".", 1)[-1].removesuffix("config") if scheme else ""
     if kind in ("", "none", "null", "false"):
         return
-    rank = keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim", "policy.dtensor_cfg.lora_cfg.dim",
-                      f"{_AUTOMODEL}.lora_cfg.dim")  # fmt: skip
+    rank = (
+        scheme.replace(".enabled", ".dim")
+        if scheme.endswith(".enabled")
+        else keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim")
+    )
     adapter = "lora" if kind in ("true", "peft", "lora") else kind
     add_adapter(reading, adapter, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
 
@@ -244,7 +261,9 @@ def _objective(reading: Reading, keys: Lookup) -> None:
         name = section.rpartition(".")[2]
         objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
         reading.add("training.objective", objective, f"section {section}")
-        reading.add("training.teacher", keys.text("teacher.model_name") or None, "teacher.model_name")
+    elif keys.text("teacher.model_name"):
+        reading.add("training.objective", "distill", "section teacher")
+    reading.add("training.teacher", keys.text("teacher.model_name") or None, "teacher.model_name")
 
 
 def _rollouts(reading: Reading, keys: Lookup) -> None:

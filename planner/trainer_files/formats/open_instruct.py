@@ -7,12 +7,11 @@ and preference training have the arguments of scripts around the Trainer, and ar
 from __future__ import annotations
 
 from planner.trainer_files.formats.common import ACCELERATORS, PASSES, add_whole
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout", "local_rollout_batch_size")
 _PROMPTS, _SAMPLES, _LONGEST = 16, 4, 256  # of a step, of a prompt, tokens: where a file states none
-_WITHOUT_EFFECT = (r".*",)
 
 
 def recognises(document: Document) -> bool:
@@ -41,7 +40,7 @@ def read(document: Document) -> Reading:
     if learners:
         reading.add(ACCELERATORS, learners, key)
     _layout(reading, keys)
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    reading.unknown = keys.unknown((LIGHT,))
     return reading
 
 
@@ -104,6 +103,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     reading.add("training.layout.recompute", "full" if stated else "none",
                 "gradient_checkpointing" if stated is not None else "gradient_checkpointing is off by default",
                 assumed=stated is None)  # fmt: skip
+    add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
     reading.add("rollouts.engine", "vllm", "vLLM generates", assumed=True)
     add_whole(reading, keys, "rollouts.tensor_parallel", "vllm_tensor_parallel_size")
     together = keys.flag("single_gpu_mode") or keys.flag("colocate_everything")

@@ -133,8 +133,6 @@ def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
             "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
         )
     add_generations(reading, keys, "training.grpo.")
-    if keys.flag("training.grpo.use_vllm"):
-        reading.add("rollouts.engine", "vllm", "training.grpo.use_vllm")
     teacher = keys.first(*_TEACHERS)
     if teacher:
         reading.add("training.teacher", keys.text(teacher), teacher)

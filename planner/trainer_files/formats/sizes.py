@@ -131,6 +131,7 @@ def _pattern(keys: Lookup, prefix: str, layers: int) -> str:
     shares = [keys.number(f"{prefix}hybrid_{kind}_ratio") or 0.0 for kind in ("attention", "mlp")]
     module = keys.document.data.get("spec")
     state_spaces = "mamba" in " ".join(map(str, module if isinstance(module, list) else [module]))
+    state_spaces = state_spaces or keys.has(f"{prefix}ngroups_mamba")  # NeMo's
     if stated or not (any(shares) or state_spaces):
         # after a slash are the layers that predict further tokens; bars and brackets part stages and groups
         return re.sub(r"[|\[\]]", "", re.split("[/:]", stated)[0])
@@ -163,7 +164,7 @@ def _experts(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
     layers = data.get("num_hidden_layers") or 0
     if keys.has("moe_expert_parallel_size") or keys.has("deepspeed") or keys.has("zero_optimization"):
         # DeepSpeed's experts (Megatron-DeepSpeed, GPT-NeoX): in every other layer, one for a token
-        frequency = keys.whole("expert_interval") or _INTERVAL
+        frequency = keys.whole("expert_interval") or keys.whole("moe_expert_interval") or _INTERVAL
         data.setdefault("num_experts_per_tok", keys.whole("topk") or keys.whole("moe_top_k") or 1)
     data.setdefault("num_experts_per_tok", 2)
     if isinstance(frequency, str) and not frequency.isdigit():
@@ -197,4 +198,7 @@ def _vocabulary(keys: Lookup, prefix: str, usual: str) -> tuple[int, str]:
         preset = preset_of_hub_name(text) if text else None
         if preset is not None and "vocab" in preset.values:
             return int(preset.values["vocab"]), f"the vocabulary is that of {preset.name}, by {name}"
+    if "sentencepiece" in f"{kind} {keys.text(f'{prefix}tokenizer.library')}".lower():
+        size = _TOKENIZERS["Llama2Tokenizer"]
+        return size, f"assumed: the vocabulary of a sentencepiece model has {size:,} tokens, as Llama 2's"
     return _USUAL_VOCAB, f"assumed: the vocabulary has {_USUAL_VOCAB:,} tokens; the file does not state it"

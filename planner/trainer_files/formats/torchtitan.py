@@ -125,7 +125,7 @@ def _model(reading: Reading, keys: Lookup) -> None:
         )
         return
     flavour = _FLAVOURS.get(flavour, flavour)
-    spelt = [pattern.format(flavour) for pattern in _PRESETS.get(name, ())]
+    spelt = [pattern.format(flavour) for pattern in (*_PRESETS.get(name, ()), "{}")]
     known = next((preset for preset in map(find_preset, spelt) if preset is not None), None)
     reading.hub_key = "model.name and model.flavor"
     reading.hub_name = known.name if known is not None else f"{name}-{keys.text('model.flavor')}"

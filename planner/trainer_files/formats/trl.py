@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
     add_adapter,
+    add_attention,
     add_generations,
     add_launcher,
     add_length,
@@ -14,17 +15,18 @@ from planner.trainer_files.formats.common import (
 )
 from planner.trainer_files.formats.llama_factory import add_batch
 from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = (
     "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
     "dataset_mixer", "train_file",
 )  # fmt: skip
-_OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "reward", "ppo", "sft")
+_OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "simpo", "reward", "ppo", "rloo", "sft")
 # keys, and values of loss_type, that only one trainer of TRL has
 _KEYS_OF = {
     "num_generations": "grpo", "desirable_weight": "kto", "undesirable_weight": "kto",
+    "gamma_beta_ratio": "simpo", "simpo_gamma": "simpo",
     "center_rewards_coefficient": "reward", "num_ppo_epochs": "ppo",
 }  # fmt: skip
 _LOSSES_OF = {
@@ -37,11 +39,15 @@ _OF_OTHERS = (
     "num_unique_prompts_rollout", "local_rollout_batch_size",  # open-instruct
     "lora_dim", "data_split", "sft_only_data_path", "num_padding_at_beginning", "only_optimize_lora",  # DeepSpeed-Chat
 )  # fmt: skip
-_WITHOUT_EFFECT = (r".*",)
+_DEGREES = {
+    "tensor_parallel": "tensor_parallel_degree",
+    "context_parallel": "context_parallel_degree",
+}  # OLMo-core's
 # How a caller that knows that TRL's own configuration is used says so; and TRL's programs.
 TRL = "trl"
 _PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
 # What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16, read on 2026-11-29).
+_STORED = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16"}
 _LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
 
 
@@ -81,7 +87,8 @@ def read(document: Document) -> Reading:
     add_batch(reading, keys)
     if document.syntax == "arguments":
         add_launcher(reading, keys)
-    add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
+    epochs = keys.first("num_train_epochs", "num_epochs") or "num_train_epochs"
+    add_length(reading, keys, steps="max_steps", epochs=epochs, default_epochs=3.0)
     add_whole(
         reading,
         keys,
@@ -116,11 +123,14 @@ def read(document: Document) -> Reading:
     add_generations(reading, keys)
     if _is_trl(keys):
         add_lengths_of_trl(reading, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
+    add_attention(reading, keys, "attn_implementation")
     _memory(reading, keys)
+    for degree, name in _DEGREES.items():
+        add_whole(reading, keys, f"training.layout.{degree}", name)
     deepspeed = keys.first("deepspeed", "deepspeed_config_file")
     if keys.text(deepspeed):
         reading.files["deepspeed"] = keys.text(deepspeed)
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    reading.unknown = keys.unknown((LIGHT,))
     return reading
 
 
@@ -132,6 +142,8 @@ def _precision(reading: Reading, keys: Lookup) -> None:
     launched = keys.text("mixed_precision")
     if launched in ("bf16", "fp16", "fp8"):
         reading.add("training.precision", launched, "mixed_precision")
+    elif (stored := _STORED.get(keys.text(keys.first("torch_dtype", "dtype")))) and not _is_trl(keys):
+        reading.add("training.precision", stored, keys.first("torch_dtype", "dtype"), assumed=True)
     elif any("unsloth" in program for program in keys.document.programs):
         reading.add(
             "training.precision", "bf16", "Unsloth takes bf16 where the accelerator has it", assumed=True

@@ -26,12 +26,18 @@ _ACTOR = "actor_rollout_ref.actor."
 _MODEL = "actor_rollout_ref.model."
 _ROLLOUT = "actor_rollout_ref.rollout."
 _MEGATRON = f"{_ACTOR}megatron."
+_ENGINE = "engine."  # of the supervised trainer
+_ULYSSES = ("ulysses_sequence_parallel_size", f"{_ENGINE}ulysses_sequence_parallel_size")
 _BATCH, _PROMPT, _RESPONSE = "data.train_batch_size", "data.max_prompt_length", "data.max_response_length"
 # What verl takes where a file leaves a key out.
 _PROMPTS, _LONGEST, _UPDATE, _EPOCHS, _ACCELERATORS = 1024, 512, 256, 30.0, 8
 _DEGREES = {
     "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
     "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+}  # fmt: skip
+_SHORT = {
+    "tensor_parallel": "tp_size", "pipeline_parallel": "pp_size", "context_parallel": "cp_size",
+    "expert_parallel": "ep_size",
 }  # fmt: skip
 
 
@@ -68,7 +74,7 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
     _adapters(reading, keys, _MODEL)
     _accelerators(reading, keys)
     if keys.has("actor_rollout_ref.actor.megatron"):
-        _megatron(reading, keys)
+        _megatron(reading, keys, _MEGATRON)
     else:
         _fsdp(reading, keys, f"{_ACTOR}fsdp_config.", f"{_ACTOR}ulysses_sequence_parallel_size")
         _recompute(reading, keys, f"{_MODEL}enable_gradient_checkpointing")
@@ -115,10 +121,16 @@ def _tuning(reading: Reading, keys: Lookup) -> None:
     reading.add("training.objective", "sft", "the supervised trainer")
     add_whole(reading, keys, "training.global_batch", _BATCH)
     add_whole(reading, keys, MICRO_BATCH, "data.micro_batch_size_per_gpu")
-    add_whole(reading, keys, "training.sequence_length", "data.max_length")
     _adapters(reading, keys, "model.")
-    _fsdp(reading, keys, "model.fsdp_config.", "ulysses_sequence_parallel_size")
-    _recompute(reading, keys, "model.enable_gradient_checkpointing")
+    add_whole(reading, keys, "training.sequence_length", "data.max_length")
+    for name, word in _DEGREES.items():
+        add_whole(reading, keys, f"training.layout.{name}", _ENGINE + word, _ENGINE + _SHORT[name])
+    if keys.has(f"{_ENGINE}tensor_model_parallel_size"):
+        _megatron(reading, keys, _ENGINE)
+        return
+    _fsdp(reading, keys, "model.fsdp_config.", keys.first(*_ULYSSES) or _ULYSSES[0])
+    own = f"{_ENGINE}activation_checkpointing"
+    _recompute(reading, keys, own if keys.has(own) else "model.enable_gradient_checkpointing")
 
 
 def _adapters(reading: Reading, keys: Lookup, model: str) -> None:
@@ -151,17 +163,27 @@ def _fsdp(reading: Reading, keys: Lookup, config: str, ulysses: str) -> None:
     reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
     if keys.flag(f"{config}offload_policy"):
         add_offload(reading, f"{config}offload_policy", "optimizer", "weights")
-    moved = [name for name in ("param_offload", "optimizer_offload") if keys.flag(config + name)]
+    _warn_of_moves(reading, keys, config)
+
+
+def _warn_of_moves(reading: Reading, keys: Lookup, section: str) -> None:
+    moved = [name for name in ("param_offload", "optimizer_offload") if keys.flag(section + name)]
     if moved:
         reading.warn(f"{', '.join(moved)}: what leaves for generation is back for updates: counted as there")
 
 
-def _megatron(reading: Reading, keys: Lookup) -> None:
+def _megatron(reading: Reading, keys: Lookup, engine: str) -> None:
     for name, word in _DEGREES.items():
-        add_whole(reading, keys, f"training.layout.{name}", _MEGATRON + word)
+        add_whole(reading, keys, f"training.layout.{name}", engine + word)
     reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
     reading.add("training.stack", "tuned", "Megatron's fused kernels", assumed=True)
-    granularity = f"{_MEGATRON}override_transformer_config.recompute_granularity"
+    if engine == _MEGATRON:
+        _warn_of_moves(reading, keys, engine)
+    optim = "optim." if engine == _ENGINE else f"{_ACTOR}optim."
+    on_host = f"{optim}override_optimizer_config.optimizer_cpu_offload"
+    if keys.flag(on_host):
+        add_offload(reading, on_host, "optimizer")
+    granularity = f"{engine}override_transformer_config.recompute_granularity"
     if keys.text(granularity) in ("full", "selective"):
         reading.add("training.layout.recompute", keys.text(granularity), granularity)
 

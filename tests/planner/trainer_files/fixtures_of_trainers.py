@@ -307,3 +307,10 @@ recipe.trainer.max_steps = 1000
 recipe.trainer.plugins = bf16_with_fp8_mixed()
 run.run(recipe, executor=executor)
 """
+UNSLOTH = """\
+model: unsloth/Qwen2.5-0.5B
+data: {dataset: someone/texts}
+training: {training_type: lora, max_seq_length: 2048, load_in_4bit: true, num_epochs: 2, batch_size: 2,
+  gradient_accumulation_steps: 4, max_steps: 0, packing: false, gradient_checkpointing: unsloth}
+lora: {lora_r: 64, lora_alpha: 16, target_modules: "q_proj,v_proj"}
+"""

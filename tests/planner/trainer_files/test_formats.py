@@ -34,6 +34,7 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     SIMPLETUNER,
     TRAINER_SCRIPT,
     ULTRALYTICS,
+    UNSLOTH,
     XTUNER,
 )
 
@@ -314,7 +315,7 @@ FIXTURES: dict[str, str] = {
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
     "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
     "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP, "ultralytics": ULTRALYTICS,
-    "nemo_recipe": NEMO_RECIPE,
+    "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
 }  # fmt: skip
 
 
