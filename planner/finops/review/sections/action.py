@@ -31,6 +31,7 @@ class Action:
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
+        alone: no other action changes that use: its saving comes on top.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
             `unknown` comes on top); `kept` (what is saved already and would end); `once` (an excess that is over).
     """
@@ -49,6 +50,7 @@ class Action:
     needs: str = ""
     file: str = ""
     unknown: float = 0.0
+    alone: bool = False
 
     @property
     def id(self) -> str:
@@ -81,7 +83,8 @@ def joint(actions: list[Action]) -> float | None:
     with_less = _by_pool([one for one in actions if one.kind != "commit_more"])
     with_more = _by_pool([one for one in actions if one.kind != "commit_less"])
     return math.fsum(
-        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
+        [one.saves or 0.0 for one in actions if one.alone]
+        + [max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()]
     )
 
 
@@ -89,6 +92,8 @@ def _by_pool(actions: list[Action]) -> dict[str, float]:
     """Savings by provider; of each pool the kind that saves most."""
     pools: dict[tuple[str, str], dict[str, float]] = {}
     for one in actions:
+        if one.alone:
+            continue
         kinds = pools.setdefault(one.pool, {})
         kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
     out: dict[str, float] = {}

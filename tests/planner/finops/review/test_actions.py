@@ -240,3 +240,19 @@ def test_use_under_a_commitment_that_costs_nothing_tells_no_discount_for_the_unu
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
     assert "620 USD of it could use the unused part of your AWS commitments" in str(more["why"])
+
+
+def test_no_commitment_is_advised_for_a_reservation_that_stands_unused(tmp_path: Path) -> None:
+    """To shrink it and to commit to it were both advised; only the larger of the two was in the sum."""
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+    rows = each_day(OCTOBER, LAST, 60)
+    rows += each_day(OCTOBER, LAST, 42, CommitmentDiscountStatus="Used", ContractedCost="70", **plan)
+    rows += each_day(
+        OCTOBER, LAST, 40, CapacityReservationId="cr-1", CapacityReservationStatus="Unused", ResourceId=""
+    )
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    found = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions")}
+    assert found["Shrink the capacity reservation cr-1"] == pytest.approx(31 * 40)
+    assert found["Commit more: EC2 of AWS"] == pytest.approx(31 * 60 * 0.4)
+    together = {one.key: one.value for one in section(made, "actions").figures}["actions_saves_money"]
+    assert together == pytest.approx(31 * (40 + 60 * 0.4))
