@@ -109,13 +109,18 @@ class TagKeys:
             present = f"the keys present are {shown}" if shown else "no charge has tags"
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self._alike(key), merged.get(key, ())) for key in keys]
-        out += [self._names_remark(key, merged.get(key, ())) for key in keys]
+        out += [self.names_remark(key, merged.get(key, ())) for key in keys]
         return " ".join(filter(None, out))
 
-    def _names_remark(self, key: str, merged: Sequence[str]) -> str:
-        """What to say of a tag that goes by another name in the bill."""
+    def names_remark(self, key: str, merged: Sequence[str] | None = None) -> str:
+        """What to say of a tag that goes by another name in the bill; empty of any other.
+
+        Args:
+            key: as the bill spells it.
+            merged: names that count as it; None: all that may.
+        """
         own = own_key(key)
-        if taken := [one for one in self.instead.get(own, ()) if one in merged]:
+        if taken := [one for one in self.instead.get(own, ()) if merged is None or one in merged]:
             count = "count" if len(taken) > 1 else "counts"
             return f"{', '.join(taken)} {count} as {key} where a charge has none; --exact-tags counts {key} alone."
         if others := self.apart.get(own, ()):

@@ -12,6 +12,7 @@ from sqlglot import exp, parse_one
 from planner.errors import InputError
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql
 from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.forecast.source import read_costs
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.read.tag_keys import tag_keys
@@ -342,6 +343,14 @@ def test_environment_is_env_and_owner_counts_as_team(tmp_path: Path) -> None:
         "(none)": 2,
     }
     assert paid == [68, 30]
+
+
+def test_a_forecast_by_a_tag_says_which_names_count(tmp_path: Path) -> None:
+    rows = [charge(date(2026, 10, n), 1, Tags=tags) for n, tags in enumerate(OTHER_NAMES, 1)]
+    path = str(write_bill(tmp_path / "bill.csv", rows))
+    said = [read_costs([path], None, ["tag:team"], exact_tags=exact).findings for exact in (False, True)]
+    assert said[0][-1].startswith("warning: Owner, user:Owner count as team where a charge has none")
+    assert not any("Owner" in one for one in said[1])
 
 
 def test_owner_stands_in_for_a_team_that_no_charge_names(tmp_path: Path) -> None:
