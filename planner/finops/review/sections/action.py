@@ -73,9 +73,14 @@ class Action:
         return f"{self.basis} " if self.basis in ("at most", "at least") else ""
 
 
-def joint(actions: list[Action]) -> float | None:
-    """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
+_ELSEWHERE = ("move_region", "switch_option")
 
+
+def joint(actions: list[Action]) -> float | None:
+    """Monthly savings that add up; None where none is known.
+
+    Of each pool of use only the kind that saves most counts: commitments, what stands idle, or all that can move or go
+    to spot, each thing one way.
     Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
     """
     if all(one.saves is None for one in actions):
@@ -89,14 +94,18 @@ def joint(actions: list[Action]) -> float | None:
 
 
 def _by_pool(actions: list[Action]) -> dict[str, float]:
-    """Savings by provider; of each pool the kind that saves most."""
+    """Savings by provider; of each pool the kind that saves most, where each thing moves or goes to spot."""
     pools: dict[tuple[str, str], dict[str, float]] = {}
+    elsewhere: dict[tuple[tuple[str, str], str], float] = {}
     for one in actions:
-        if one.alone:
-            continue
-        kinds = pools.setdefault(one.pool, {})
-        kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
+        kinds, saves = pools.setdefault(one.pool, {}), one.saves or 0.0
+        if one.kind in _ELSEWHERE:
+            elsewhere[one.pool, one.thing] = max(saves, elsewhere.get((one.pool, one.thing), 0.0))
+        elif not one.alone:
+            kinds[one.kind] = kinds.get(one.kind, 0.0) + saves
+    for (pool, _), saves in elsewhere.items():
+        pools[pool][""] = pools[pool].get("", 0.0) + saves
     out: dict[str, float] = {}
     for (provider, _), kinds in pools.items():
-        out[provider] = out.get(provider, 0.0) + max(kinds.values())
+        out[provider] = out.get(provider, 0.0) + max(kinds.values(), default=0.0)
     return out

@@ -75,6 +75,22 @@ def test_overlapping_actions_are_not_added_up(made: Review) -> None:
     assert total.value == pytest.approx(max(switch, move) + 1000)
 
 
+def test_other_things_of_a_service_move_beside_those_that_go_to_spot() -> None:
+    """One machine to another region, another to spot: only the larger saving was in the sum that is "at most"."""
+
+    def one(kind: str, thing: str, saves: float) -> Action:
+        return Action(kind, "", "", saves, "", "", ("AWS", "EC2"), thing=thing)
+
+    move, spot, idle = (
+        one("move_region", "p5", 50),
+        one("switch_option", "g5", 30),
+        one("delete_idle", "i-1", 5),
+    )
+    assert joint([move, spot, idle]) == 80
+    assert joint([move, one("switch_option", "p5", 70), spot]) == 100
+    assert joint([move, spot, one("commit_more", "", 90)]) == 90
+
+
 def test_a_provider_fills_its_commitments_or_buys_more() -> None:
     def one(kind: str, amount: float, service: str) -> Action:
         return Action(kind, kind, "", amount, "", "", ("AWS", service))
