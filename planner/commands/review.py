@@ -166,7 +166,7 @@ def _emitted(dialect: str, focus: tuple[str, ...], given: dict[str, Any]) -> str
     keys = None
     if focus:
         with _open(focus, given, lambda _step, _share: None) as bill:
-            keys = tag_keys(bill)
+            keys = tag_keys(bill, exact=given["exact_tags"])
     return emit_kpis(
         dialect, given["month"], given["compare"], _words(given["tags"]), given["run_tag"], keys,
         exact_tags=given["exact_tags"],
@@ -278,15 +278,19 @@ def _as_asked(given: dict[str, Any]) -> str:
 
 def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:
     """What one team is shown."""
-    from planner.finops.showback.statement import load_rules, team_statement
+    from planner.finops.read.tag_keys import tag_keys
+    from planner.finops.showback.statement import rules_by_tag, team_statement
     from planner.finops.usage import load_usage
+    from planner.inputs.showback_load import load_showback
 
-    rules = load_rules(given["showback"], (*_words(given["tags"]), "team")[0])
+    rules = load_showback(given["showback"]) if given["showback"] else None
     usage = load_usage(given["usages"]) if given["usages"] else None
+    exact = given["exact_tags"]
     with _open(focus, given, lambda _step, _share: None) as bill:
-        return team_statement(
-            bill, given["month"], rules, given["statement"], usage, exact_tags=given["exact_tags"]
-        )
+        if rules is None:
+            keys = tag_keys(bill, exact=exact)
+            rules = rules_by_tag(*keys.spellings(keys.spelled((*_words(given["tags"]), "team")[0])))
+        return team_statement(bill, given["month"], rules, given["statement"], usage, exact_tags=exact)
 
 
 def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:

@@ -82,7 +82,7 @@ def scope_of_bill(bill: Bill, by: str, *, exact_tags: bool = False) -> str:
     """The expression of a scope; a tag's key as the bill spells it, in one or in several ways."""
     if not by.startswith("tag:"):
         return scope_sql(by)
-    keys = tag_keys(bill)
+    keys = tag_keys(bill, exact=exact_tags)
     key = keys.spelled(by.removeprefix("tag:"))
     spellings = (key,) if exact_tags else keys.spellings(key)
     values = [scope_sql(f"tag:{one}") for one in spellings]

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.finops.counted_twice import twice_by_month
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost, as_known
+from planner.finops.read.tag_keys import TagKeys, tag_keys
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
+
+if TYPE_CHECKING:
+    from planner.finops.read import Bill
 
 
 @record(frozen=True, eq=False)
@@ -79,12 +84,21 @@ def read_costs(
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         warnings += tuple(
-            f"warning: {words}" for words in (*lost_providers(bill), account_gaps(bill)) if words
+            f"warning: {words}"
+            for words in (*lost_providers(bill), account_gaps(bill), *_names_of(bill, dimensions, exact_tags))
+            if words
         )
         ending = ending_commitments(bill, dimensions[0], exact_tags=exact_tags) if endings else ()
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
+
+
+def _names_of(bill: Bill, dimensions: Sequence[str], exact_tags: bool) -> list[str]:
+    """What to say of tags that go by another name in the bill (`Owner` for `team`)."""
+    asked = [by.removeprefix("tag:") for by in dimensions if by.startswith("tag:")]
+    keys = tag_keys(bill, exact=exact_tags) if asked else TagKeys(None)
+    return [keys.names_remark(keys.spelled(key)).removesuffix(".") for key in asked]
 
 
 def check_currency(currency: str, plan_currency: str) -> str:

@@ -69,12 +69,13 @@ def focus_columns() -> Mapping[str, Mapping[str, FocusColumn]]:
 def focus_values() -> Mapping[str, Mapping[str, str]]:
     """Return the allowed values of columns that have such: column -> letters of the value -> value.
 
-    Some exports write them their own way (`usage`, `ONE_TIME`); by their letters they are told all the same.
+    Some exports write them their own way (`usage`, `ONE_TIME`); by their letters they are told all the same. FOCUS
+    1.0-preview had other words for some; an empty value is none (a refund says nothing of a commitment's status).
     """
     out: dict[str, dict[str, str]] = {}
     with (_DATA / "focus_values.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            out.setdefault(row["column"], {})[plain(row["value"])] = row["value"]
+            out.setdefault(row["column"], {})[plain(row["spelling"] or row["value"])] = row["value"]
     return MappingProxyType(out)
 
 

@@ -98,7 +98,10 @@ def spelled(column: str, value: str) -> str:
         return f"UPPER(TRIM({value}))"
     # no pattern: engines differ in how they replace all of its matches
     letters = f"REPLACE(REPLACE(REPLACE(LOWER({value}), '-', ''), '_', ''), ' ', '')"
-    whens = " ".join(f"WHEN {text(own)} THEN {text(name)}" for own, name in focus_values()[column].items())
+    whens = " ".join(
+        f"WHEN {text(own)} THEN {text(name) if name else 'NULL'}"
+        for own, name in focus_values()[column].items()
+    )
     return f"CASE {letters} {whens} ELSE {value} END"
 
 

@@ -1,4 +1,7 @@
-"""Tags as a bill spells them: the key `team` asked for, `Team` in the bill; values that differ in spelling only.
+"""Tags as a bill spells them: the key `team` asked for, `Team` or `Owner` in the bill; values spelled in several ways.
+
+`Cost-Center`, `cost_center` and `CostCenter` are one key, `env` and `environment` too. `owner` counts as `team` unless
+the bill shows that it names something else. Which names count so is in `planner/finops/data/tag_names.csv`.
 
 `ML-Platform`, `ml_platform` and `ml platform` are one value. The rule is that of the KPI `allocation`, which applies it
 inside the engine; a test holds the two together.
@@ -6,10 +9,16 @@ inside the engine; a test holds the two together.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.read.select import text
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -32,24 +41,32 @@ class TagKeys:
     Attributes:
         present: those of the charges, of a large bill those of a sample, the most frequent first; None where the engine
             cannot list them.
+        instead: other names of a tag that count as it in this bill, by the tag's own key: `team` -> `Owner`.
+        apart: other names that name something else in this bill, in the same way.
     """
 
     present: tuple[str, ...] | None
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def spelled(self, asked: str) -> str:
         """The key as the bill spells it.
 
-        Itself where it is there, else the most frequent that differs in case only, else the most frequent of those that
-        a prefix sets apart (`user:team`).
+        Itself where it is there, else the most frequent that differs in case only, else the most frequent other
+        spelling (`user:team`), else another name of the tag (`Owner`).
         """
         keys = self.present or ()
         if asked in keys:
             return asked
         alike = [key for key in keys if own_key(key) == own_key(asked)]
+        alike += self.instead.get(own_key(asked), ())
         return next((key for key in alike if key.casefold() == asked.casefold()), (*alike, asked)[0])
 
     def spellings(self, key: str) -> tuple[str, ...]:
-        """The key and, the most frequent first, those that differ in case or a prefix only: all of them are one tag."""
+        """The key, other spellings of it and other names of the tag, the most frequent first: all of them are one."""
+        return (*self._alike(key), *self.instead.get(own_key(key), ()))
+
+    def _alike(self, key: str) -> tuple[str, ...]:
         return (key, *(one for one in self.present or () if one != key and own_key(one) == own_key(key)))
 
     def merged(self, asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -57,7 +74,8 @@ class TagKeys:
 
         Where several spellings are asked for, each is itself alone.
         """
-        found = {key: self.spellings(key) for key in asked}
+        names = {key: self.instead.get(own_key(key), ()) for key in asked}
+        found = {key: (*self._alike(key), *(one for one in names[key] if one not in asked)) for key in asked}
         return {key: own for key, own in found.items() if len(own) > 1 and not {*own[1:]} & {*asked}}
 
     def run_key(self, asked: str | None = None) -> str:
@@ -90,17 +108,59 @@ class TagKeys:
             shown = ", ".join(self.present[:_SHOWN]) + (", ..." if len(self.present) > _SHOWN else "")
             present = f"the keys present are {shown}" if shown else "no charge has tags"
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
-        out += [spelling_remark(self.spellings(key), merged.get(key, ())) for key in keys]
+        out += [spelling_remark(self._alike(key), merged.get(key, ())) for key in keys]
+        out += [self.names_remark(key, merged.get(key, ())) for key in keys]
         return " ".join(filter(None, out))
 
+    def names_remark(self, key: str, merged: Sequence[str] | None = None) -> str:
+        """What to say of a tag that goes by another name in the bill; empty of any other.
 
+        Args:
+            key: as the bill spells it.
+            merged: names that count as it; None: all that may.
+        """
+        own = own_key(key)
+        if taken := [one for one in self.instead.get(own, ()) if merged is None or one in merged]:
+            count = "count" if len(taken) > 1 else "counts"
+            return f"{', '.join(taken)} {count} as {key} where a charge has none; --exact-tags counts {key} alone."
+        if others := self.apart.get(own, ()):
+            other = ", ".join(others)
+            return (
+                f"{other} names something else than {key} and is not counted as it "
+                f"(--tags {others[0]} counts by it)."
+            )
+        if (tag := next((tag for tag, names in self.instead.items() if key in names), "")) and not any(
+            own_key(one) == tag for one in self.present or ()
+        ):
+            return f"No charge carries the tag {tag}: {key} counts in its place."
+        return ""
+
+
+@lru_cache(maxsize=4096)
 def own_key(key: str) -> str:
+    """A key without what spellings differ in.
+
+    That is case, dashes, underscores, blanks and points, the prefix of a key that is the user's own, and a name that is
+    the same word: `user:Cost-Center` is `costcenter`, `Environment` is `env`.
+    """
+    plain = re.sub(r"[-_ .]", "", bare_key(key)) or key
+    return next((tag for tag, name, counts in _names() if name == plain and counts == "same"), plain)
+
+
+def bare_key(key: str) -> str:
     """A key without case, and without the prefix of a key that is the user's own: `user:Team` is `team`."""
     folded = key.casefold()
     return next(
         (folded[len(prefix) :] for prefix in _PREFIXES if folded.startswith(prefix) and folded != prefix),
         folded,
     )
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[tuple[str, str, str], ...]:
+    """Tag, other name of it, and how that counts: `same` or `instead`; names as of `own_key`."""
+    with (Path(__file__).resolve().parents[1] / "data" / "tag_names.csv").open(encoding="utf-8") as file:
+        return tuple((row["tag"], row["name"], row["counts"]) for row in csv.DictReader(file))
 
 
 def spelling_remark(spellings: Sequence[str], merged: Sequence[str]) -> str:
@@ -123,8 +183,13 @@ def spelling_remark(spellings: Sequence[str], merged: Sequence[str]) -> str:
     return " ".join(out)
 
 
-def tag_keys(bill: Bill) -> TagKeys:
-    """List the keys of the bill's tags; of a large bill those of a sample of its charges."""
+def tag_keys(bill: Bill, *, exact: bool = False) -> TagKeys:
+    """List the keys of the bill's tags; of a large bill those of a sample of its charges.
+
+    Args:
+        bill: an open bill.
+        exact: no name counts as another (`owner` as `team`).
+    """
     if not isinstance(bill.engine, DuckDbEngine):
         return TagKeys(None)
     rows = bill.engine.rows(
@@ -132,7 +197,38 @@ def tag_keys(bill: Bill) -> TagKeys:
         "SELECT UNNEST(CASE WHEN JSON_VALID(tag_text) THEN JSON_KEYS(tag_text) END) AS tag_key "
         f"FROM ({bill.tag_texts}) AS texts) AS keys GROUP BY tag_key ORDER BY n DESC, tag_key"
     )
-    return TagKeys(tuple(str(key) for key, _ in rows))
+    present = tuple(str(key) for key, _ in rows)
+    instead, apart = dict[str, tuple[str, ...]](), dict[str, tuple[str, ...]]()
+    for tag, name, counts in () if exact else _names():
+        others = tuple(key for key in present if own_key(key) == name)
+        if counts == "instead" and others:
+            own = tuple(key for key in present if own_key(key) == tag)
+            (instead if _name_the_same(bill, own, others) else apart)[tag] = others
+    return TagKeys(present, instead, apart)
+
+
+def _name_the_same(bill: Bill, keys: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether other keys name what a tag's keys name, as far as the texts of the bill's tags show it.
+
+    They do if most texts with both have the same value, or if no text has both and most values are no addresses of
+    people. Without the tag itself there is nothing to compare with.
+    """
+    if not keys or not isinstance(bill.engine, DuckDbEngine):
+        return not keys
+
+    def first(names: Sequence[str]) -> str:
+        paths = ", ".join(text(f'$."{name}"') for name in names if '"' not in name)
+        values = f"LIST_FILTER(JSON_EXTRACT_STRING(tag_text, [{paths}]), lambda one: TRIM(one) <> '')"
+        return f"CASE WHEN JSON_VALID(tag_text) THEN {values}[1] END"
+
+    rows = bill.engine.rows(
+        "SELECT key, other, COUNT(*) AS n FROM ("
+        f"SELECT {first(keys)} AS key, {first(others)} AS other FROM ({bill.tag_texts}) AS texts"
+        ") AS found WHERE other IS NOT NULL GROUP BY key, other"
+    )
+    both = [(plain_value(str(key)) == plain_value(str(other)), n) for key, other, n in rows if key]
+    shown = both or [("@" not in str(other), n) for _, other, n in rows]
+    return 2 * sum(n for same, n in shown if same) > sum(n for _, n in shown)
 
 
 def plain_value(value: str) -> str:

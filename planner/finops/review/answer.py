@@ -78,7 +78,7 @@ def review_bill(
     daily = _daily(bill)
     wanted = _checked(bill, month.replace(day=1) if month else newest_month(daily), tags)
     before = _before(bill, wanted, compare_month) if compare_month else month_before(bill, wanted, daily)
-    keys = tag_keys(bill)
+    keys = tag_keys(bill, exact=exact_tags)
     tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
     merged = {} if exact_tags else keys.merged((*tags, run_key))
     bill, answers = _with_tags_read(bill, compared_months(wanted, before), (*tags, run_key), merged)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from planner.finops.showback.rules import applies, plain_key, read_tags
+from planner.finops.read.tag_keys import own_key
+from planner.finops.showback.rules import applies, read_tags
 from planner.inputs.faults import near
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def _words(rule: Rule) -> str:
 def _lacking(rule: Rule, keys: Sequence[str]) -> str:
     """Which of a rule's tag keys no charge carries, with those there are; empty where all are there."""
     asked = [rule.from_tag or "", *(name[4:] for name in rule.when if name.startswith("tag:"))]
-    known = {plain_key(key) for key in keys}
-    lost = next((key for key in asked if key and plain_key(key) not in known), "")
+    known = {own_key(key) for key in keys}
+    lost = next((key for key in asked if key and own_key(key) not in known), "")
     if not lost:
         return ""
     close = near(lost, keys)

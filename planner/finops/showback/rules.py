@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner.finops.read.tag_keys import known_spelling, own_key
+from planner.finops.read.tag_keys import bare_key, known_spelling, own_key
 
 if TYPE_CHECKING:
     from planner.inputs.showback_schema import Rule, ShowbackFile
@@ -18,24 +18,19 @@ Charge = Mapping[str, str]
 """Fields of a charge: those of `planner.inputs.showback_load.FIELDS` and `tags` (JSON)."""
 
 
-def plain_key(key: str) -> str:
-    """A tag key without what spellings differ in: `Cost-Center`, `cost_center` and `costcenter` are one."""
-    return re.sub(r"[-_ .]", "", own_key(key))
-
-
 @lru_cache(maxsize=16384)
 def read_tags(text: str) -> Mapping[str, str]:
-    """Tags by plain key; of two spellings in one charge the first with a value counts, `team` before `user:team`."""
+    """Tags by own key; of two spellings in one charge the first with a value counts, `team` before `user:team`."""
     try:
         found = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
     out: dict[str, str] = {}
     pairs = found.items() if isinstance(found, dict) else ()
-    for key, value in sorted(pairs, key=lambda pair: own_key(pair[0]) != pair[0].casefold()):
+    for key, value in sorted(pairs, key=lambda pair: bare_key(pair[0]) != pair[0].casefold()):
         words = "" if value is None else str(value).strip()
         if words:
-            out.setdefault(plain_key(str(key)), words)
+            out.setdefault(own_key(str(key)), words)
     return out
 
 
@@ -64,7 +59,7 @@ def applies(rule: Rule, charge: Charge, tags: Mapping[str, str]) -> str:
 
 
 def _from_tag(rule: Rule, tags: Mapping[str, str]) -> str:
-    value = tags.get(plain_key(rule.from_tag or ""), "")
+    value = tags.get(own_key(rule.from_tag or ""), "")
     return rule.rename.get(known_spelling(value, rule.rename), value)
 
 
@@ -78,5 +73,5 @@ def rule_names(file: ShowbackFile) -> list[str]:
 
 def _words(charge: Charge, tags: Mapping[str, str], field: str) -> tuple[str, ...]:
     if field.startswith("tag:"):
-        return (tags.get(plain_key(field.removeprefix("tag:")), ""),)
+        return (tags.get(own_key(field.removeprefix("tag:")), ""),)
     return (charge["account"], charge["account_name"]) if field == "account" else (charge[field],)

@@ -6,7 +6,6 @@ from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
@@ -28,24 +27,12 @@ _OF_EFFECTIVE = frozenset(("effective_stated", "effective_zero", "effective_zero
 _COLUMNS = ("month", "team", "currency", "kind", "provider", "service", "cost", "before")
 
 
-def rules_by_tag(key: str) -> ShowbackFile:
-    """Rules of those who have none: the team is the value of a tag."""
+def rules_by_tag(key: str, *others: str) -> ShowbackFile:
+    """Rules of those who have none: the team is the value of a tag, else that of the first other one with a value."""
     from planner.inputs.showback_schema import Rule, ShowbackFile
 
-    return ShowbackFile(
-        version=1, kind="showback", name=f"tag {key}", rules=(Rule(from_tag=key),), unused_commitments="keep"
-    )
-
-
-def load_rules(path: Path | None, tag: str) -> ShowbackFile:
-    """The file's rules, or those of a tag.
-
-    Raises:
-        InputError: the file is no valid file of rules.
-    """
-    from planner.inputs.showback_load import load_showback
-
-    return rules_by_tag(tag) if path is None else load_showback(path)
+    rules = tuple(Rule(from_tag=one) for one in (key, *others))
+    return ShowbackFile(version=1, kind="showback", name=f"tag {key}", rules=rules, unused_commitments="keep")
 
 
 def gpu_hours_by_team(usage: Usage | None, start: date, end: date) -> dict[str, float] | None:

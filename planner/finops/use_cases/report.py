@@ -99,7 +99,7 @@ def report_use_case(
 
 
 def _spellings(bill: Bill, tag: str, *, exact: bool) -> tuple[str, ...]:
-    keys = tag_keys(bill)
+    keys = tag_keys(bill, exact=exact)
     key = keys.spelled(tag)
     return (key,) if exact else keys.spellings(key)
 

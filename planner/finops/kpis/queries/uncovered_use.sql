@@ -6,11 +6,11 @@
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
 --   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; of a
 --   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), and compute of a
---   provider none of whose charges says what is; steady_gpu_cost: the part of SKUs with GPUs, as gpu_hours finds them
+--   provider none of whose charges says what is; no capacity reservation that stood unused; steady_gpu_cost: the part of SKUs with GPUs, as gpu_hours finds them
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, PricingUnit, CommitmentDiscountId, CommitmentProgramEligibilityDetails, SkuPriceDetails,
---   EffectiveCost
+--   CapacityReservationStatus, EffectiveCost
 -- gate: effective_zero
 -- since: 1.0
 WITH stating AS (
@@ -40,6 +40,7 @@ WITH stating AS (
     AND ChargeCategory = 'Usage'
     AND COALESCE(PricingCategory, 'Standard') = 'Standard'
     AND CommitmentDiscountId IS NULL
+    AND COALESCE(CapacityReservationStatus, 'Used') <> 'Unused'
     AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (stating_provider IS NULL AND ServiceCategory = 'Compute'))
   GROUP BY ServiceProviderName, ServiceName, SkuId, RegionId, x_day
 ), ranked AS (

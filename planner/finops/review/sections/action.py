@@ -31,6 +31,7 @@ class Action:
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
+        alone: no other action changes that use: its saving comes on top.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
             `unknown` comes on top); `kept` (what is saved already and would end); `once` (an excess that is over).
     """
@@ -49,6 +50,7 @@ class Action:
     needs: str = ""
     file: str = ""
     unknown: float = 0.0
+    alone: bool = False
 
     @property
     def id(self) -> str:
@@ -71,9 +73,14 @@ class Action:
         return f"{self.basis} " if self.basis in ("at most", "at least") else ""
 
 
-def joint(actions: list[Action]) -> float | None:
-    """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
+_ELSEWHERE = ("move_region", "switch_option")
 
+
+def joint(actions: list[Action]) -> float | None:
+    """Monthly savings that add up; None where none is known.
+
+    Of each pool of use only the kind that saves most counts: commitments, what stands idle, or all that can move or go
+    to spot, each thing one way.
     Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
     """
     if all(one.saves is None for one in actions):
@@ -81,17 +88,24 @@ def joint(actions: list[Action]) -> float | None:
     with_less = _by_pool([one for one in actions if one.kind != "commit_more"])
     with_more = _by_pool([one for one in actions if one.kind != "commit_less"])
     return math.fsum(
-        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
+        [one.saves or 0.0 for one in actions if one.alone]
+        + [max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()]
     )
 
 
 def _by_pool(actions: list[Action]) -> dict[str, float]:
-    """Savings by provider; of each pool the kind that saves most."""
+    """Savings by provider; of each pool the kind that saves most, where each thing moves or goes to spot."""
     pools: dict[tuple[str, str], dict[str, float]] = {}
+    elsewhere: dict[tuple[tuple[str, str], str], float] = {}
     for one in actions:
-        kinds = pools.setdefault(one.pool, {})
-        kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
+        kinds, saves = pools.setdefault(one.pool, {}), one.saves or 0.0
+        if one.kind in _ELSEWHERE:
+            elsewhere[one.pool, one.thing] = max(saves, elsewhere.get((one.pool, one.thing), 0.0))
+        elif not one.alone:
+            kinds[one.kind] = kinds.get(one.kind, 0.0) + saves
+    for (pool, _), saves in elsewhere.items():
+        pools[pool][""] = pools[pool].get("", 0.0) + saves
     out: dict[str, float] = {}
     for (provider, _), kinds in pools.items():
-        out[provider] = out.get(provider, 0.0) + max(kinds.values())
+        out[provider] = out.get(provider, 0.0) + max(kinds.values(), default=0.0)
     return out

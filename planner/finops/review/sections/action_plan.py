@@ -39,7 +39,9 @@ def commit_plan(inputs: Inputs, action: Action) -> Action:
     if command and not found.have_price(action.pool):
         return replace(action, needs=_NO_PRICE)
     lacks = (
-        "" if command else "no plan: `planner commit --from-focus` needs the bill as files with FOCUS columns"
+        ""
+        if command
+        else "no plan: `planner commit --from-focus` needs the bill as files with FOCUS columns, in one currency"
     )
     return replace(
         action, plan=command, needs=lacks, why=f"{action.why}; {_LEFT_OUT}" if command else action.why

@@ -289,7 +289,7 @@ def _idle(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
             _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
-            sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
+            sure=confidence(inputs, days=int(row["idle_days"])), thing=key, alone=is_reservation,
         ))  # fmt: skip
     return out
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.counted_twice import quality_checks
 from planner.finops.frames import records_of, rows_of
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
@@ -200,21 +201,35 @@ def _is_nan(value: float | None) -> bool:
 def _providers(inputs: Inputs) -> Table:
     sums = inputs.of_this_month("savings_rate").groupby("provider", dropna=False).sum(numeric_only=True)
     own = sums.reset_index()
-    hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
-    closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
     unread = inputs.gate.status("spend_money")[0] == "withheld"
     rows = [
         (text(r.provider, UNNAMED), None if unread else float(r.effective_cost),
-         None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
-         None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
+         _saved(inputs, "list", r.effective_cost_with_list, r.list_cost, ratio(r.list_known_weight, r.use_weight)),
+         _saved(inputs, "contract", r.effective_cost_with_contracted, r.contracted_cost,
+                ratio(r.contracted_known_weight, r.use_weight)),
          ratio(r.list_known_weight, r.use_weight))
         for r in rows_of(own.sort_values("effective_cost", ascending=False, kind="stable"))
     ]  # fmt: skip
+    least = percent(_least_known("list"), 0)
     return table(
         "savings", "Savings by provider", [("provider", "Provider", "text"), ("cost", "Cost", "money"),
         ("esr_list", "Against list", "ratio"), ("esr_contract", "Against contract", "ratio"),
         ("known", "List price known", "ratio")], rows,
+        f"Empty where the price of less than {least} of a provider's use cost is known." * any(
+            row[2] is None or row[3] is None for row in rows),
     )  # fmt: skip
+
+
+def _saved(inputs: Inputs, price: str, cost: float, priced: float, known: float) -> float | None:
+    """A provider's savings rate; None where the figure is withheld, or would be of a bill of this provider alone."""
+    hidden = inputs.gate.status(f"esr_{price}_ratio")[0] == "withheld" or known < _least_known(price)
+    return None if hidden else 1 - ratio(cost, priced)
+
+
+def _least_known(price: str) -> float:
+    """Share of use cost with a known price below which the gate withholds what was saved."""
+    check = {"list": "list_known", "contract": "contracted_known"}[price]
+    return float(next(one["withhold_at"] for one in quality_checks() if one["check"] == check))
 
 
 def expiries(inputs: Inputs) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, share, table, text, withheld
+from planner.finops.review.parts import and_words, figure, money, percent, ratio, share, table, text, withheld
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
 from planner.finops.review.sections.forecast import Outlook, known_money, outlook, range_words
@@ -20,6 +20,7 @@ from planner.finops.review.verdict import against
 
 TITLE = "The month at a glance"
 MONTHS = 13  # of the trend: the month, and a year back to the same month
+RESTATED = 3  # corrected months by name
 NAMED = 5  # parts of a whole by name; the rest is one part
 _WORDS = {"env": "environment", "stage": "environment"}
 _REST = "Cannot be tagged"  # credits, adjustments, fees, unused commitments
@@ -40,7 +41,7 @@ def build(inputs: Inputs) -> Section:
         if len(trend) > 1
         else [f"The bill has no month before {month_name(inputs.month)}: there is no trend yet."]
     )
-    said += _earlier_charges(inputs)
+    said += _earlier_charges(inputs) or _restated(inputs)
     said += _untagged([label for _, label, sums in splits if _is_of_nobody(sums)])
     if inputs.budgets is None:
         said.append("No budget was given to compare with (--budgets).")
@@ -61,6 +62,23 @@ def _earlier_charges(inputs: Inputs) -> list[str]:
     return [
         f"The bill begins on {inputs.begins:%-d %B %Y}. Its charges of {days} day{'s' * (days > 1)} before that, such "
         f"as corrections, add up to {cost}: that is not a month to compare with."
+    ]
+
+
+def _restated(inputs: Inputs) -> list[str]:
+    """What the month's invoices correct of earlier months, whose own reviews did not have it yet."""
+    rows = inputs.ask("restated_months").sort_values("x_month", ascending=False)
+    changes = [
+        f"{month_name(date.fromisoformat(f'{month}-01'))} by {money(float(cost), inputs.bill.currency)}"
+        for month, cost in zip(rows["x_month"], rows["effective_cost"], strict=True)
+    ]
+    if not changes:
+        return []
+    shown, more = changes[:RESTATED], len(changes) - RESTATED
+    named = [*shown, f"{more} more"] if more > 0 else shown
+    return [
+        f"Corrections billed in {month_name(inputs.month)} change earlier months, where they count: "
+        f"{and_words(named)}."
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.finops.provider_days import spans
+from planner.finops.read.tag_keys import bare_key
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
 from planner.finops.review.parts import money, table
@@ -74,11 +75,15 @@ def _other_months(inputs: Inputs) -> str:
 
 
 def _spellings(inputs: Inputs) -> str:
-    """Keys of tags that are spelled in several ways and count as one."""
+    """Keys of tags that are spelled or named in several ways and count as one."""
     found = inputs.spellings
     merged = [f"{key}: {', '.join(others)}" for key, (_, *others) in found.items()]
-    by_case = all(one.casefold() == key.casefold() for key, own in found.items() for one in own)
-    differ = "differ by case only" if by_case else "differ only by case or by a prefix such as user:"
+    pairs = [(key, one) for key, own in found.items() for one in own]
+    differ = "differ in spelling or name"
+    if all(one.casefold() == key.casefold() for key, one in pairs):
+        differ = "differ by case only"
+    elif all(bare_key(one) == bare_key(key) for key, one in pairs):
+        differ = "differ only by case or by a prefix such as user:"
     return f"Keys of tags that {differ} count as one ({'; '.join(merged)})." if merged else ""
 
 

@@ -29,6 +29,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "gpu_resources": {"SkuPriceDetails": '{"GpuCount":8}'},
     "ai_units": {"PricingUnit": "1K tokens"},
     "commitment_utilisation": {"CommitmentDiscountId": "sp-1", "CommitmentDiscountStatus": "Used"},
+    "restated_months": {
+        "ChargeClass": "Correction", "ChargePeriodStart": "2026-08-03T00:00:00Z",
+        "BillingPeriodStart": VALUES["start"],
+    },
     "commitment_terms": {
         "CommitmentDiscountId": "sp-1", "ChargeCategory": "Purchase", "ChargeFrequency": "One-Time",
         "ChargePeriodEnd": "2026-12-01T00:00:00Z",

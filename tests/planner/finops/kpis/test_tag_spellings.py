@@ -12,6 +12,7 @@ from sqlglot import exp, parse_one
 from planner.errors import InputError
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql
 from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.forecast.source import read_costs
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.read.tag_keys import tag_keys
@@ -299,3 +300,103 @@ def test_values_that_only_a_machine_tells_apart_are_named(tmp_path: Path) -> Non
     # letters of another width are no composed ones: the rule does not help
     said = section(review(bill(tmp_path, {"ml": 2.0, "\uff4d\uff4c": 1.0})), "allocation").sentences[0]
     assert "counted apart: write them alike." in said
+
+
+def named(path: Path, of: dict[str, float], *, exact: bool = False) -> Review:
+    """The review of a bill with a charge a day, its tags and costs given."""
+    rows = [charge(date(2026, 10, day + 1), cost, Tags=tags) for day, (tags, cost) in enumerate(of.items())]
+    with (
+        sections_only("quality", "allocation"),
+        open_bill([write_bill(path / "named.csv", rows)]) as opened,
+    ):
+        return review_bill(opened, month=OCTOBER, forecast=False, exact_tags=exact)
+
+
+OTHER_NAMES = {
+    '{"team":"ml","env":"prod"}': 60,
+    '{"Owner":"search","Environment":"prod"}': 30,
+    '{"user:Owner":"ml","environment":"dev"}': 5,
+    '{"Owner":"ml","team":"ML"}': 3,
+    '{"Name":"x"}': 2,
+}
+
+
+def test_environment_is_env_and_owner_counts_as_team(tmp_path: Path) -> None:
+    """Half of a company said team and env, half Owner and Environment: 63 of 100 had a team, 60 an env."""
+    made = named(tmp_path, OTHER_NAMES)
+    assert owners(made) == {"ml": 68, "search": 30, "(no tag)": 2}
+    found = {one.key: one.value for one in section(made, "allocation").figures}
+    assert (found["allocation_tag_1_ratio"], found["allocation_tag_2_ratio"]) == pytest.approx((0.98, 0.95))
+    said = section(made, "allocation").sentences[0]
+    assert "The tag env is also spelled Environment, environment; they count as one (env first" in said
+    assert "Owner, user:Owner count as team where a charge has none; --exact-tags counts team alone." in said
+    said = section(made, "quality").sentences[0]
+    assert "differ in spelling or name count as one (team: Owner, user:Owner; env: Environment" in said
+    assert owners(named(tmp_path, OTHER_NAMES, exact=True)) == {"ml": 60, "ML": 3, "(no tag)": 37}
+    with open_bill([tmp_path / "named.csv"]) as opened:
+        by_team = daily_of_bill(opened, by="tag:team")
+        rules = rules_by_tag(*tag_keys(opened).spellings("team"))
+        paid = [team_statement(opened, OCTOBER, rules, one).values["total"] for one in ("ml", "search")]
+    assert {team: float(one.cost.sum()) for team, one in by_team.items()} == {
+        "ml": 68,
+        "search": 30,
+        "(none)": 2,
+    }
+    assert paid == [68, 30]
+
+
+def test_a_forecast_by_a_tag_says_which_names_count(tmp_path: Path) -> None:
+    rows = [charge(date(2026, 10, n), 1, Tags=tags) for n, tags in enumerate(OTHER_NAMES, 1)]
+    path = str(write_bill(tmp_path / "bill.csv", rows))
+    said = [read_costs([path], None, ["tag:team"], exact_tags=exact).findings for exact in (False, True)]
+    assert said[0][-1].startswith("warning: Owner, user:Owner count as team where a charge has none")
+    assert not any("Owner" in one for one in said[1])
+
+
+def test_owner_stands_in_for_a_team_that_no_charge_names(tmp_path: Path) -> None:
+    made = named(
+        tmp_path, {'{"Owner":"jane@example.com","Environment":"prod"}': 7, '{"Environment":"dev"}': 3}
+    )
+    assert owners(made) == {"jane@example.com": 7, "(no tag)": 3}
+    said = section(made, "allocation").sentences[0]
+    assert said.startswith("70.0 % of the cost that can be tagged carries Owner and Environment")
+    assert "No charge carries the tag team: Owner counts in its place." in said
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {'{"team":"ml","Owner":"lee"}': 6, '{"Owner":"kim"}': 4},
+        {'{"team":"ml"}': 6, '{"Owner":"kim@example.com"}': 4},
+    ],
+)
+def test_an_owner_who_is_no_team_is_not_counted_as_one(of: dict[str, float], tmp_path: Path) -> None:
+    made = named(tmp_path, of)
+    assert owners(made) == {"ml": 6, "(no tag)": 4}
+    said = section(made, "allocation").sentences[0]
+    assert (
+        "Owner names something else than team and is not counted as it (--tags Owner counts by it)." in said
+    )
+
+
+def test_a_name_that_is_asked_for_is_a_tag_of_its_own(tmp_path: Path) -> None:
+    rows = [charge(date(2026, 10, n), 1, Tags=tags) for n, tags in enumerate(OTHER_NAMES, 1)]
+    with sections_only("allocation"), open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = review_bill(opened, month=OCTOBER, forecast=False, tags=("team", "owner"))
+    found = {one.key: one.value for one in section(made, "allocation").figures}
+    assert found["allocation_tag_1_ratio"] == pytest.approx(
+        0.6
+    )  # user:Owner, which is not asked for, is a team
+    assert found["allocation_tag_2_ratio"] == pytest.approx(0.6)
+
+
+def test_dashes_and_underscores_make_no_other_key(tmp_path: Path) -> None:
+    """Labels of Google Cloud cannot be spelled as tags of AWS are: two clouds, two keys."""
+    rows = [
+        charge(date(2026, 10, n), 1, Tags=f'{{"{key}":"c{n}"}}')
+        for n, key in enumerate(("cost-center", "CostCenter", "user:Cost_Center", "cost"), 1)
+    ]
+    with sections_only("allocation"), open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = review_bill(opened, month=OCTOBER, forecast=False, tags=("cost-center",))
+    found = {one.key: one.value for one in section(made, "allocation").figures}
+    assert found["allocation_tag_1_ratio"] == pytest.approx(0.75)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from planner.errors import InputError
@@ -275,3 +276,41 @@ def test_days_with_the_name_of_their_month(day: str, tmp_path: Path) -> None:
     row = charge(date(2026, 10, 1)) | {"ChargePeriodStart": day, "ChargePeriodEnd": ""}
     with open_bill([write_bill(tmp_path / "bill.csv", [row])]) as bill:
         assert bill.engine.rows("SELECT x_day FROM focus") == [(date(2026, 10, 15),)]
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_words_of_the_first_preview_of_focus(parquet: bool, tmp_path: Path) -> None:
+    """FOCUS 1.0-preview, which Azure and Oracle export, had no CommitmentDiscountStatus and no price called Standard.
+
+    No use was steady, no commitment was known to be used, and quantities were unknown.
+    """
+    used = {"CommitmentDiscountId": "r-1", "PricingCategory": "Commitment-Based", "UsageQuantity": "24"}
+    rows = [
+        charge(
+            date(2026, 10, 1),
+            5,
+            PricingCategory="On-Demand",
+            ChargeSubcategory="On-Demand",
+            UsageQuantity="24",
+        ),
+        charge(date(2026, 10, 1), 6, ChargeSubcategory="Used Commitment", **used),
+        charge(date(2026, 10, 1), 7, ChargeSubcategory="Unused Commitment", **used),
+        charge(date(2026, 10, 1), -8, ChargeCategory="Adjustment", ChargeSubcategory="Refund"),
+    ]
+    path = write_bill(tmp_path / "preview.csv", rows)
+    if parquet:
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY (FROM '{path}') TO '{tmp_path / 'preview.parquet'}'")
+        path = tmp_path / "preview.parquet"
+    with open_bill([path]) as bill:
+        found = bill.engine.query(
+            "SELECT PricingCategory, CommitmentDiscountStatus, ConsumedQuantity FROM focus ORDER BY BilledCost"
+        )
+    assert found["PricingCategory"].tolist() == ["Standard", "Standard", "Committed", "Committed"]
+    assert [one if one == one else None for one in found["CommitmentDiscountStatus"]] == [
+        None,
+        None,
+        "Used",
+        "Unused",
+    ]
+    assert found["ConsumedQuantity"].tolist()[1:] == [24, 24, 24]

@@ -75,6 +75,22 @@ def test_overlapping_actions_are_not_added_up(made: Review) -> None:
     assert total.value == pytest.approx(max(switch, move) + 1000)
 
 
+def test_other_things_of_a_service_move_beside_those_that_go_to_spot() -> None:
+    """One machine to another region, another to spot: only the larger saving was in the sum that is "at most"."""
+
+    def one(kind: str, thing: str, saves: float) -> Action:
+        return Action(kind, "", "", saves, "", "", ("AWS", "EC2"), thing=thing)
+
+    move, spot, idle = (
+        one("move_region", "p5", 50),
+        one("switch_option", "g5", 30),
+        one("delete_idle", "i-1", 5),
+    )
+    assert joint([move, spot, idle]) == 80
+    assert joint([move, one("switch_option", "p5", 70), spot]) == 100
+    assert joint([move, spot, one("commit_more", "", 90)]) == 90
+
+
 def test_a_provider_fills_its_commitments_or_buys_more() -> None:
     def one(kind: str, amount: float, service: str) -> Action:
         return Action(kind, kind, "", amount, "", "", ("AWS", service))
@@ -240,3 +256,19 @@ def test_use_under_a_commitment_that_costs_nothing_tells_no_discount_for_the_unu
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
     assert "620 USD of it could use the unused part of your AWS commitments" in str(more["why"])
+
+
+def test_no_commitment_is_advised_for_a_reservation_that_stands_unused(tmp_path: Path) -> None:
+    """To shrink it and to commit to it were both advised; only the larger of the two was in the sum."""
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+    rows = each_day(OCTOBER, LAST, 60)
+    rows += each_day(OCTOBER, LAST, 42, CommitmentDiscountStatus="Used", ContractedCost="70", **plan)
+    rows += each_day(
+        OCTOBER, LAST, 40, CapacityReservationId="cr-1", CapacityReservationStatus="Unused", ResourceId=""
+    )
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    found = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions")}
+    assert found["Shrink the capacity reservation cr-1"] == pytest.approx(31 * 40)
+    assert found["Commit more: EC2 of AWS"] == pytest.approx(31 * 60 * 0.4)
+    together = {one.key: one.value for one in section(made, "actions").figures}["actions_saves_money"]
+    assert together == pytest.approx(31 * (40 + 60 * 0.4))

@@ -60,3 +60,18 @@ def test_a_month_of_which_only_the_first_day_has_use_is_not_the_newest(tmp_path:
     assert made.month == "2026-10" and "October 2026 cost 3,100 USD without tax, 3.3 % more" in made.verdict
     monthly = [charge(date(2026, month, 1), 3000, days=30) for month in (9, 10, 11)]
     assert review_of(write_bill(tmp_path / "monthly.csv", monthly), only=("overview",)).month == "2026-11"
+
+
+def test_corrections_of_closed_months_are_named(tmp_path: Path) -> None:
+    """September was reviewed at 3,000 USD; October's invoice takes 240 back, and nothing said so."""
+    billed = {"BillingPeriodStart": "2026-10-01T00:00:00Z", "BillingPeriodEnd": "2026-11-01T00:00:00Z"}
+    rows = each_day(date(2026, 8, 1), END)
+    for day, cost in ((date(2026, 9, 15), -240), (date(2026, 8, 3), -10), (date(2026, 10, 2), -7)):
+        rows.append(charge(day, cost, ChargeClass="Correction", PricingQuantity="-2", **billed))
+    rows.append(charge(SEPTEMBER, -90, ChargeClass="Correction", ChargeCategory="Tax", **billed))
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview",))
+    said = section(made, "overview").sentences
+    assert (
+        "Corrections billed in October 2026 change earlier months, where they count: September 2026 by -240 USD and "
+        "August 2026 by -10.00 USD."
+    ) in said

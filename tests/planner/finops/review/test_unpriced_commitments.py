@@ -72,3 +72,19 @@ def test_commit_more_looks_closer_at_what_the_bill_states(tmp_path: Path) -> Non
         path = write_bill(tmp_path / f"{use_case}.csv", rows)
         review = review_of(path, month=OCTOBER, only=("actions",))
         assert rows_of(review, "actions", "actions")[0]["command"].endswith(f"--use-case {use_case}")
+
+
+def test_no_savings_rate_of_a_provider_whose_prices_are_hardly_known(tmp_path: Path) -> None:
+    """Next to a large provider, one that reserves without prices was said to cost 114 % more than at list prices."""
+    rows = [
+        *each_day(OCTOBER, LAST, 900, ListCost=1000),
+        *each_day(OCTOBER, LAST, 20, ProviderName="Microsoft", ListCost=25),
+        *(row | {"ProviderName": "Microsoft"} for row in committed("Used", 40, 0, "r")),
+        *(row | {"ProviderName": "Microsoft"} for row in committed("Unused", 10, 0, "r")),
+    ]
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("commitments",))
+    found = {row["provider"]: row for row in rows_of(review, "commitments", "savings")}
+    assert found["AWS"]["esr_list"] == pytest.approx(0.1)
+    assert found["Microsoft"]["esr_list"] is found["Microsoft"]["esr_contract"] is None
+    table = next(one for one in review.sections[0].tables if one.key == "savings")
+    assert table.note == "Empty where the price of less than 80 % of a provider's use cost is known."

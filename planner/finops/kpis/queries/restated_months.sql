@@ -1,0 +1,21 @@
+-- name: restated_months
+-- title: Corrections of closed months
+-- meaning: By how much the month's invoices change what earlier months cost: these have been reviewed without it.
+-- unit: money in the billing currency
+-- formula: effective and billed cost by month of corrections without tax whose billing period is the month and whose
+--   charge period begins before it
+-- source: FOCUS 1.0 ChargeClass: Correction marks a change to a charge of a billing period that was invoiced before
+-- columns: ChargePeriodStart, BillingPeriodStart, ChargeClass, ChargeCategory, EffectiveCost, BilledCost
+-- gate: effective_zero
+-- since: 1.0
+-- made_of: ChargeClass = 'Correction'
+SELECT
+  x_month,
+  SUM(EffectiveCost) AS effective_cost,
+  SUM(BilledCost) AS billed_cost
+FROM focus
+WHERE ChargeClass = 'Correction'
+  AND ChargeCategory <> 'Tax'
+  AND BillingPeriodStart >= :start AND BillingPeriodStart < :end
+  AND ChargePeriodStart < :start
+GROUP BY x_month
