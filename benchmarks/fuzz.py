@@ -105,7 +105,7 @@ def readers(plans: Path) -> Iterator[Reader]:
     """Every kind of file that can be made of the examples."""
     kinds: dict[str, list[Path]] = {}
     for path in sorted(EXAMPLES.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = _read(path.read_text(encoding="utf-8"))
         kinds.setdefault(_kind(document), []).append(path)
     named = {
         path.name: path.read_text(encoding="utf-8")
@@ -223,12 +223,17 @@ def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
 @functools.cache
 def _document(text: str, *, is_json: bool) -> tuple[Any, list[Steps]]:
     """A good file and the places of its values, read once however often it is broken."""
-    document = json.loads(text) if is_json else yaml.safe_load(text)
+    document = json.loads(text) if is_json else _read(text)
     return document, step_places(document)
 
 
 # several times quicker, where PyYAML was built with libyaml
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _read(text: str) -> Any:
+    return yaml.load(text, _LOADER)  # noqa: S506 - a safe one
 
 
 def scrambled(data: bytes, draw: random.Random) -> bytes:

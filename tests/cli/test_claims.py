@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import test_commit, test_pipeline, test_pools, test_portfolio
+from tests.cli import test_commit, test_pipeline, test_pools, test_portfolio, test_schedule
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -63,9 +63,9 @@ ASKED: dict[str, Callable[[Path], tuple[object, ...]]] = {
     ),
     "pipeline": lambda folder: ("pipeline", _question(folder, test_pipeline.HEAD + test_pipeline.TASKS), *DAY),
     "pipeline, nothing fits": lambda folder: ("pipeline", _tight(folder), *DAY),
-    "schedule": lambda _: ("schedule", ROOT / "examples" / "schedule.yaml", *DAY),
+    "schedule": lambda folder: ("schedule", test_schedule.write(folder), *DAY),
     "serving": lambda _: ("serving", ROOT / "examples" / "serving.yaml", *DAY),
-    "pools": lambda folder: ("pools", _question(folder, test_pools.WORKLOAD.replace("AHEAD", "1")), *DAY),
+    "pools": lambda folder: ("pools", _question(folder, test_pools.WORKLOAD.replace("AHEAD", "1") + test_pools.SHORT), *DAY),
     "commit": lambda folder: ("commit", test_commit.write(folder)),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from planner.inputs.load import load_workload
 from planner.inputs.portfolio_schema import PortfolioJob
 from planner.workloads.size import Judged
 from planner.workloads.size_rules import load_rules
+from tests.cli import test_schedule
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -77,18 +78,20 @@ def test_an_ending_of_another_programs_document_is_answered_with_ours(run_cli: R
 
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_tables_of_other_spreadsheets_are_read(run_cli: Run, tmp_path: Path, mark: str) -> None:
-    for name in ("schedule.yaml", "schedule-forecast.csv"):
-        text = (ROOT / "examples" / name).read_text()
-        (tmp_path / name).write_text(
-            text if name.endswith("yaml") else text.replace(",", mark), newline="\r\n"
+    ours, theirs = (tmp_path / name for name in ("ours", "theirs"))
+    for folder in (ours, theirs):
+        folder.mkdir()
+    question = test_schedule.write(ours)
+    for path in ours.iterdir():
+        text = path.read_text()
+        (theirs / path.name).write_text(
+            text if path.suffix == ".yaml" else text.replace(",", mark), newline="\r\n"
         )
     asked = ("-o", "json", "--reproducible")
-    ours, theirs = (
-        run_cli("schedule", path, *asked)
-        for path in (ROOT / "examples/schedule.yaml", tmp_path / "schedule.yaml")
-    )
-    assert (ours.code, theirs.code) == (0, 0), theirs.stderr
-    assert json.loads(ours.stdout)["total_usd"] == json.loads(theirs.stdout)["total_usd"]
+    answers = [run_cli("schedule", path, *asked) for path in (question, theirs / "schedule.yaml")]
+    assert [answer.code for answer in answers] == [0, 0], answers[1].stderr
+    totals = [json.loads(answer.stdout)["total_usd"] for answer in answers]
+    assert totals[0] == totals[1]
     (tmp_path / "own.csv").write_text(QUOTES.replace("p5.48xlarge", "my-p5").replace(",", mark))
     path = tmp_path / "w.yaml"
     path.write_text(yaml.safe_dump({**yaml.safe_load(RESNET.read_text()), "prices": {"offers": ["own.csv"]}}))

@@ -184,11 +184,12 @@ def pace_of(
     """
     low, high = np.full(measured.shape, 1.0 / WIDEST), np.full(measured.shape, WIDEST)
     reached = np.zeros(measured.shape, dtype=np.bool_)
+    rate = np.full(measured.shape, np.nan)
+    tested: list[int] = np.flatnonzero(np.isfinite(measured).any(axis=0)).tolist()
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
-        rate = np.stack([
-            serve(model, engine, devices, [one], target, middle[:, k], tp).rate[:, 0] for k, one in enumerate(classes)
-        ], axis=1)  # fmt: skip
+        for k in tested:
+            rate[:, k] = serve(model, engine, devices, [classes[k]], target, middle[:, k], tp).rate[:, 0]
         enough = rate >= measured
         reached |= enough
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
