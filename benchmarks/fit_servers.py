@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -33,7 +33,7 @@ from planner.performance.inference.engines import EngineRow, find_engine, load_e
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
-# Engines that take the figures of a fitted one, as their own rows are few.
+# Engines that take the figures of a fitted one, as their own rows are few, but not its longest prompts.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}
 COLUMNS = ("compute", "bandwidth", "step_s", "sequence_s")
 # Shares of peak and bandwidth, seconds of a step and of a sequence in it, and how hard they pull (in log).
@@ -62,9 +62,15 @@ class Published:
             [i for i in at.tolist() if not (own and self.rows[i].engine.precision == "mxfp4")], np.int64
         )
 
-    def most_prompt(self, at: Indices) -> float:
-        """Prompt tokens for a token of an answer, the most of rows `at`."""
-        return max(prompt_ratio(self.rows[index].requests) for index in at.tolist())
+    def most_prompts(self) -> dict[tuple[str, int], float]:
+        """Prompt tokens for a token of an answer, the most of the rows that are fitted and of engines `LIKE` theirs."""
+        most: dict[tuple[str, int], float] = {}
+        for at, row in enumerate(self.rows):
+            found = find_engine(row.engine.name, row.engine.year)
+            key = (found.name, found.year)
+            if at in self.fitted or key in LIKE:
+                most[key] = max(most.get(key, 0.0), prompt_ratio(row.requests))
+        return most
 
     def predict(self, values: Floats, at: Indices) -> Floats:
         """Log of the rate of rows `at`."""
@@ -125,20 +131,22 @@ def width(gaps: Floats, publishers: npt.NDArray[np.str_]) -> float:
     return max(alike, float(np.quantile(size, 0.8)), LEAST)
 
 
-def write(figures: dict[tuple[str, int], tuple[Floats, float, int, float]], path: Path) -> None:
-    """Rewrite the fitted rows of engines.csv and those that take their figures."""
+def write(
+    figures: Mapping[tuple[str, int], tuple[Floats, float, int]], most: Mapping[tuple[str, int], float], path: Path
+) -> None:  # fmt: skip
+    """Rewrite the fitted rows of engines.csv and those that take their figures; `most`: `Published.most_prompts`."""
     table = read_csv(path)
     for row in table:
         key = (row["engine"], int(row["year"]))
         if LIKE.get(key, key) in figures:
-            values, spread, rows, most = figures[LIKE.get(key, key)]
+            values, spread, rows = figures[LIKE.get(key, key)]
             own = key in figures
             source = SOURCE if own else f"as {' '.join(map(str, LIKE[key]))}: few rows of its own"
             told = [f"{value:.3g}" for value in values.tolist()]
             names = ("compute_ratio", "bandwidth_ratio", "step_s", "sequence_s")
             row |= dict(zip(names, told, strict=True))
             row |= {"spread": f"{spread:.3g}", "rows": str(rows if own else 0), "source": source}
-            row["most_prompt"] = f"{most:.3g}"
+            row["most_prompt"] = f"{most[key]:.3g}"
     write_records(path, table)
 
 
@@ -162,7 +170,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="rewrite planner/data/engines.csv")
     chosen = parser.parse_args()
     asked = [row for path in (FILE, LATER) for row in read(path)]
-    figures = {}
+    figures, most = {}, {}
     for key in FITTED:
         rows = Published(key, asked)
         mine, others = rows.fitted, np.setdiff1d(np.arange(len(rows.rows)), rows.fitted)
@@ -184,9 +192,10 @@ def main() -> int:
         counted = rows.counts(np.arange(len(gaps)))
         spread = width(gaps[counted], rows.publisher[counted])
         print(f"  80 % within {spread:.2f}")
-        figures[key] = (np.exp(values), spread, len(mine), rows.most_prompt(mine))
+        figures[key] = (np.exp(values), spread, len(mine))
+        most |= rows.most_prompts()
     if chosen.write:
-        write(figures, DIRECTORY.parent / "engines.csv")
+        write(figures, most, DIRECTORY.parent / "engines.csv")
     return 0
 
 

@@ -34,7 +34,6 @@ from planner.inputs.tasks import expand_task
 from planner.market.machines import Machine, find_machine
 from planner.market.offers import gather_machines, gather_offers
 from planner.performance.constants import load_constants
-from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.phases import told_phase
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.spec import COMPONENTS, LayoutPin
@@ -286,11 +285,7 @@ def _describe(
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)), asked.assumptions)
         if fits and not requests
         else None,
-        doubts=()
-        if not fits
-        else doubts_of(built, nodes, row)
-        if requests is None
-        else prompt_doubts(requests),
+        doubts=doubts_of(built, nodes, row) if fits else (),
         answered=_answered(asked, requests, row) if fits else None,
         is_inference=requests is not None,
     )

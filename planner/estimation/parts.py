@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.estimation.values import Host, Loading, Memory
+from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.interval import doubts
 from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
@@ -121,13 +122,16 @@ def doubts_of(built: Built, nodes: int, row: dict[str, Any]) -> tuple[str, ...]:
     calibration, training = built.asked.calibration, built.training
     if calibration is not None and calibration.describe(str(built.hardware["generation"][0])):
         return ()
+    prompts = prompt_doubts(training.tuning.generates)
+    if training.tuning.requests is not None:
+        return prompts
     job = built.job
     accelerators = nodes * float(job.devices.count[0])
     thin = float(job.devices.spread[0])
     parts = {name: np.asarray([row[name]]) for name in COMPONENTS}
     step = Step(np.asarray([row["step_time_s"]]), parts)
     generation = float(generation_spread(job, np.zeros(1, dtype=np.int64), step)[0])
-    return doubts(
+    wide = doubts(
         job.kind,
         training.stack,
         job.work,
@@ -137,6 +141,7 @@ def doubts_of(built: Built, nodes: int, row: dict[str, Any]) -> tuple[str, ...]:
         training.open_choices,
         generation,
     )
+    return (*wide, *prompts)
 
 
 def learned_factor(built: Built, nodes: int) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from catalogs.offers.flags import admit_offers
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.serving_proof import kinds_of, proven
-from planner.judge.serving_speeds import with_speeds
+from planner.judge.serving_speeds import doubts_of, with_speeds
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
@@ -47,7 +47,7 @@ def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
             "catalog": sources, "currency": "USD", "schema_version": 1, "planner_version": STATED,
             "total_usd_per_hour": Exactly(total), "machines": lines, "buckets_nobody_serves": [],
             "headroom_ratio": Near(float(serving.headroom_ratio)), "speeds": speeds,
-            "confidence": Near(serving.confidence) if predicted else None,
+            "confidence": Near(serving.confidence) if predicted else None, "doubts": doubts_of(serving, speeds),
             "cheapest_single_kind": _single(loaded, prices, needed),
             "proof": {**_proof(answer, total), "proven": _proven(loaded, prices, answer["proof"]["proven"], total)},
         },

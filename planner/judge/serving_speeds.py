@@ -17,10 +17,13 @@ from planner.judge.goods import hardware_of
 from planner.judge.prices import Z80
 from planner.performance.constants import load_constants
 from planner.performance.inference import serving as replicas
+from planner.performance.inference.beyond import ratio_doubts
 from planner.performance.parts import model_of
 from planner.performance.post_training.read import engine_of_section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.tables.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine, Serving
@@ -37,6 +40,25 @@ def with_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[LoadedServing,
     return replace(loaded, speeds=speeds), entries
 
 
+def doubts_of(serving: Serving, entries: Sequence[dict[str, Any]]) -> list[str]:
+    """What the answer must say of prompts that are longer than measured ones; nothing where load tests rescale all."""
+    if all(entry["basis"] != "predicted" for entry in entries):
+        return []
+    ratio = replicas.read_ratio(*_asked(serving))
+    return list(ratio_doubts(engine_of_section(serving.inference), ratio, "machines.measured"))
+
+
+def _asked(serving: Serving) -> tuple[list[replicas.Class], replicas.Target]:
+    classes = [
+        replicas.Class(float(b.input_tokens or 0), float(b.output_tokens or 0), float(b.requests_per_s))
+        for b in serving.buckets
+    ]
+    limits, shared = serving.latency, serving.inference.shared_prefix
+    return classes, replicas.Target(
+        limits.time_to_first_token_s or inf, limits.time_per_token_s or inf, shared
+    )
+
+
 def _kind(machine: Machine, catalog: Catalog) -> Table:
     assert machine.provider is not None and machine.instance_type is not None
     types = catalog.instance_types
@@ -50,15 +72,8 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
     """Bucket, the speed it is sized by, and its entry, for one machine."""
     model, engine = model_of(served_model(serving)), engine_of_section(serving.inference)
     device = replicas.serving_devices(hardware_of(kind), model, engine)
-    classes = [
-        replicas.Class(float(b.input_tokens or 0), float(b.output_tokens or 0), float(b.requests_per_s))
-        for b in serving.buckets
-    ]
-    limits, pin = serving.latency, machine.tensor_parallel or serving.inference.tensor_parallel
-    target = replicas.Target(
-        limits.time_to_first_token_s or inf, limits.time_per_token_s or inf, serving.inference.shared_prefix
-    )
-    degree, pace = float(pin or nan), 1.0
+    classes, target = _asked(serving)
+    degree, pace = float(machine.tensor_parallel or serving.inference.tensor_parallel or nan), 1.0
     spread = float(replicas.spread_of(engine, device, classes, target)[0])
 
     def at_pace(speed: float) -> replicas.Service:

@@ -18,7 +18,7 @@ from planner.serving.change import Change, least_change
 from planner.serving.model import ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.question import ServingInput
-from planner.serving.speeds import Speed, predict_speeds
+from planner.serving.speeds import Speed, predict_speeds, speed_doubts
 from solvers.problem.solution import Status
 from solvers.search.search import Clock
 
@@ -70,8 +70,8 @@ class ServingAnswer(Presentable):
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
     prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven, `speeds` those
-    that were predicted, which hold with `confidence`, where the limits leave no fleet, `changes` those to
-    change and `needed` the cheapest fleet then.
+    that were predicted, which hold with `confidence`, `doubts` why they are unsure, in words, where the limits leave no
+    fleet, `changes` those to change and `needed` the cheapest fleet then.
     """
 
     REPORT = "planner.serving.report:serving_report"
@@ -90,6 +90,7 @@ class ServingAnswer(Presentable):
     proof: Proof | None = None
     speeds: tuple[Speed, ...] = ()
     confidence: float = 0.0
+    doubts: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     needed: tuple[Line, ...] = ()
 
@@ -150,7 +151,8 @@ def plan_serving(
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
         proof=proof,
-        speeds=predicted, confidence=float(serving.confidence), changes=changes, needed=needed,
+        speeds=predicted, confidence=float(serving.confidence), doubts=speed_doubts(serving, predicted),
+        changes=changes, needed=needed,
     )  # fmt: skip
 
 

@@ -36,7 +36,8 @@ def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> A
         "serving": answer.name, "currency": "USD", "total_usd_per_hour": answer.total_usd_per_hour, "machines": rows,
         "sha256": answer.sha256, "on": answer.on, "catalog": list(answer.sources),
         "headroom_ratio": answer.headroom_ratio, "speeds": speed_values(answer),
-        "confidence": answer.confidence if answer.speeds else None, "buckets_nobody_serves": list(result.unserved),
+        "confidence": answer.confidence if answer.speeds else None, "doubts": list(answer.doubts),
+        "buckets_nobody_serves": list(result.unserved),
         "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
         "proof": {
             "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,

@@ -42,8 +42,9 @@ def speed_section(answer: ServingAnswer) -> Section:
         " of one bucket (machines.measured) narrows the interval. The first token waits for the prompts read beside it,"
         " not in a queue: keep headroom_ratio for queues and bursts."
     )
+    notes = (*(f"low confidence: {doubt}" for doubt in answer.doubts), note)
     return table_section(
-        "speeds", "Predicted speeds, one machine on one bucket alone", columns, rows, notes=(note,)
+        "speeds", "Predicted speeds, one machine on one bucket alone", columns, rows, notes=notes
     )
 
 

@@ -91,6 +91,7 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
         *enable_first((line.price.provider, line.price.region) for line in answer.lines),
         *_full(answer),
         "quotas and capacity are not checked: ask the provider for this many machines first",
+        *(f"low confidence: {doubt}" for doubt in answer.doubts),
         _speeds(answer),
     )
 

@@ -14,11 +14,13 @@ from planner.inputs.faults import Fault
 from planner.inputs.serving_checks import served_model
 from planner.normal import Z80
 from planner.performance.constants import load_constants
+from planner.performance.inference.beyond import ratio_doubts
 from planner.performance.inference.serving import (
     Class,
     Point,
     Target,
     pace_of,
+    read_ratio,
     serve,
     serving_devices,
     spread_of,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from catalogs.tables.table import Table
     from planner.inputs.serving_load import LoadedServing
-    from planner.inputs.serving_schema import Machine
+    from planner.inputs.serving_schema import Machine, Serving
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,16 +83,7 @@ def predict_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[Speed, ...]
         if not fine:
             text = "peak or memory of its accelerator is unknown at this precision: give requests_per_s"
             raise loaded.document.source.error([Fault(("machines", at, "instance_type"), text)])
-    classes = [
-        Class(float(b.input_tokens or 0.0), float(b.output_tokens or 0.0), float(b.requests_per_s))
-        for b in serving.buckets
-    ]
-    limits = serving.latency
-    target = Target(
-        limits.time_to_first_token_s or math.inf,
-        limits.time_per_token_s or math.inf,
-        serving.inference.shared_prefix,
-    )
+    classes, target = _asked(serving)
     ask = partial(serve, model, engine, devices, classes, target)
     general, machines = serving.inference.tensor_parallel, [serving.machines[at] for at in rows]
     pinned = np.asarray([float(m.tensor_parallel or general or math.nan) for m in machines])
@@ -114,6 +107,33 @@ def predict_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[Speed, ...]
         _speed(machine, bucket.name, [answer.at(at, k) for answer in answers], measured=bool(measured[at]))
         for at, machine in enumerate(machines)
         for k, bucket in enumerate(serving.buckets)
+    )
+
+
+def speed_doubts(serving: Serving, speeds: tuple[Speed, ...]) -> tuple[str, ...]:
+    """Why predicted speeds are less sure than those of most engines, in words; empty where load tests rescale them all.
+
+    Args:
+        serving: the question.
+        speeds: what was predicted.
+    """
+    if all(speed.basis != "predicted" for speed in speeds):
+        return ()
+    ratio = read_ratio(*_asked(serving))
+    return ratio_doubts(engine_of_section(serving.inference), ratio, "machines.measured")
+
+
+def _asked(serving: Serving) -> tuple[list[Class], Target]:
+    """Size classes and limits as the inference model takes them."""
+    classes = [
+        Class(float(b.input_tokens or 0.0), float(b.output_tokens or 0.0), float(b.requests_per_s))
+        for b in serving.buckets
+    ]
+    limits = serving.latency
+    return classes, Target(
+        limits.time_to_first_token_s or math.inf,
+        limits.time_per_token_s or math.inf,
+        serving.inference.shared_prefix,
     )
 
 

@@ -44,7 +44,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
         _kernels_note(asked.job.training),
-        *_prompt_notes(asked.job.training),
+        *_prompt_notes(asked),
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
@@ -176,7 +176,7 @@ def _looked_up_note(model: ModelSpec) -> str:
 
 def _kernels_note(training: TrainingSpec) -> str:
     """That engines had slow kernels for experts in MXFP4; "" of other engines, precisions and years."""
-    work = training.tuning.requests or training.tuning.rollouts
+    work = training.tuning.generates
     if work is None or work.engine.precision != "mxfp4" or work.engine.name not in _SLOW_EXPERTS:
         return ""
     if (work.engine.year or 0) > _SLOW_UNTIL:
@@ -188,10 +188,9 @@ def _kernels_note(training: TrainingSpec) -> str:
     )
 
 
-def _prompt_notes(training: TrainingSpec) -> list[str]:
+def _prompt_notes(asked: Asked) -> list[str]:
     """That prompts are longer, for their answers, than in measured runs of the engine; none otherwise."""
-    requests = training.tuning.requests
-    return [] if requests is None else [f"low confidence: {doubt}" for doubt in prompt_doubts(requests)]
+    return [f"low confidence: {doubt}" for doubt in prompt_doubts(asked.job.training.tuning.generates)]
 
 
 def _decoding_note(asked: Asked) -> str:

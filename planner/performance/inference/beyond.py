@@ -20,6 +20,8 @@ def prompt_ratio(work: Requests | Rollouts) -> float:
         return 0.0
     if isinstance(work, Requests):
         return 0.0 if work.shared_prefix else work.prompts.mean / work.answers.mean
+    if work.pool == "trainer":
+        return 0.0
     return work.prompts.mean / work.answers.mean / work.samples_per_prompt
 
 
@@ -34,15 +36,25 @@ def beyond_measured(engine: Engine, ratio: float) -> float:
     return float(np.clip(np.log(max(ratio / most, 1.0)) / np.log(FAR), 0.0, 1.0))
 
 
-def prompt_doubts(requests: Requests) -> tuple[str, ...]:
-    """That prompts are longer, for their answers, than measured ones, in words; empty otherwise, or by a fraction."""
-    ratio = prompt_ratio(requests)
-    row = find_engine(requests.engine.name, requests.engine.year)
+def prompt_doubts(work: Requests | Rollouts | None) -> tuple[str, ...]:
+    """`ratio_doubts` of a job; none without an engine."""
+    return () if work is None else ratio_doubts(work.engine, prompt_ratio(work), "`planner calibrate`")
+
+
+def ratio_doubts(engine: Engine, ratio: float, how: str) -> tuple[str, ...]:
+    """That prompts are longer, for their answers, than measured ones, in words; empty otherwise, or by a fraction.
+
+    Args:
+        engine: what answers.
+        ratio: `prompt_ratio`.
+        how: by what a user's own measurement is read.
+    """
+    row = find_engine(engine.name, engine.year)
     if math.isinf(_known(row)) or round(ratio) <= round(_known(row)):
         return ()
     return (
         f"{ratio:,.0f} prompt tokens per token of an answer, more than the {row.most_prompt:,.3g} up to which"
-        f" {row.name} {row.year} was measured: measure such a job (`planner calibrate`)",
+        f" {row.name} {row.year} was measured: measure such a job ({how})",
     )
 
 

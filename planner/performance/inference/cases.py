@@ -107,7 +107,7 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.link_ratio"],
         row.sequence_s,
         c["decode.eager_layer_s"] * devices.host_pace if _launches(engine, row) else 0.0,
-        row.step_tokens,
+        devices.step_tokens,
     )
 
 

@@ -83,7 +83,8 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
     engine = engine_of(tuning)
     size = hardware.n_rows
     if engine is None:
-        return {"serve_peak": np.full(size, np.nan), **{f"serve_{name}": np.ones(size) for name in _FACTORS}}
+        none = {"serve_peak": np.full(size, np.nan), "step_tokens": np.zeros(size)}
+        return none | {f"serve_{name}": np.ones(size) for name in _FACTORS}
     peak = np.full(size, np.nan)
     for column in _PEAKS.get(engine.precision, _HALF):
         peak = np.where(np.isnan(peak), hardware.number(column) * 1e12, peak)
@@ -97,7 +98,16 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
         for name in _FACTORS
     }
     fraction = np.minimum(hardware.number("accelerator_count"), 1.0)  # a part of a card is a slower card
-    return {"serve_peak": peak * fraction, **factors}
+    return {"serve_peak": peak * fraction, "step_tokens": _step_tokens(hardware, engine), **factors}
+
+
+def _step_tokens(hardware: Table, engine: Engine) -> Floats:
+    """Most tokens of prompts in a step that also writes answers, by the card's memory; the A100 counts as small."""
+    row = find_engine(engine.name, engine.year)
+    ampere = np.asarray([str(generation) == "ampere" for generation in hardware["generation"]])
+    large = (hardware.number("accelerator_memory_gib") >= row.large_gib) & ~ampere
+    result: Floats = np.where(large, row.step_tokens, row.small_step_tokens)
+    return result
 
 
 def may_use_fp16(requests: Requests | None) -> bool:
@@ -107,6 +117,4 @@ def may_use_fp16(requests: Requests | None) -> bool:
 
 def engine_of(tuning: Tuning) -> Engine | None:
     """The engine of a job that generates, else None."""
-    if tuning.rollouts is not None:
-        return tuning.rollouts.engine
-    return None if tuning.requests is None else tuning.requests.engine
+    return None if tuning.generates is None else tuning.generates.engine

@@ -26,8 +26,8 @@ class EngineRow:
             vocabulary: they do in llama.cpp (q4_K and q6_K), MLC (q4f16_1), ExLlamaV2 (6 bit) and gpt-fast (each linear
             layer); GPTQ, AWQ and the fp8 and int8 recipes of the others leave them in 16 bits.
         sequence_s: time of the host for each sequence of a step, 0 of engines that hide it or were not measured so.
-        step_tokens: most tokens of prompts in a step that also writes answers, 0 where steps do one or the other
-            (`mixing` is where that is stated).
+        step_tokens: most tokens of prompts in a step that also writes answers, by default of a server, 0 where steps do
+            one or the other (`mixing` is where that is stated); `small_step_tokens` on cards of less than `large_gib`.
         most_prompt: tokens of a prompt for a token of its answer, at most of the rows that it was fitted on.
     """
 
@@ -42,6 +42,8 @@ class EngineRow:
     sequence_s: float
     quantised_tables: bool
     step_tokens: float
+    small_step_tokens: float
+    large_gib: float
     most_prompt: float
 
 
@@ -54,7 +56,8 @@ def load_engines() -> tuple[EngineRow, ...]:
                 row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
                 float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
                 float(row["sequence_s"]), row["quantised_tables"] == "true",
-                float(row["step_tokens"]), float(row["most_prompt"]),
+                float(row["step_tokens"]), float(row["small_step_tokens"]), float(row["large_gib"]),
+                float(row["most_prompt"]),
             )
             for row in csv.DictReader(file)
         )  # fmt: skip

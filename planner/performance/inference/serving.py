@@ -92,12 +92,16 @@ def serving_devices(hardware: Table, model: ModelSpec, engine: Engine) -> Device
     return build_devices(hardware, training, model.family.value, load_constants())
 
 
-def spread_of(engine: Engine, devices: Devices, classes: Sequence[Class], target: Target) -> Floats:
-    """Half width in log of the 80 % interval of the speed on each device row, by prompts and answers of all classes."""
+def read_ratio(classes: Sequence[Class], target: Target) -> float:
+    """Prompt tokens that are read for a token of an answer, of all classes together (`beyond.prompt_ratio`)."""
     read = sum(one.rate * one.prompt for one in classes)
     written = sum(one.rate * one.answer for one in classes)
-    ratio = read / written if written > 0.0 and not target.shared_prefix else 0.0
-    return rate_spread(engine, devices, load_constants(), ratio=ratio)
+    return read / written if written > 0.0 and not target.shared_prefix else 0.0
+
+
+def spread_of(engine: Engine, devices: Devices, classes: Sequence[Class], target: Target) -> Floats:
+    """Half width in log of the 80 % interval of the speed on each device row, by prompts and answers of all classes."""
+    return rate_spread(engine, devices, load_constants(), ratio=read_ratio(classes, target))
 
 
 def serve(

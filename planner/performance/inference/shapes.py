@@ -252,7 +252,7 @@ def _sample_flops(model: ModelSpec, training: TrainingSpec) -> float:
 
 def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
-    work = training.tuning.requests or training.tuning.rollouts
+    work = training.tuning.generates
     assert work is not None
     base = None if work.answers is not None else c["items.spread"]
     return rate_spread(work.engine, devices, c, base, prompt_ratio(work))

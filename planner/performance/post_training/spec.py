@@ -138,6 +138,11 @@ class Tuning:
         return self.adapter is not None or self.objective not in ("pretrain", "contrastive")
 
     @property
+    def generates(self) -> Requests | Rollouts | None:
+        """What an engine answers: requests, or the prompts of a step; None where nothing is generated."""
+        return self.requests or self.rollouts
+
+    @property
     def spread(self) -> Lengths | None:
         """Lengths, where sequences of a micro-batch are padded to the longest of them."""
         return None if self.packed else self.lengths

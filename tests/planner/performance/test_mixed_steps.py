@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.prompt_ratios import MACHINES, MODELS, RATIOS, most_measured, reached
+from planner.performance.constants import load_constants
+from planner.performance.device import build_devices
 from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
@@ -21,8 +23,10 @@ from planner.performance.inference.rates import (
     round_s,
     step_s,
 )
-from planner.performance.post_training.spec import Engine, Lengths, Requests
-from tests.planner.performance.test_inference import REQUESTS, case, engine, estimate
+from planner.performance.post_training.spec import Engine, Lengths, Requests, Rollouts, Tuning
+from planner.performance.spec import TrainingSpec
+from tests.planner.performance.test_inference import H100, REQUESTS, case, engine, estimate
+from tests.planner.performance.test_performance import A100, machines
 
 MOST = 8192.0
 MIXED = engine(step_tokens=MOST)
@@ -171,6 +175,34 @@ def test_the_doubt_names_what_was_measured_and_a_larger_ratio(
     asked = Requests(Lengths(prompt, prompt, prompt), Lengths(100, 100, 100), Engine(engine, year=year))
     doubts = prompt_doubts(asked)
     assert bool(doubts) == bool(told) and all(told in doubt for doubt in doubts)
+
+
+def test_rollouts_say_so_in_the_same_words_where_their_pool_generates() -> None:
+    lengths, engine = (Lengths(8000, 8000, 8000), Lengths(100, 100, 100)), Engine("vllm", year=2026)
+    (doubt,) = prompt_doubts(Rollouts(*lengths, samples_per_prompt=4, engine=engine))
+    assert doubt.startswith("20 prompt tokens per token of an answer, more than the 16")
+    assert (doubt,) == prompt_doubts(Requests(Lengths(2000, 2000, 2000), lengths[1], engine))
+    assert not prompt_doubts(Rollouts(*lengths, samples_per_prompt=8, engine=engine))  # a prompt is read once
+    assert not prompt_doubts(Rollouts(*lengths, engine=engine, pool="trainer"))
+    assert not prompt_doubts(None)
+
+
+def test_no_engine_claims_prompts_that_only_another_has_measured() -> None:
+    """SGLang takes vLLM's figures, but prompts of its own rows are about as long as their answers."""
+    for year in (2025, 2026):
+        assert find_engine("sglang", year).most_prompt < 2.0 < find_engine("vllm", year).most_prompt
+
+
+def test_smaller_cards_read_fewer_tokens_of_prompts_in_a_step() -> None:
+    """vLLM's default of a server, whatever else the card can do; the A100 of 80 GB counts as small."""
+    training = TrainingSpec(1, 1, "bf16", tuning=Tuning(requests=Requests(None, None, Engine("vllm", 2026))))
+    each = {
+        name: build_devices(machines(machine), training, "transformer", load_constants()).step_tokens[0]
+        for name, machine in {"A100": A100, "H100": H100, "48 GB": {**H100, "accelerator_memory_gib": 48.0}}.items()
+    }
+    assert each == {"A100": 2048.0, "H100": MOST, "48 GB": 2048.0}
+    apart = replace(training, tuning=Tuning(requests=Requests(None, None, Engine("sglang", 2026))))
+    assert build_devices(machines(H100), apart, "transformer", load_constants()).step_tokens[0] == 0.0
 
 
 def test_weights_are_read_once_for_prompts_and_answers() -> None:

@@ -96,7 +96,8 @@ def test_engines_with_few_rows_take_the_figures_of_another_and_the_rest_of_the_t
 ) -> None:
     before, path = read_csv(DIRECTORY.parent / "engines.csv"), tmp_path / "engines.csv"
     write_csv(path, [list(before[0]), *(list(row.values()) for row in before)])
-    write({key: (np.asarray([0.5, 0.25, 0.125, 0.0625]), 0.75, 9, 12.0) for key in FITTED}, path)
+    most = {key: 12.0 for key in FITTED} | {key: 3.0 for key in LIKE}
+    write({key: (np.asarray([0.5, 0.25, 0.125, 0.0625]), 0.75, 9) for key in FITTED}, most, path)
     for old, new in zip(before, read_csv(path), strict=True):
         key = (new["engine"], int(new["year"]))
         if LIKE.get(key, key) not in FITTED:
@@ -106,7 +107,9 @@ def test_engines_with_few_rows_take_the_figures_of_another_and_the_rest_of_the_t
             "0.5", "0.25", "0.125", "0.0625", "0.75"
         ]  # fmt: skip
         assert new["rows"] == ("9" if key in FITTED else "0")
-        assert new["most_prompt"] == "12"
+        assert new["most_prompt"] == (
+            "12" if key in FITTED else "3"
+        )  # as long as its own rows, not the other's
         kept = ("most_running", "step_tokens", "mixing", "source")
         assert {name: new[name] for name in kept} == {name: old[name] for name in kept}
 

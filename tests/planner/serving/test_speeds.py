@@ -18,7 +18,7 @@ from planner.performance.inference.shapes import estimate_requests
 from planner.performance.post_training.spec import Engine, Lengths, Requests, Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.serving.answer import ServingAnswer, plan_serving
-from planner.serving.speeds import Speed, predict_speeds
+from planner.serving.speeds import Speed, predict_speeds, speed_doubts
 from solvers.problem.options import SolveOptions
 from tests.conftest import ROOT
 from tests.planner.performance.test_performance import A100, machines
@@ -114,6 +114,36 @@ def test_a_measurement_that_agrees_makes_no_other_bucket_less_sure(ask: Ask) -> 
     assert agreed.basis == "rescaled" and agreed.expected == pytest.approx(before.expected, rel=1e-5)
     assert agreed.low >= before.low * (1 - 1e-5) and agreed.high <= before.high * (1 + 1e-5)
     assert agreed.requests_per_s >= before.requests_per_s * (1 - 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ((), ""),
+        ((("input_tokens: 2000", "input_tokens: 90000"),), "70 prompt tokens per token of an answer, more than the 1"),
+        ((("input_tokens: 2000", "input_tokens: 90000"), ("2024}", "2024, shared_prefix: true}")), ""),
+        (  # load tests of both machines tell how fast they are
+            (
+                ("input_tokens: 2000", "input_tokens: 90000"),
+                ("g6e.4xlarge}", "g6e.4xlarge, measured: {short: 2}}"),
+                ("p5.4xlarge}", "p5.4xlarge, measured: {short: 9}}"),
+            ),
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_prompts_beyond_what_was_measured_are_said_of_predicted_speeds(
+    tmp_path: Path, catalog: Catalog, changes: tuple[tuple[str, str], ...], said: str
+) -> None:
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "serving.yaml"
+    path.write_text(text, encoding="utf-8")
+    loaded = load_serving(path)
+    doubts = speed_doubts(loaded.serving, predict_speeds(loaded, catalog))
+    assert bool(doubts) == bool(said) and all(said in doubt for doubt in doubts)
 
 
 def test_given_speeds_stay_as_they_are(ask: Ask) -> None:
