@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, table, withheld
+from planner.finops.review.parts import figure, money, percent, share, table, withheld
 from planner.finops.showback.divide import ALLOCATED, DIRECT, UNUSED, Divided, cents_of, divide
 from planner.finops.showback.statement import check_usage, gpu_hours_by_team, month_rows
 
@@ -36,8 +36,9 @@ def build(inputs: Inputs) -> Section | None:
             inputs,
             "showback_assigned_ratio",
             "Cost that a rule gives to a team",
-            1 - ratio(free, whole),
+            share(whole - free, whole),
             "ratio",
+            lacking="credits and refunds leave no shares",
         ),
         figure(inputs, "showback_shared_money", "Shared cost that was split", shared, "money"),
         figure(
@@ -51,15 +52,20 @@ def build(inputs: Inputs) -> Section | None:
             inputs, "showback_difference_money", "Teams' sum less the bill", found.of() / 100 - whole, "money"
         ),
     )
-    assigned, bill = percent(1 - ratio(free, whole)), money(whole, inputs.bill.currency)
-    said = f"{assigned} of {bill} belongs to a team by the rules of {file.name}."
+    assigned, currency = share(whole - free, whole), inputs.bill.currency
+    said = f"{percent(assigned)} of {money(whole, currency)} belongs to a team by the rules of {file.name}."
+    if assigned != assigned:
+        said = (
+            f"{money(whole - free, currency)} belongs to teams by the rules of {file.name}, {money(free, currency)} of "
+            f"the bill's {money(whole, currency)} to none."
+        )
     return Section("showback", TITLE, (said, *found.remarks), figures, (_teams(found),), (), status, reason)
 
 
 def _teams(divided: Divided) -> Table:
     whole = divided.of()
     rows = [
-        (team, divided.of(team) / 100, ratio(divided.of(team), whole), divided.of(team, DIRECT) / 100,
+        (team, divided.of(team) / 100, share(divided.of(team), whole), divided.of(team, DIRECT) / 100,
          sum(one.cents for one in divided.lines if one.team == team and one.kind.startswith("shared: ")) / 100,
          divided.of(team, UNUSED) / 100, divided.of(team, ALLOCATED) / 100)
         for team in divided.teams

@@ -305,3 +305,20 @@ def test_a_split_by_usage_needs_usage(tmp_path: Path) -> None:
     file = rules(tmp_path, RULES.replace("by: cost", "by: usage"))
     with pytest.raises(InputError, match="give the GPU-hours of teams with --usage"):
         review_of(bill(tmp_path), month=DAY, only=("showback",), beside=Beside(showback=file))
+
+
+def test_credits_of_nobody_leave_no_share_above_the_whole(tmp_path: Path) -> None:
+    """It said "105.3 % of 95 USD belongs to a team", and -5.3 % to nobody."""
+    rows = [charge(DAY, 100), charge(DAY, -5, ChargeCategory="Credit", Tags="")]
+    file = rules(tmp_path, "version: 1\nkind: showback\nrules: [{from_tag: team}]\n")
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows), only=("showback",), beside=Beside(showback=file)
+    )
+    said = section(made, "showback").sentences[0]
+    assert (
+        said
+        == "100 USD belongs to teams by the rules of showback, -5.00 USD of the bill's 95.00 USD to none."
+    )
+    assert {row["team"]: row["share"] for row in rows_of(made, "showback", "showback")} == {
+        "ml": None, "(unassigned)": None,
+    }  # fmt: skip
