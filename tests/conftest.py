@@ -379,27 +379,30 @@ def _key_of(question: object) -> bytes:
 
 
 @pytest.fixture
-def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, object]) -> Callable[[str], None]:
+def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, object]) -> Callable[..., None]:
     """Let one answer be written in many formats: `asked_once("planner.job.frontier.frontier")`.
 
-    In this test that function answers what it was asked before, by it or a test before it, without a search. For
-    tests that look at one answer from many sides: in formats, or fact by fact.
+    In this test that function answers what it was asked before, by it or a test before it, without a search; modules
+    that have imported it by name are named behind it. For tests that look at one answer from many sides: in formats,
+    or fact by fact.
     """
 
-    def remember(name: str) -> None:
+    def remember(name: str, *modules: str) -> None:
         module, _, attribute = name.rpartition(".")
         ask = getattr(importlib.import_module(module), attribute)
 
         def answer(*args: object, **given: object) -> object:
             catalog = os.environ.get("PLANNER_CATALOG_DIR")
-            key = _key_of((name, catalog, args, {k: v for k, v in given.items() if k != "progress"}))
+            said = {k: v for k, v in given.items() if k != "progress" and v is not None}
+            key = _key_of((name, catalog, args, said))
             if key not in _last_answers:
                 while len(_last_answers) > 5:  # answers are large
                     del _last_answers[next(iter(_last_answers))]
                 _last_answers[key] = ask(*args, **given)
             return _last_answers[key]
 
-        monkeypatch.setattr(name, answer)
+        for place in (module, *modules):
+            monkeypatch.setattr(f"{place}.{attribute}", answer)
 
     return remember
 

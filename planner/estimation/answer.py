@@ -211,6 +211,28 @@ def estimate_cluster(
     Raises:
         InputError: the layout cannot divide the cluster or the batch.
     """
+    training, row = _predicted(asked, machine_set, machine, nodes, pin)
+    return _describe(asked, machine_set, machine, nodes, training, row)
+
+
+def step_time(
+    asked: Asked, machine_set: MachineSet, machine: Machine, nodes: int, pin: LayoutPin | None
+) -> Interval | None:
+    """Seconds per step as of `estimate_cluster`, and nothing else of it; None where the cluster cannot run the job."""
+    _, row = _predicted(asked, machine_set, machine, nodes, pin)
+    return _step_s(row)
+
+
+def _step_s(row: Mapping[str, Any]) -> Interval | None:
+    if row["reason"]:
+        return None
+    return Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
+
+
+def _predicted(
+    asked: Asked, machine_set: MachineSet, machine: Machine, nodes: int, pin: LayoutPin | None
+) -> tuple[TrainingSpec, dict[str, Any]]:
+    """The training with the parts of the layout that are fixed, and its row of `predict_on`."""
     training = replace(asked.job.training, layout=merge_pins(asked.job.training.layout, pin))
     where, count = f"{nodes} x {machine.instance_type}", nodes * max(1, int(machine.accelerators))
     fault = division_fault(training.layout, asked.job.model, training, count, where)
@@ -222,7 +244,7 @@ def estimate_cluster(
             f"no parallel layout divides the {batch_words(training)} over the {count:,} accelerators of {where}; "
             "choose another number of nodes, or another batch"
         )
-    return _describe(asked, machine_set, machine, nodes, training, row)
+    return training, row
 
 
 def _shape(
@@ -268,9 +290,7 @@ def _describe(
         stack=training.stack if requests is None else engine_words(requests.engine),
         reason=_reason(row["reason"], training, hardware),
         layout=layout,
-        step_s=Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
-        if fits
-        else None,
+        step_s=_step_s(row),
         mfu=row["mfu"] if fits else None,
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits and requests is None else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},

@@ -12,7 +12,7 @@ from planner.calibration.logs import ReadOptions, read_log
 from planner.calibration.measured import from_figure, read_line
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
-from planner.estimation.answer import estimate_cluster, on_each_hardware, open_job
+from planner.estimation.answer import on_each_hardware, open_job, step_time
 from planner.estimation.compare import Calibrated, compare, from_log
 from planner.estimation.layout import merge_pins, parse_layout
 from planner.estimation.values import Interval
@@ -86,9 +86,7 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     others = [other for other in stored if other.path is None or other.path.name != Path(file).name]
     correction = build_correction(item.model, item.training, [*others, item], problems)
     calibrated = replace(asked, calibration=correction)
-    after = estimate_cluster(
-        calibrated, machine_set, machine, int(item.cluster["nodes"]), item.training.layout
-    ).step_s
+    after = step_time(calibrated, machine_set, machine, int(item.cluster["nodes"]), item.training.layout)
     assert after is not None  # `compare` has predicted the same cluster
     return Result(asked.workload.name, comparison, after, file, replaced)
 

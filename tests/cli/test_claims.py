@@ -65,7 +65,9 @@ ASKED: dict[str, Callable[[Path], tuple[object, ...]]] = {
     "pipeline, nothing fits": lambda folder: ("pipeline", _tight(folder), *DAY),
     "schedule": lambda folder: ("schedule", test_schedule.write(folder), *DAY),
     "serving": lambda _: ("serving", ROOT / "examples" / "serving.yaml", *DAY),
-    "pools": lambda folder: ("pools", _question(folder, test_pools.WORKLOAD.replace("AHEAD", "1") + test_pools.SHORT), *DAY),
+    "pools": lambda folder: (
+        "pools", _question(folder, test_pools.WORKLOAD.replace("AHEAD", "1") + test_pools.SHORT), *DAY,
+    ),
     "commit": lambda folder: ("commit", test_commit.write(folder)),
 }  # fmt: skip
 

@@ -6,16 +6,19 @@ Two are run beside the tests that share their answers: `compare` (`test_compare.
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from planner.asked import options
 from tests.conftest import ROOT, CliResult
 from tests.readme_blocks import Command, mismatch, read_blocks, without_install
 
 Run = Callable[..., CliResult]
+ASKING = tuple(f"planner.workloads.{name}" for name in ("explain", "price_days", "size", "whatif"))
 PAGES = (
     "carbon", "diff", "explain", "export", "index", "size", "validate", "walks", "whatif",
 )  # fmt: skip
@@ -39,9 +42,11 @@ def test_the_commands_of_a_page_run(
     run_cli: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    asked_once: Callable[[str], None],
+    asked_once: Callable[..., None],
 ) -> None:
-    asked_once("planner.workloads.answer.optimize")  # pages ask the same of the same examples
+    # pages ask the same of the same examples, some of them of now
+    asked_once("planner.workloads.answer.optimize", *ASKING)
+    monkeypatch.setattr("planner.asked.options.utc_now", functools.cache(options.utc_now))
     (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

@@ -14,6 +14,7 @@ import yaml
 from tests.conftest import ROOT, CliResult
 from tests.focus_company import make_company
 from tests.focus_company.shared import small_company
+from tests.one_bill import opened_once
 
 Run = Callable[..., CliResult]
 COSTS = str(ROOT / "examples" / "daily-costs.csv")
@@ -109,7 +110,8 @@ def test_plan_as_focus_rows(run_cli: Run, tmp_path: Path) -> None:
 def test_commitments_that_end_cost_more_from_then_on(run_cli: Run, tmp_path: Path) -> None:
     make_company(2, 7, 1000, out=tmp_path)
     arguments = ("forecast", "--focus", str(tmp_path), "--by", "provider", "--periods", "4", "-o", "json")
-    kept, ended = (json.loads(run_cli(*arguments, *more).stdout) for more in ((), ("--commitments-end",)))
+    with opened_once():
+        kept, ended = (json.loads(run_cli(*arguments, *more).stdout) for more in ((), ("--commitments-end",)))
     assert not kept["plans"] and ended["plans"]
     for before, after in zip(kept["scopes"], ended["scopes"], strict=True):
         own = [one for one in ended["plans"] if before["scope"] in ("total", one["scope"])]

@@ -162,7 +162,8 @@ def test_every_section_can_be_asked_for(command: str) -> None:
     assert keys - {"..."} <= {*option.type.choices}
 
 
-def test_details_show_what_they_name_and_nothing_else(run_cli: Run) -> None:
+def test_details_show_what_they_name_and_nothing_else(run_cli: Run, asked_once: Callable[..., None]) -> None:
+    asked_once("planner.serving.answer.plan_serving")
     asked = ("serving", *COMMANDS["serving"][0])
     assert "\nMachines\n" in run_cli(*asked, "--details", "machines").stdout
     whole, part = (run_cli(*asked, "--details", name).stdout for name in ("all", "proof"))
