@@ -52,7 +52,7 @@ def make_year(seed: int, number: int, coming_days: int = COMING_DAYS) -> Year:
     draw = np.random.default_rng([seed, number])
     pools = int(draw.integers(3, 7))
     use = np.stack([_pool(draw, KNOWN_DAYS + coming_days) for _ in range(pools)], axis=1)
-    on_demand = np.round(np.exp(draw.uniform(np.log(0.5), np.log(40.0), pools)), 3)
+    on_demand = np.exp(draw.uniform(np.log(0.5), np.log(40.0), pools)).round(3)
     reserved = np.round(on_demand * draw.uniform(0.58, 0.72, pools), 4)
     plan = np.round(on_demand * draw.uniform(0.66, 0.82, pools), 4)
     known, coming = use[:KNOWN_DAYS], use[KNOWN_DAYS:]
