@@ -25,7 +25,7 @@ from planner.commitments.prices import pool_prices
 from planner.commitments.scenarios import Future, Futures
 from planner.commitments.solve import solve_bill
 from planner.commitments.walk import draw_year
-from planner.inputs.commit_schema import CommitQuestion, Options, Pool, Risk
+from planner.inputs.commit_schema import CommitQuestion, Options, Owned, Pool, Risk
 
 START = date(2027, 1, 1)
 GAP = 1e-3
@@ -36,14 +36,22 @@ def score(year: Year, seed: int, risk: Risk = RISK) -> tuple[float, float, float
     """Return the coming year's cost with the purchases, with those of perfect foresight, and with none, in USD."""
     count, rows = scenario_size(risk, 24)
     futures = draw_year(year.known, 24, count=count, rows=rows, seed=seed)
+    bought = best_of(built(year, futures, risk), risk)
+    return paid(year, bought), foresight(year), paid(year, {})
+
+
+def foresight(year: Year) -> float:
+    """Return the coming year's cost with the purchases that would have been best (gap 0.1 %), in USD."""
     hours = np.arange(COMING_DAYS) * 24
     truth = Future(0, 0, hours, np.full(COMING_DAYS, 24.0), year.coming)
-    bought = _bought(_built(year, futures, risk), risk)
-    best = _bought(_built(year, Futures(("truth",), np.ones(1), (truth,)), Risk()), Risk())
-    return paid(year, bought), paid(year, best), paid(year, {})
+    best = best_of(built(year, Futures(("truth",), np.ones(1), (truth,)), Risk()), Risk())
+    return paid(year, best)
 
 
-def _built(year: Year, futures: Futures, risk: Risk) -> Built:
+def built(
+    year: Year, futures: Futures, risk: Risk, start: date = START, owned: tuple[Owned, ...] = ()
+) -> Built:
+    """Return the model of what may be bought for a year, and what its columns mean."""
     pools = []
     for number, usd in enumerate(year.on_demand_usd):
         prices = {"on_demand": float(usd), "reserved_1y": float(year.reserved_usd[number])}
@@ -52,26 +60,28 @@ def _built(year: Year, futures: Futures, risk: Risk) -> Built:
             Pool.model_validate({"name": f"p{number}", "provider": "x", "region": "r", "prices": prices})
         )
     question = CommitQuestion(
-        version=1, name="year", start=START, horizon_years=1, pools=tuple(pools), risk=risk,
+        version=1, name="year", start=start, horizon_years=1, pools=tuple(pools), risk=risk, commitments=owned,
         options=Options(allow=YEAR_OPTIONS),
     )  # fmt: skip
     return build_model(question, pool_prices(None, question.pools, "generated"), futures, 1)
 
 
-def _bought(built: Built, risk: Risk) -> dict[str, float]:
+def best_of(asked: Built, risk: Risk) -> dict[str, float]:
     """Units by pool, and plan dollars per hour under the name of the option."""
-    model, solved = solve_bill(built.model, gap=GAP)
+    if not asked.buyable:
+        return {}
+    model, solved = solve_bill(asked.model, gap=GAP)
     if risk.loss_price:
         solved, _ = avoid_loss(model, solved, risk)
     names = (
         "plan" if item.option.startswith("savings_plan") else item.serves[0].removeprefix("p")
-        for item in built.buyable
+        for item in asked.buyable
     )
     return {name: float(units) for name, units in zip(names, solved.x, strict=True)}
 
 
 def paid(year: Year, bought: dict[str, float]) -> float:
-    """Return the cost of the coming year; the plan goes where a dollar of it saves most, day by day.
+    """Return the cost of the coming days; the plan goes where a dollar of it saves most, day by day.
 
     Args:
         year: the case.
@@ -85,7 +95,7 @@ def paid(year: Year, bought: dict[str, float]) -> float:
         rest[:, pool] -= covered
         left -= covered * year.plan_usd[pool]
     hourly = float(reserved @ year.reserved_usd) + bought.get("plan", 0.0)
-    return 24.0 * (float((rest @ year.on_demand_usd).sum()) + hourly * COMING_DAYS)
+    return 24.0 * (float((rest @ year.on_demand_usd).sum()) + hourly * len(rest))
 
 
 def main() -> None:

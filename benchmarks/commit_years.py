@@ -26,7 +26,7 @@ class Year:
 
     Attributes:
         known: machines in use per day before the purchase, shape `(396, P)`.
-        coming: machines in use per day after it, shape `(365, P)`.
+        coming: machines in use per day after it, shape `(365, P)` unless asked for more.
         on_demand_usd: USD per machine-hour, shape `(P,)`.
         reserved_usd: USD per machine-hour of a reservation of one year without upfront payment, shape `(P,)`.
         plan_usd: USD per machine-hour under a savings plan of one year that serves all pools, shape `(P,)`.
@@ -41,21 +41,27 @@ class Year:
     has_plan: bool
 
 
-def make_year(seed: int, number: int) -> Year:
-    """Return case `number` of a seed; each case has its own random stream."""
+def make_year(seed: int, number: int, coming_days: int = COMING_DAYS) -> Year:
+    """Return case `number` of a seed; each case has its own random stream.
+
+    Args:
+        seed: of the cases.
+        number: of the case.
+        coming_days: days after the purchase; events are as frequent in more of them, but fall on other days.
+    """
     draw = np.random.default_rng([seed, number])
     pools = int(draw.integers(3, 7))
-    use = np.stack([_pool(draw) for _ in range(pools)], axis=1)
-    on_demand = np.round(np.exp(draw.uniform(np.log(0.5), np.log(40.0), pools)), 3)
+    use = np.stack([_pool(draw, KNOWN_DAYS + coming_days) for _ in range(pools)], axis=1)
+    on_demand = np.exp(draw.uniform(np.log(0.5), np.log(40.0), pools)).round(3)
     reserved = np.round(on_demand * draw.uniform(0.58, 0.72, pools), 4)
     plan = np.round(on_demand * draw.uniform(0.66, 0.82, pools), 4)
     known, coming = use[:KNOWN_DAYS], use[KNOWN_DAYS:]
     return Year(known, coming, on_demand, reserved, plan, bool(draw.random() < 0.5))
 
 
-def _pool(draw: np.random.Generator) -> Floats:
-    """Machines of one pool per day, whole numbers, shape `(761,)`."""
-    days = np.arange(KNOWN_DAYS + COMING_DAYS)
+def _pool(draw: np.random.Generator, count: int) -> Floats:
+    """Machines of one pool per day, whole numbers, shape `(count,)`."""
+    days = np.arange(count)
     years = len(days) / 365
     log_level = np.full(len(days), np.log(draw.uniform(4.0, 60.0)))
     log_level += np.log(draw.choice([0.7, 1.0, 1.0, 1.15, 1.5])) * days / 365

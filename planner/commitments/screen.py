@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from planner.commitments.answer import CommitAnswer, Line
 
 _MOST_LINES = 8
+_MOST_NAMED = 2
+_EARLY_DAYS = 30  # before a commitment ends: whoever buys its replacement sooner is told that both are paid
 _WHOLE_FROM = 100  # US dollars
 _HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
 
@@ -176,11 +178,24 @@ def _known(value: Decimal) -> Decimal:
     return rounded(value, _places(value))
 
 
+def _paid_twice(answer: CommitAnswer) -> list[str]:
+    """What is bought for a year well before the commitment that it replaces ends."""
+    early = [item for item in answer.expiring if item.renewed_units > 0 and item.days_left > _EARLY_DAYS]
+    if answer.years > 1 or not early:
+        return []
+    named = ", ".join(f"{item.serves} after {item.expires}" for item in early[:_MOST_NAMED])
+    more = f" and {len(early) - _MOST_NAMED} more" if len(early) > _MOST_NAMED else ""
+    return [
+        f"bought now, it replaces what is owned only later ({named}{more}): ask again on that day, or pay for both"
+    ]
+
+
 def _notes(answer: CommitAnswer) -> tuple[str, ...]:
     soon = [item for item in answer.expiring if item.days_left <= 90]
     ends = ", ".join(f"{item.option} of {item.serves} on {item.expires}" for item in soon)
     later = any(not line.now for line in answer.lines)
     return (
+        *_paid_twice(answer),
         *answer.notes,
         *prices_note([line.as_of for line in answer.lines], answer.start),
         *([f"owned commitments end soon: {ends}"] if soon else ()),

@@ -253,7 +253,7 @@ def _latest_first(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _first_jobs(values: dict[str, Any], start: datetime) -> Section:
     """The jobs of a screen: where each ran last, and until when."""
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("job", "job", "text"), Column("team", "team", "text"), Column("cluster", "last on", "cluster"),
         Column("option", "bought", "text"), Column("start", "from", "text"), Column("end", "until", "text"),
         Column("late_hours", "hours late", "number"),

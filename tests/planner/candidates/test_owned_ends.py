@@ -22,8 +22,8 @@ ENDS = "    expires: 2026-12-02\n"
 def job_until(end: datetime | None, owned: int = 4) -> dict[str, Any]:
     """A job of eight machines, some of them owned until a moment."""
     job = eight_nodes(owned, purchase_options=["on_demand", "reserved_1y"])
-    for one in job["commitments"] if end is not None else ():
-        one["expires"] = end.isoformat()
+    for one in job["commitments"]:
+        one |= {} if end is None else {"expires": end.isoformat()}
     return job
 
 

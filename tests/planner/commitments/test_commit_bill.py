@@ -230,6 +230,9 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     assert over.nothing.expected_usd > answer["nothing"]["expected_usd"]  # ended with the bill
     shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
     assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
+    assert (
+        f"it replaces what is owned only later ({covered} after 2027-01-29): ask again on that day" in shown
+    )
 
 
 @pytest.mark.parametrize(
