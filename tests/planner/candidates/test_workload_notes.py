@@ -154,7 +154,7 @@ def test_a_batch_that_no_machine_of_eight_divides_is_said(model: str, batch: int
 @pytest.mark.parametrize(
     ("batch", "layout", "said"),
     [
-        (300, {}, "global_batch 300 does not divide among 8 accelerators, so 4 replicas of 2 share it; 304 does, with "),
+        (300, {}, "global_batch 300 does not divide among 8 accelerators, so 4 replicas of 2 share it; 304 does"),
         (304, {}, ""),
         (300, {"tensor_parallel": 2}, ""),  # fixed by the user, whatever the batch
         (7, {}, ""),  # fewer samples than accelerators
@@ -167,7 +167,9 @@ def test_a_batch_that_sends_a_small_model_to_tensor_parallelism_is_said(
     catalog = make_catalog([Offer(A100X8, "us-east-1", "20.0")])
     plan = plan_on(catalog, work(model={"preset": "bert-base"}, training=training)).plan
     notes = [note for note in plan.warnings if "does not divide among" in note]
-    assert bool(notes) == bool(said) and all(said in note and "more samples per second" in note for note in notes)
+    assert bool(notes) == bool(said) and all(
+        said in note and "more samples per second" in note for note in notes
+    )
 
 
 @pytest.mark.parametrize(("checkpoint", "assumptions", "said"), [

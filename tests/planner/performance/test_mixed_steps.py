@@ -198,7 +198,11 @@ def test_smaller_cards_read_fewer_tokens_of_prompts_in_a_step() -> None:
     training = TrainingSpec(1, 1, "bf16", tuning=Tuning(requests=Requests(None, None, Engine("vllm", 2026))))
     each = {
         name: build_devices(machines(machine), training, "transformer", load_constants()).step_tokens[0]
-        for name, machine in {"A100": A100, "H100": H100, "48 GB": {**H100, "accelerator_memory_gib": 48.0}}.items()
+        for name, machine in {
+            "A100": A100,
+            "H100": H100,
+            "48 GB": {**H100, "accelerator_memory_gib": 48.0},
+        }.items()
     }
     assert each == {"A100": 2048.0, "H100": MOST, "48 GB": 2048.0}
     apart = replace(training, tuning=Tuning(requests=Requests(None, None, Engine("sglang", 2026))))

@@ -96,7 +96,7 @@ def test_engines_with_few_rows_take_the_figures_of_another_and_the_rest_of_the_t
 ) -> None:
     before, path = read_csv(DIRECTORY.parent / "engines.csv"), tmp_path / "engines.csv"
     write_csv(path, [list(before[0]), *(list(row.values()) for row in before)])
-    most = {key: 12.0 for key in FITTED} | {key: 3.0 for key in LIKE}
+    most = dict.fromkeys(FITTED, 12.0) | dict.fromkeys(LIKE, 3.0)
     write({key: (np.asarray([0.5, 0.25, 0.125, 0.0625]), 0.75, 9) for key in FITTED}, most, path)
     for old, new in zip(before, read_csv(path), strict=True):
         key = (new["engine"], int(new["year"]))
