@@ -71,18 +71,24 @@ _NO_LOGIN_CODES = (
 _DENIED_CODES = ("Forbidden", "NoPermission", "UnauthorizedOperation")
 # One type in one region without a price or stock says nothing of the others.
 _NOT_SOLD_CODES = (
+    "DependencyViolation.IoOptimized",
     "ImageNotSupportInstanceType",
     "IncorrectInstanceType",
+    "InstanceDisk",
+    "InstanceType.Offline",
     "InvalidDataDiskCategory",
     "InvalidDiskCategory",
+    "InvalidDiskSize",
     "InvalidInstanceChargeType",
     "InvalidInstanceType",
     "InvalidNetworkType",
+    "InvalidPeriod",
     "InvalidSpotStrategy",
     "InvalidSystemDiskCategory",
     "InvalidSystemDiskSize",
     "InvalidZoneId",
     "InstanceTypeNotSupported",
+    "IoOptimized.NotSupported",
     "NoStock",
     "NotEnable",
     "OperationDenied",
@@ -172,7 +178,8 @@ class AlibabaProvider:
 
         def one(region: str) -> list[Row]:
             arguments = {"AttributeName": list(_QUOTAS)}
-            return parse_quotas(self._call(region, "DescribeAccountAttributes", arguments), region)
+            answer = self._call(region, "DescribeAccountAttributes", arguments)
+            return parse_quotas(answer, region, self.options.log)
 
         rows_of = map_regions(list(regions), one, self.options)
         columns = ["provider", "region", "quota", "code", "unit", "limit"]

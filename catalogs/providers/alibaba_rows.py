@@ -65,9 +65,11 @@ def listed(payload: Any, path: str, api: str, region: str = "") -> list[Any]:
 
 
 def parse_regions(payload: Any) -> list[str]:
-    """Region ids of DescribeRegions."""
-    regions = listed(payload, "Regions.Region", "ecs:DescribeRegions")
-    return sorted({str(field(region, "RegionId", "ecs:DescribeRegions")) for region in regions})
+    """Region ids of DescribeRegions; an entry without one names no region."""
+    api = "ecs:DescribeRegions"
+    regions = [one for one in listed(payload, "Regions.Region", api) if isinstance(one, Mapping)]
+    names = sorted({str(region["RegionId"]) for region in regions if region.get("RegionId")})
+    return names or [str(field(region, "RegionId", api)) for region in regions]
 
 
 def parse_instance_types(
@@ -193,19 +195,23 @@ def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[
     place = {"provider": PROVIDER, "region": region, "api": api}
     reader = RowReader("zone", log or FetchLog(), place)
 
+    def stocked(resource: Any) -> str:
+        name = str(field(resource, "Value", api, region))
+        return name if _in_stock(resource) else ""
+
     def types_of(zone: Any) -> tuple[str, list[str]]:
         zone_id = str(field(zone, "ZoneId", api, region))
         if not _in_stock(zone):
             return zone_id, []
-        resources = (zone.get("AvailableResources") or {}).get("AvailableResource") or []
-        ones = [
-            resource
-            for r in resources
-            for resource in (r.get("SupportedResources") or {}).get("SupportedResource") or []
+        kinds = (zone.get("AvailableResources") or {}).get("AvailableResource") or []
+        types = RowReader("instance_type", reader.log, {**place, "region": f"{region}/{zone_id}"})
+        ones = types.read(
+            kinds, lambda kind: (kind.get("SupportedResources") or {}).get("SupportedResource") or []
+        )
+        names = [
+            name for one in ones for name in types.read(one, stocked, lambda resource: resource["Value"])
         ]
-        return zone_id, [
-            str(field(resource, "Value", api, region)) for resource in ones if _in_stock(resource)
-        ]
+        return zone_id, [name for name in names if name]
 
     items = listed(zones, "AvailableZone", api, region)
     for zone_id, names in reader.read(items, types_of, lambda zone: zone["ZoneId"]):
@@ -239,7 +245,11 @@ def parse_price(
     api = "ecs:DescribePrice"
     price = field(payload, "PriceInfo.Price", api, region)
     currency = str(field(price, "Currency", api, region))
-    machine_parts = [part for part in _details(price) if part.get("Resource") == "instanceType"]
+    machine_parts = [
+        part
+        for part in _details(price)
+        if part.get("Resource") == "instanceType" and part.get("OriginalPrice") is not None
+    ]
     amount = field(machine_parts[0] if machine_parts else price, "OriginalPrice", api, region)
     flag = "system_disk_separate" if machine_parts else "system_disk_included"
     option = PurchaseOption.SUBSCRIPTION if unit in SUBSCRIPTION_HOURS else PurchaseOption.ON_DEMAND
@@ -299,26 +309,22 @@ def newest_per_zone(rows: Iterable[tuple[str, Row]]) -> list[Row]:
     return [row for _, row in newest.values()]
 
 
-def parse_quotas(payload: Any, region: str) -> list[Row]:
+def parse_quotas(payload: Any, region: str, log: FetchLog | None = None) -> list[Row]:
     """Rows of DescribeAccountAttributes: the account's vCPU limits of one region."""
     api = "ecs:DescribeAccountAttributes"
-    rows = []
-    for item in listed(payload, "AccountAttributeItems.AccountAttributeItem", api, region):
+    row = {"provider": PROVIDER, "region": region, "unit": "vCPU"}
+
+    def limits(item: Any) -> list[Row]:
         name = str(field(item, "AttributeName", api, region))
-        for value in (item.get("AttributeValues") or {}).get("ValueItem") or []:
-            limit = str(value.get("Value") or "")
-            if limit.isdigit():
-                rows.append(
-                    {
-                        "provider": PROVIDER,
-                        "region": region,
-                        "quota": name,
-                        "code": name,
-                        "unit": "vCPU",
-                        "limit": limit,
-                    }
-                )
-    return rows
+        values = (item.get("AttributeValues") or {}).get("ValueItem") or []
+        stated = [str(value.get("Value") or "") for value in values]
+        return [{**row, "quota": name, "code": name, "limit": limit} for limit in stated if limit.isdigit()]
+
+    reader = RowReader("quota", log or FetchLog(), {"provider": PROVIDER, "region": region, "api": api})
+    items = listed(payload, "AccountAttributeItems.AccountAttributeItem", api, region)
+    rows = reader.read(items, limits, lambda item: item["AttributeName"])
+    reader.require_some()
+    return [one for found in rows for one in found]
 
 
 def _offer(

@@ -89,16 +89,22 @@ class BulkPrices:
 def parse_region_index(payload: Any, regions: Collection[str] | None) -> dict[str, str]:
     """Region to path of its CSV file, from region_index.json; all regions where `regions` is None.
 
+    A region whose entry has no path has no file.
+
     Raises:
-        SchemaChanged: when a field is missing.
+        SchemaChanged: when no region has a path.
     """
     listed: Mapping[str, Any] = aws_rows.field(payload, "regions", API)
-    paths: dict[str, str] = {}
-    for region in listed if regions is None else regions:
-        if region in listed:
-            path = aws_rows.field(listed[region], "currentVersionUrl", API, region)
-            paths[region] = f"{path.removesuffix('.json')}.csv"
-    return paths
+    entries = {name: entry for name, entry in listed.items() if isinstance(entry, Mapping)}
+    paths = {
+        name: path
+        for name, entry in entries.items()
+        if isinstance(path := entry.get("currentVersionUrl"), str)
+    }
+    if listed and not paths:
+        raise changed(API, "currentVersionUrl")
+    wanted = paths if regions is None else regions
+    return {region: f"{paths[region].removesuffix('.json')}.csv" for region in wanted if region in paths}
 
 
 def parse_bulk_csv(

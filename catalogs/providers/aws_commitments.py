@@ -7,7 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 from catalogs.offers.racks import rack_of
-from catalogs.providers.aws_rows import Price, Row, amount, changed, field, is_hourly, listed, payment_word
+from catalogs.providers.aws_rows import (
+    Price,
+    Row,
+    amount,
+    changed,
+    field,
+    is_hourly,
+    listed,
+    payment_word,
+    word,
+)
 from catalogs.providers.row_reader import RowReader, read_rows
 from catalogs.tables.model import PurchaseOption
 
@@ -149,12 +159,12 @@ def parse_blocks(
             return None
         price = Price(
             region=region,
-            instance_type=field(item, "InstanceType", BLOCK_API, region),
+            instance_type=word(item, "InstanceType", BLOCK_API, region),
             zone=_zone(item, zones, region),
             option=PurchaseOption.CAPACITY_BLOCK,
             variant="",
             per_hour=fee / count / hours,
-            currency=field(item, "CurrencyCode", BLOCK_API, region),
+            currency=word(item, "CurrencyCode", BLOCK_API, region),
             source=BLOCK_API,
             as_of=as_of,
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from catalogs.errors import CatalogError
-from catalogs.providers.aws_rows import PROVIDER, Row, field, listed
+from catalogs.providers.aws_rows import PROVIDER, Row, changed, field, listed
 from catalogs.providers.row_reader import RowReader, read_rows
 from catalogs.tables.accelerators import canonical, load_accelerators
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
@@ -25,29 +25,33 @@ _MOST_OVER_NOMINAL = Decimal("1.1")
 
 def parse_regions(payload: Mapping[str, Any]) -> dict[str, bool]:
     """Region ids of a DescribeRegions answer, and whether the account may use each."""
-    is_usable = {}
-    for item in listed(payload, "Regions", REGIONS):
-        status = item.get("OptInStatus", "opt-in-not-required")
-        is_usable[field(item, "RegionName", REGIONS)] = status != "not-opted-in"
+    regions = listed(payload, "Regions", REGIONS)
+    is_usable = {
+        name: item.get("OptInStatus") != "not-opted-in" for item, name in _named(regions, "RegionName")
+    }
+    if regions and not is_usable:
+        raise changed(REGIONS, "RegionName")
     return is_usable
+
+
+def _named(items: Iterable[Any], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Each item that has all of some texts, before them: one without is of no use, and says nothing of the others."""
+    for item in items:
+        texts = [item.get(name) for name in names] if isinstance(item, Mapping) else []
+        if texts and all(isinstance(text, str) and text for text in texts):
+            yield item, *texts
 
 
 def parse_zones(payload: Mapping[str, Any], region: str) -> dict[str, str]:
     """Zone name to zone id: names differ per account, ids do not."""
-    return {
-        field(item, "ZoneName", ZONES, region): field(item, "ZoneId", ZONES, region)
-        for item in listed(payload, "AvailabilityZones", ZONES, region)
-        if item.get("ZoneName") and item.get("ZoneId")
-    }
+    zones = listed(payload, "AvailabilityZones", ZONES, region)
+    return {name: zone_id for _, name, zone_id in _named(zones, "ZoneName", "ZoneId")}
 
 
 def parse_offerings(payload: Mapping[str, Any], region: str) -> set[tuple[str, str]]:
     """(instance type, zone id) of a DescribeInstanceTypeOfferings answer asked by availability-zone-id."""
-    return {
-        (field(item, "InstanceType", OFFERINGS, region), field(item, "Location", OFFERINGS, region))
-        for item in listed(payload, "InstanceTypeOfferings", OFFERINGS, region)
-        if item.get("InstanceType") and item.get("Location")
-    }
+    offerings = listed(payload, "InstanceTypeOfferings", OFFERINGS, region)
+    return {(name, zone) for _, name, zone in _named(offerings, "InstanceType", "Location")}
 
 
 def parse_instance_types(
@@ -73,11 +77,8 @@ def parse_instance_types(
 
 def block_types(payload: Mapping[str, Any], region: str = "") -> set[str]:
     """Instance types sold as Capacity Blocks, by the usage classes of a DescribeInstanceTypes answer."""
-    return {
-        str(item["InstanceType"])
-        for item in listed(payload, "InstanceTypes", TYPES, region)
-        if item.get("InstanceType") and "capacity-block" in item.get("SupportedUsageClasses", [])
-    }
+    machines = _named(listed(payload, "InstanceTypes", TYPES, region), "InstanceType")
+    return {name for item, name in machines if "capacity-block" in str(item.get("SupportedUsageClasses"))}
 
 
 def _type_row(item: Mapping[str, Any], as_of: str, region: str) -> Row | None:

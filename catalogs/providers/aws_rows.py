@@ -42,6 +42,18 @@ def field(payload: Any, path: str, api: str, region: str = "") -> Any:
     return value
 
 
+def word(payload: Any, path: str, api: str, region: str = "") -> str:
+    """Take a required field that is a text with something in it.
+
+    Raises:
+        SchemaChanged: naming the path.
+    """
+    value = field(payload, path, api, region)
+    if not isinstance(value, str) or not value.strip():
+        raise changed(api, path, region)
+    return value
+
+
 def listed(payload: Any, name: str, api: str, region: str = "") -> list[Any]:
     """Take a list that an answer must have; an answer without it is not an empty one.
 

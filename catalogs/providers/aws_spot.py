@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from catalogs.providers.aws_rows import Price, Row, amount, changed, field, listed
+from catalogs.providers.aws_rows import Price, Row, amount, changed, field, listed, word
 from catalogs.providers.row_reader import RowReader, read_rows
 from catalogs.tables.model import PurchaseOption
 from catalogs.tables.normalize import decimal_text
@@ -65,12 +65,12 @@ def parse_spot_history(
     def quote(item: Mapping[str, Any]) -> Quote | None:
         if field(item, "ProductDescription", API, region) != PRODUCT:
             return None
-        zone = item.get("AvailabilityZoneId") or zones.get(field(item, "AvailabilityZone", API, region))
-        if not zone:
-            raise changed(API, f"AvailabilityZoneId (zone {item['AvailabilityZone']} has no id)", region)
+        zone = item.get("AvailabilityZoneId") or zones.get(word(item, "AvailabilityZone", API, region))
+        if not zone or not isinstance(zone, str):
+            raise changed(API, f"AvailabilityZoneId (zone {item.get('AvailabilityZone')} has no id)", region)
         price = amount(field(item, "SpotPrice", API, region), "SpotPrice", API, region)
         at = _moment(field(item, "Timestamp", API, region), region)
-        return Quote(field(item, "InstanceType", API, region), zone, price, at)
+        return Quote(word(item, "InstanceType", API, region), zone, price, at)
 
     items = listed(payload, "SpotPriceHistory", API, region)
     quotes = read_rows(reader, items, quote, lambda i: f"{i['InstanceType']} in {i['AvailabilityZone']}")

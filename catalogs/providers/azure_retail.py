@@ -137,6 +137,8 @@ def _read(
     for name in _REQUIRED:
         if item.get(name) is None:
             raise _changed(name, region)
+    if not isinstance(item["productName"], str) or not item["productName"].strip():
+        raise _changed("productName", region)  # without it Windows is not told from Linux
     reason, strange = _no_price(item)
     return reason, strange, item, [] if reason else _prices(item, region, odd)
 

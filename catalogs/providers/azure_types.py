@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import decimal_text, family_of
+from catalogs.tables.normalize import decimal_text, family_of, number_of
 
 Row = dict[str, str]
 PROVIDER = "azure"
@@ -163,12 +163,9 @@ def _number(capabilities: Mapping[str, str], name: str, size: str, *, required: 
     if not text and not required:
         return Decimal(0)
     try:
-        value = Decimal(text)
-    except InvalidOperation:
-        raise _changed(f"size {size} has {text!r} as {name}", f"capabilities.{name}") from None
-    if not value.is_finite():
-        raise _changed(f"size {size} has {text!r} as {name}", f"capabilities.{name}")
-    return value
+        return number_of(text)
+    except ValueError:
+        raise _changed(f"size {size} has {text!r:.40} as {name}", f"capabilities.{name}") from None
 
 
 def _changed(what: str, where: str) -> SchemaChanged:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -27,6 +28,7 @@ WATCH = "watch"
 HOURS_PER_MONTH = Decimal(730)
 # GB to GiB: RAM SKUs of some newer series are per GB.
 GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
+_MOST_PER_UNIT = Decimal(10**6)
 _NANO = Decimal("1e-9")
 # Renamed SKUs overlap with their successors; their prices differ by rounding.
 _TWIN_TOLERANCE = Decimal("0.01")
@@ -167,7 +169,7 @@ def _price(infos: Sequence[Mapping[str, Any]]) -> tuple[Decimal | None, str, str
         return None, unit, ""
     money = rates[0]["unitPrice"]
     amount = Decimal(str(money.get("units") or 0)) + Decimal(int(money.get("nanos") or 0)) * _NANO
-    return amount, unit, money["currencyCode"]
+    return amount, unit, str(money["currencyCode"])
 
 
 def _changed(where: str) -> SchemaChanged:
@@ -194,7 +196,7 @@ class RateBook:
 
     Attributes:
         rates: (component, series, option, region) to price per hour and unit (core, GiB, accelerator).
-        currency: the one currency of all prices.
+        currency: the one currency of all prices: that of most SKUs.
         understood: SKUs that price a part.
         unused: reason to number of SKUs known and left aside.
         notes: SKUs that name an accelerator or its host and fit no rule, have no usable price, or contradict
@@ -215,12 +217,13 @@ class RateBook:
 
 def build_rate_book(skus: Iterable[Sku]) -> RateBook:
     """Sort SKUs into a rate book; each is used, known and unused, noted, or of no concern."""
-    book = RateBook()
-    seen: set[str] = set()
-    for sku in skus:
-        if sku.sku_id not in seen:  # a page may be served twice
-            seen.add(sku.sku_id)
-            _enter(book, sku)
+    once = {
+        sku.sku_id: sku for sku in reversed(list(skus))
+    }  # a page may be served twice: its first form counts
+    usual = Counter(sku.currency for sku in once.values() if sku.currency).most_common(1)
+    book = RateBook(currency=usual[0][0] if usual else "")
+    for sku in reversed(once.values()):
+        _enter(book, sku)
     return book
 
 
@@ -262,7 +265,7 @@ def _misfit(rule: SkuRule, sku: Sku, currency: str) -> str:
         return "its price is tiered or absent"
     if sku.unit not in rule.unit.split("|"):
         return f"its unit is {sku.unit!r}, expected {rule.unit}"
-    if not sku.price.is_finite():
+    if not sku.price.is_finite() or sku.price > _MOST_PER_UNIT:
         return "its price is not a number"
     if sku.price <= 0:
         return "its price is zero"

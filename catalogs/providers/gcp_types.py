@@ -17,7 +17,7 @@ from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
 from catalogs.tables.accelerators import canonical
 from catalogs.tables.columns import DATA_DIRECTORY
-from catalogs.tables.normalize import decimal_text, family_of
+from catalogs.tables.normalize import decimal_text, family_of, number_of
 
 Row = dict[str, str]
 TYPES_API = "compute.machineTypes.aggregatedList"
@@ -149,11 +149,11 @@ def parse_machine(item: Mapping[str, Any], zone: str) -> Machine:
     return Machine(
         name=name,
         zone=zone,
-        vcpus=int(item["guest_cpus"]),
-        memory_gib=Decimal(int(item["memory_mb"])) / 1024,
+        vcpus=int(number_of(item["guest_cpus"])),
+        memory_gib=Decimal(int(number_of(item["memory_mb"]))) / 1024,
         accelerator_type=str(card.get("guest_accelerator_type", "")),
-        accelerators=int(card.get("guest_accelerator_count", 0)),
-        ssd_gib=int(bundled.get("partition_count") or 0) * _partition_gib(name),
+        accelerators=int(number_of(card.get("guest_accelerator_count", 0))),
+        ssd_gib=int(number_of(bundled.get("partition_count") or 0)) * _partition_gib(name),
         arch=_ARCHITECTURES.get(arch, arch.lower()),
         retired=str(deprecated.get("state", "")) in _RETIRED,
     )

@@ -11,6 +11,7 @@ from catalogs.tables.columns import DATA_DIRECTORY
 
 _DATE = r"\d{4}-\d{2}(-\d{2})?"
 _PLACES = Decimal("1e-8")
+_MOST_DIGITS = 15  # before the point
 _THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
 
 
@@ -35,7 +36,7 @@ def number_of(value: object) -> Decimal:
     Decimal('1234.56')
 
     Raises:
-        ValueError: when it is no finite number, or its commas do not part thousands.
+        ValueError: when it is no finite number, its commas do not part thousands, or nothing has so much of anything.
     """
     text = str(value).strip()
     if "," in text and re.fullmatch(_THOUSANDS, text):
@@ -43,9 +44,11 @@ def number_of(value: object) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation as error:
-        raise ValueError(f"{value!r} is not a number") from error
+        raise ValueError(f"{value!r:.60} is not a number") from error
     if not number.is_finite():
         raise ValueError(f"{value!r} is not finite")
+    if number.adjusted() > _MOST_DIGITS:
+        raise ValueError(f"{str(value)[:20]}... is too large")
     return number
 
 

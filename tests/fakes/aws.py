@@ -248,6 +248,11 @@ def _double_set(xml: str) -> str:
     return re.sub(r"(<item>.*</item>)", r"\1\1", xml, count=1, flags=re.S)
 
 
+def _odd_set(xml: str) -> str:
+    odd = "<item></item><item><instanceType>odd.large</instanceType></item>"
+    return re.sub(r"(<item>.*</item>)", rf"{odd}\1{odd}", xml, count=1, flags=re.S)
+
+
 def _csv_rows(change: Any) -> Any:
     def apply(text: str) -> str:
         lines = text.splitlines(keepends=True)
@@ -257,11 +262,17 @@ def _csv_rows(change: Any) -> Any:
     return apply
 
 
-_XML_CHANGES = {"changed_schema": _rename_sets, "empty_page": _empty_set, "duplicate_rows": _double_set}
+_XML_CHANGES = {
+    "changed_schema": _rename_sets,
+    "empty_page": _empty_set,
+    "duplicate_rows": _double_set,
+    "odd_rows": _odd_set,
+}
 _CSV_CHANGES = {
     "changed_schema": lambda text: text.replace('"Instance Type"', '"InstanceTypeV2"'),
     "empty_page": _csv_rows(lambda rows: []),
     "duplicate_rows": _csv_rows(lambda rows: rows + rows),
+    "odd_rows": _csv_rows(lambda rows: ['"x","y"\n', *rows[:-1], '"x"\n', *rows[-1:]]),
 }
 CHANGES = {kind: _by_format(kind) for kind in _XML_CHANGES}
 

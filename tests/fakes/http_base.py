@@ -35,10 +35,11 @@ FAULTS = (
     "access_denied",
     "empty_page",
     "duplicate_rows",
+    "odd_rows",
     "connection_reset",
 )
 # Faults after which a sound client still has the whole answer.
-HARMLESS = frozenset({"throttle_then_ok", "http_500_once", "duplicate_rows"})
+HARMLESS = frozenset({"throttle_then_ok", "http_500_once", "duplicate_rows", "odd_rows"})
 _ONCE = frozenset({"throttle_then_ok", "http_500_once"})
 # For tests of time limits: how late a slow reply is (never waited for: a server that stops sends it), and a limit that
 # every other reply keeps, however busy the machine is.
@@ -133,10 +134,23 @@ def _lists(value: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
     return value
 
 
+def _with_odd_rows(items: list[Any]) -> list[Any]:
+    """Put rows around a list's own that have no field, the first half of the first row's, or a name alone."""
+    first = items[0] if items else None
+    if not isinstance(first, dict) or not first:
+        return items
+    half = dict(list(first.items())[: max(1, len(first) // 2)])
+    named = {
+        name: value if "ame" in name and isinstance(value, str) else None for name, value in first.items()
+    }
+    return [{}, half, *items, named]
+
+
 DEFAULT_CHANGES: dict[str, Change] = {
     "changed_schema": _json_change(rename_keys),
     "empty_page": _json_change(lambda value: _lists(value, lambda items: [])),
     "duplicate_rows": _json_change(lambda value: _lists(value, lambda items: [*items, *items])),
+    "odd_rows": _json_change(lambda value: _lists(value, _with_odd_rows)),
 }
 
 
@@ -148,7 +162,8 @@ class FakeServer:
         faults: a kind for every route, or pattern to kind.
         error_reply: (kind, request) -> Reply for throttling, 500, expired and denied, in the cloud's own shape;
             None falls back to `default_error`.
-        changes: replacements for what `changed_schema`, `empty_page`, `duplicate_rows` do to a body (XML, say).
+        changes: replacements for what `changed_schema`, `empty_page`, `duplicate_rows`, `odd_rows` do to a body (for
+            XML, say).
         slow_s: how late a `slow` reply is.
         latency_s: how late every reply is (for measuring parallelism).
         port: port to listen at where it is free; else, and for 0, any.
