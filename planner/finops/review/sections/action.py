@@ -31,7 +31,7 @@ class Action:
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
-        alone: no other action changes that use: its saving comes on top.
+        alone: neither a commitment nor a deletion changes that use: its saving comes on top of theirs.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
             `unknown` comes on top); `kept` (what is saved already and would end); `once` (an excess that is over).
     """
@@ -88,24 +88,28 @@ def joint(actions: list[Action]) -> float | None:
     with_less = _by_pool([one for one in actions if one.kind != "commit_more"])
     with_more = _by_pool([one for one in actions if one.kind != "commit_less"])
     return math.fsum(
-        [one.saves or 0.0 for one in actions if one.alone]
-        + [max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()]
+        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
     )
 
 
 def _by_pool(actions: list[Action]) -> dict[str, float]:
     """Savings by provider; of each pool the kind that saves most, where each thing moves or goes to spot."""
-    pools: dict[tuple[str, str], dict[str, float]] = {}
-    elsewhere: dict[tuple[tuple[str, str], str], float] = {}
+    kinds: dict[tuple[str, str], dict[str, float]] = {}
+    unused: dict[tuple[str, str], float] = {}
+    elsewhere: dict[tuple[str, str], dict[str, float]] = {}
     for one in actions:
-        kinds, saves = pools.setdefault(one.pool, {}), one.saves or 0.0
+        saves = one.saves or 0.0
         if one.kind in _ELSEWHERE:
-            elsewhere[one.pool, one.thing] = max(saves, elsewhere.get((one.pool, one.thing), 0.0))
-        elif not one.alone:
-            kinds[one.kind] = kinds.get(one.kind, 0.0) + saves
-    for (pool, _), saves in elsewhere.items():
-        pools[pool][""] = pools[pool].get("", 0.0) + saves
+            things = elsewhere.setdefault(one.pool, {})
+            things[one.thing] = max(saves, things.get(one.thing, 0.0))
+        elif one.alone:
+            unused[one.pool] = unused.get(one.pool, 0.0) + saves
+        else:
+            own = kinds.setdefault(one.pool, {})
+            own[one.kind] = own.get(one.kind, 0.0) + saves
     out: dict[str, float] = {}
-    for (provider, _), kinds in pools.items():
-        out[provider] = out.get(provider, 0.0) + max(kinds.values(), default=0.0)
+    for pool in sorted(kinds.keys() | unused.keys() | elsewhere.keys()):
+        best = max(kinds.get(pool, {}).values(), default=0.0) + unused.get(pool, 0.0)
+        best = max(best, math.fsum(elsewhere.get(pool, {}).values()))
+        out[pool[0]] = out.get(pool[0], 0.0) + best
     return out

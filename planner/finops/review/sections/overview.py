@@ -16,6 +16,7 @@ from planner.finops.review.parts import and_words, figure, money, percent, ratio
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
 from planner.finops.review.sections.forecast import Outlook, known_money, outlook, range_words
+from planner.finops.review.sections.things import least_amount
 from planner.finops.review.verdict import against
 
 TITLE = "The month at a glance"
@@ -66,8 +67,9 @@ def _earlier_charges(inputs: Inputs) -> list[str]:
 
 
 def _restated(inputs: Inputs) -> list[str]:
-    """What the month's invoices correct of earlier months, whose own reviews did not have it yet."""
+    """What the month's invoices correct of earlier months, if it is worth a line: their own reviews did not have it."""
     rows = inputs.ask("restated_months").sort_values("x_month", ascending=False)
+    rows = rows[rows["effective_cost"].abs() >= least_amount(inputs)]
     changes = [
         f"{month_name(date.fromisoformat(f'{month}-01'))} by {money(float(cost), inputs.bill.currency)}"
         for month, cost in zip(rows["x_month"], rows["effective_cost"], strict=True)
