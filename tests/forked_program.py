@@ -23,6 +23,9 @@ IMPORTED = (
     "yaml", "pydantic", "planner.cli", "planner.commands.optimize", "planner.commands.validate",
     "planner.workloads.answer", "planner.workloads.kept", "planner.job.answer", "planner.inputs.load",
     "planner.plan.report", "planner.render.json", "planner.render.table", "planner.calibration.correction",
+    "catalogs.offers.derive", "difflib", "planner.asked.options", "planner.candidates.plan_parts.launch",
+    "planner.candidates.ways.outcomes", "planner.commands.live", "planner.config", "planner.inputs.settings",
+    "planner.inputs.yaml12", "planner.job.overrides", "planner.plan.read", "planner.render.terminal", "planner.units",
 )  # fmt: skip
 SERVER = """
 import gc, importlib, json, os, signal, sys
@@ -107,9 +110,9 @@ class Forks:
 
 
 @contextlib.contextmanager
-def forks(env: Mapping[str, str] | None = None) -> Iterator[Forks]:
+def forks() -> Iterator[Forks]:
     """A process that has imported the program, within; it has no thread, so that it may fork."""
-    given = {**os.environ, **(env or {}), "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [sys.executable, "-c", SERVER, ",".join(IMPORTED)],
