@@ -167,8 +167,10 @@ def test_all_costs_times_k_is_all_money_times_k(
 def test_the_months_the_other_way_round(
     rows: duckdb.DuckDBPyConnection, plain: Review, tmp_path: Path
 ) -> None:
-    months = {"month": date(2026, 9, 1), "compare_month": date(2026, 10, 1)}
-    made = review_of(rows, "SELECT * FROM b", tmp_path, **months, forecast=False)
+    september, october = date(2026, 9, 1), date(2026, 10, 1)
+    made = review_of(
+        rows, "SELECT * FROM b", tmp_path, month=september, compare_month=october, forecast=False
+    )
     for effect in ("change", "price", "volume", "mix", "other"):
         one = f"bridge_{effect}_money"
         assert value(made, one) == pytest.approx(-value(plain, one), abs=1e-6), effect
