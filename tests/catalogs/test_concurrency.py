@@ -87,6 +87,8 @@ def test_optimize_during_refreshes_uses_one_whole_snapshot(
     writer = start_writer(home, 1000, 100_000, _REFRESHER)
     used = []
     try:
+        while not (home / "aws" / "current.json").exists() and writer.poll() is None:
+            time.sleep(0.05)
         for _ in range(2):
             done = run_cli("optimize", str(ROOT / "examples" / "bert-large.yaml"), "-o", "json")
             assert done.code in (0, 3), done.stderr

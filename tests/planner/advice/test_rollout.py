@@ -17,7 +17,7 @@ from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy, JobView, RunStates
 from planner.spot.replay import replay
 from planner.spot.replay_batch import replay_policy
-from tests.draws import draws
+from tests.draws import draws, share_of
 from tests.planner.advice.test_table import hazard_table, job, weather
 
 
@@ -152,7 +152,7 @@ def test_spot_alone_is_in_time_where_its_roll_out_is(zones: int, mode: str) -> N
     """Restarts and waits that are no whole ticks among them, and prices that change the zone."""
     draw = np.random.default_rng(zones)
     ends = set()
-    for _ in range(60):
+    for _ in range(share_of(60)):
         question = job(
             zones, work_hours=float(draw.choice([2.0, 5.25, 7.9])), deadline_hours=10.0,
             restart_hours=float(draw.choice([0.0, 0.1, 0.25, 0.37])), on_demand_acquire_hours=0.2,

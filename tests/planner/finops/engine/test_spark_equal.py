@@ -49,7 +49,8 @@ def _java_is_new_enough() -> bool:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300,000 rows, which are made where Spark runs."""
     made = tmp_path_factory.mktemp("company")
     make_company(3, seed=11, rows_per_month=101_000, version="1.4", out=made)
     return made
