@@ -9,6 +9,7 @@ from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -41,19 +42,27 @@ pytestmark = pytest.mark.catalog("small")
 
 
 CLOSE = 5e-3  # what the search leaves out
+# the same where any pair that keeps a limit will do: to prove how close it is takes most of a search
+LOOSELY = 0.3
+# no spot that a record speaks for: few ways to buy
+FEW = WORKLOAD.replace('"h100*", "a100*", "l40s*"', '"l40s*"')
 SHORT = "assumptions: {pools_horizon_hours: 1}"  # before which no pair ends
 _ANSWERS: dict[str, tuple[CliResult, str]] = {}
 
 
 def asked(
-    run_cli: Run, folder: Path, *, ahead: int = 1, limits: str = "", text: str = WORKLOAD
+    run_cli: Run, folder: Path, *, ahead: int = 1, limits: str = "", text: str = WORKLOAD, left: float = CLOSE
 ) -> tuple[CliResult, str, dict[str, Any]]:
-    """The answer to a workload, written to pools.json; most tests start from that of the same two workloads."""
+    """The answer to a workload, written to pools.json; most tests start from that of the same two workloads.
+
+    `left`: share of the cost that the search leaves out, the same wherever a test asks for an answer.
+    """
     path, target = folder / "grpo.yaml", folder / "pools.json"
-    text = text.replace("AHEAD", str(ahead)) + limits
+    text = f"{text.replace('AHEAD', str(ahead))}{limits}".rstrip() + "\n"
     path.write_text(text, encoding="utf-8")
     if text not in _ANSWERS:
-        done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
+        with mock.patch("planner.pipelines.pools_by_deadline._CLOSE", 1.0 - left):
+            done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
         _ANSWERS[text] = done, target.read_text(encoding="utf-8")
     done, written = _ANSWERS[text]
     target.write_text(written, encoding="utf-8")
@@ -123,17 +132,16 @@ def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: 
     assert Decimal(some["bound_usd"]) <= Decimal(some["cost_usd"])
 
 
-@pytest.mark.parametrize(("ahead", "model"), [(1, "llama-3.1-8b"), (0, "llama-3.1-8b"), (0, "qwen2.5-1.5b")])
-def test_no_deadline_costs_no_more_than_any_deadline_up_to_the_horizon(
-    run_cli: Run, tmp_path: Path, ahead: int, model: str
-) -> None:
-    text = WORKLOAD.replace("llama-3.1-8b", model).replace("max_nodes: 8", "max_nodes: 3")
-    _, _, free = asked(run_cli, tmp_path, ahead=ahead, text=text)
+def test_no_deadline_costs_no_more_than_any_deadline_up_to_the_horizon(run_cli: Run, tmp_path: Path) -> None:
+    """Of another model than in `test_pools_by_deadline`, where this is held as closely as a search looks."""
+    text = WORKLOAD.replace("llama-3.1-8b", "qwen2.5-1.5b").replace("max_nodes: 8", "max_nodes: 3")
+    left = 0.02
+    _, _, free = asked(run_cli, tmp_path, ahead=0, text=text, left=left)
     costs = []
     for hours in (40, 150, 720):
-        _, _, found = asked(run_cli, tmp_path, ahead=ahead, text=text, limits=f"  deadline: {hours}h")
+        _, _, found = asked(run_cli, tmp_path, ahead=0, text=text, limits=f"  deadline: {hours}h", left=left)
         costs += [float(found["cost_usd"])] if found["pools"] else []
-    assert costs and float(free["cost_usd"]) <= min(costs) * (1 + CLOSE)
+    assert costs and float(free["cost_usd"]) <= min(costs) * (1 + left)
 
 
 def test_pairs_that_may_end_at_any_time_are_compared_with_those_by_the_horizon(
@@ -166,11 +174,11 @@ def test_another_horizon_than_the_assumed_one_is_a_fault(
 QUOTA = "  quota: [{provider: aws, region: '*', quota: All P5 Spot Instance Requests, limit: 192}]"
 
 
-@pytest.mark.parametrize("deadline", ["", "  deadline: 3d\n"])
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d"])
 def test_pools_of_a_region_share_a_quota(run_cli: Run, tmp_path: Path, deadline: str) -> None:
-    text = WORKLOAD.replace('"h100*", "a100*", "l40s*"', '"h100*"')
-    _, _, free = asked(run_cli, tmp_path, limits=deadline, text=text)
-    done, path, found = asked(run_cli, tmp_path, limits=deadline + QUOTA, text=text)
+    _, _, free = asked(run_cli, tmp_path, limits=deadline)
+    text = WORKLOAD.replace('"h100*", "a100*", "l40s*"', '"h100*"')  # which is what is bought without a quota
+    done, path, found = asked(run_cli, tmp_path, limits=f"{deadline}\n{QUOTA}", text=text, left=LOOSELY)
     assert done.code == 0, done.stderr
     assert _p5_spot(free) > 192 >= _p5_spot(found)
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
@@ -184,13 +192,13 @@ def test_pools_of_a_region_share_a_quota(run_cli: Run, tmp_path: Path, deadline:
 OBTAINABLE = "  obtainable: [{provider: aws, accelerator: '*', purchase_option: spot, accelerators: 8}]"
 
 
-@pytest.mark.parametrize("deadline", ["", "  deadline: 3d\n"])
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d"])
 def test_pools_that_buy_the_same_offer_find_machines_for_both(
     run_cli: Run, tmp_path: Path, deadline: str
 ) -> None:
     _, _, free = asked(run_cli, tmp_path, limits=deadline)
     assert _same_offer(free) > 8
-    done, path, found = asked(run_cli, tmp_path, limits=deadline + OBTAINABLE)
+    done, path, found = asked(run_cli, tmp_path, limits=f"{deadline}\n{OBTAINABLE}", left=LOOSELY)
     assert done.code == 0, done.stderr
     assert _same_offer(found) <= 8
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
@@ -250,8 +258,8 @@ def test_a_changed_pool_with_an_end_of_its_own_is_a_fault(
 @pytest.mark.parametrize(
     ("deadline", "rule", "fault"),
     [
-        ("  deadline: 3d\n", "spot: {fallback: none}", "the workload allows no fall-back"),
-        ("  deadline: 3d\n", "  purchase_options: [on_demand]", "purchase option spot is not allowed"),
+        ("  deadline: 3d", "spot: {fallback: none}", "the workload allows no fall-back"),
+        ("  deadline: 3d", "  purchase_options: [on_demand]", "purchase option spot is not allowed"),
         ("", "  purchase_options: [on_demand]", "purchase option spot is not allowed"),
         ("", "  instance_types: {deny: [p*]}", "instance_type p"),
         ("", "  min_memory_gib: 400", "400 asked"),
@@ -275,7 +283,7 @@ def test_pools_that_the_workload_does_not_allow_are_a_fault(
 
 
 def test_a_budget_that_no_pair_keeps_is_said(run_cli: Run, tmp_path: Path) -> None:
-    done, _, found = asked(run_cli, tmp_path, limits="  budget_usd: 1")
+    done, _, found = asked(run_cli, tmp_path, limits="  budget_usd: 1", text=FEW)
     assert done.code == 3 and "over the budget" in found["reason"]
 
 
@@ -285,7 +293,7 @@ def test_no_pair_in_time_is_said(run_cli: Run, tmp_path: Path) -> None:
 
 
 def test_values_put_over_the_file_are_planned_and_verified(run_cli: Run, tmp_path: Path) -> None:
-    asked(run_cli, tmp_path, limits="  budget_usd: 1")
+    asked(run_cli, tmp_path, limits="  budget_usd: 1", text=FEW)
     path, target, more = (
         tmp_path / "grpo.yaml",
         tmp_path / "more.json",

@@ -1,4 +1,4 @@
-"""Every listed preset can be planned, and none is refused once it is named."""
+"""Every listed preset can be planned, and so estimated, however it is spelt; none is refused once it is named."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ H100X8 = replace(
     internode_gbps=3200.0,
 )  # fmt: skip
 # the largest need more than is obtained by asking
-LIMITS = {
-    "max_nodes": 512,
-    "obtainable": [{"accelerator": "*", "purchase_option": "on_demand", "accelerators": 4096}],
-}
+OBTAINABLE = [{"accelerator": "*", "purchase_option": "on_demand", "accelerators": 4096}]
+PRESETS = load_presets()
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +25,15 @@ def catalog() -> Catalog:
     return make_catalog([Offer(H100X8, "us-east-1", "55")])
 
 
-@pytest.mark.parametrize("name", load_presets())
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_listed_preset_is_planned(catalog: Catalog, name: str) -> None:
-    amount = (
-        {"tokens": 1e9} if load_presets()[name].values["family"] == "transformer" else {"samples": 1_000_000}
-    )
+    values = PRESETS[name].values
+    amount = {"tokens": 1e9} if values["family"] == "transformer" else {"samples": 1_000_000}
+    nodes = 4 if int(values["params"]) < 20e9 else 16 if int(values["params"]) < 200e9 else 128
     sections: dict[str, Any] = {
-        "version": 1, "name": "test", "model": {"preset": name}, "training": {**amount, "global_batch": 512},
-        "data": {"size": "20GB"}, "constraints": LIMITS,
+        "version": 1, "name": "test", "model": {"preset": name.upper()},
+        "training": {**amount, "global_batch": 512}, "data": {"size": "20GB"},
+        "constraints": {"max_nodes": nodes, "obtainable": OBTAINABLE},
     }  # fmt: skip
     plan = plan_on(catalog, sections).plan
     assert plan.status == "planned", plan.filters

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from planner.pipelines.pools_ways import (
     stretch_of,
     ways_of,
 )
-from tests.cli.test_pools import WORKLOAD
+from tests.cli.test_pools import CLOSE, WORKLOAD
 
 EVERY = Wanted(Scope.PLACES, one_region=True, up_to=np.inf)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -39,20 +40,38 @@ pytestmark = pytest.mark.catalog("small")
 
 
 @functools.cache
+def searched(ahead: int, hours: int, steps: int = 200) -> tuple[Found, ByDeadline, list[tuple[Part, Part]]]:
+    """What a search finds, itself, and each part that it split with the first of the smaller ones.
+
+    No test changes them; several look at the same ones.
+    """
+    seen, split = list[tuple[Part, Part]](), Part.split
+
+    def spied(part: Part, pairs_of_ways: Any) -> list[Part]:
+        out = split(part, pairs_of_ways)
+        seen.append((part, out[0]))
+        return out
+
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(Part, "split", spied):
+        pairs = search(Path(folder), ahead, f"{hours}h", steps)
+        return pairs.cheapest(np.inf), pairs, seen
+
+
 def answer(ahead: int, hours: int, steps: int = 200) -> Found:
-    """What a search of its own finds, which no test changes; several look at the same ones."""
-    with tempfile.TemporaryDirectory() as folder:
-        return search(Path(folder), ahead, f"{hours}h", steps).cheapest(np.inf)
+    """What it finds."""
+    return searched(ahead, hours, steps)[0]
 
 
 def search(folder: Path, ahead: int, deadline: str, steps: int = 200) -> ByDeadline:
+    return question(folder, ahead, f"  deadline: {deadline}\n", steps).by_deadline
+
+
+def question(folder: Path, ahead: int, limits: str, steps: int) -> PoolsQuestion:
     path = folder / "grpo.yaml"
     few = WORKLOAD.replace("AHEAD", str(ahead)).replace("max_nodes: 8", "max_nodes: 2")
     few = few.replace("steps: 200", f"steps: {steps}")
-    path.write_text(f"{few}  deadline: {deadline}\n", encoding="utf-8")
-    question = PoolsQuestion(load_workload(path), load_catalog(None), Options(now=NOON))
-    assert question.by_deadline is not None
-    return question.by_deadline
+    path.write_text(few + limits, encoding="utf-8")
+    return PoolsQuestion(load_workload(path), load_catalog(None), Options(now=NOON))
 
 
 def some_pairs(pairs: ByDeadline, rows: tuple[int, int], most: int) -> dict[Any, Timed]:
@@ -125,20 +144,9 @@ def test_bounds_hold_for_every_part_of_the_room(tmp_path: Path, ahead: int, hour
     assert compared > 20
 
 
-@pytest.mark.parametrize(("ahead", "deadline"), [(0, "3d"), (1, "2d")])
-def test_parts_keep_every_pair_of_ways_that_may_be_cheaper(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int, deadline: str
-) -> None:
-    pairs, split = search(tmp_path, ahead, deadline), Part.split
-    seen: list[tuple[Part, Part]] = []
-
-    def spied(part: Part, pairs_of_ways: Any) -> list[Part]:
-        out = split(part, pairs_of_ways)
-        seen.append((part, out[0]))
-        return out
-
-    monkeypatch.setattr(Part, "split", spied)
-    found = pairs.cheapest(np.inf)
+@pytest.mark.parametrize(("ahead", "hours"), [(0, 72), (1, 48)])
+def test_parts_keep_every_pair_of_ways_that_may_be_cheaper(ahead: int, hours: int) -> None:
+    found, pairs, seen = searched(ahead, hours)
     assert found.pair is not None
     whole = [(part, inner.kept) for part, inner in seen if part.kept is None]
     assert whole
@@ -307,7 +315,7 @@ def test_pools_of_one_type_are_no_cheaper(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ahead", "steps"), [(0, 200), (1, 800)])
-def test_a_later_deadline_never_costs_more(ahead: int, steps: int) -> None:
+def test_a_later_deadline_never_costs_more_nor_does_none(tmp_path: Path, ahead: int, steps: int) -> None:
     last, first = np.inf, np.inf
     for days in (1, 2, 3, 8, 30):
         found = answer(ahead, 24 * days, steps)
@@ -318,6 +326,8 @@ def test_a_later_deadline_never_costs_more(ahead: int, steps: int) -> None:
             assert found.pair.ends_by <= 24 * days
         last, first = usd, min(first, usd) if np.isinf(first) else first
     assert last < first < np.inf
+    best, _, _ = question(tmp_path, ahead, "", steps)._cheapest()
+    assert best is not None and float(best["cost_usd"]) <= last * (1 + CLOSE)
 
 
 @pytest.mark.parametrize(("ahead", "deadline"), [(0, "60h"), (1, "30h")])
