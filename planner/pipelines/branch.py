@@ -22,7 +22,7 @@ import numpy as np
 
 from catalogs.tables.table import distinct_values
 from planner.pipelines.local_search import LocalSearch, repaired
-from planner.pipelines.marginals import Shares, worth_keeping
+from planner.pipelines.marginals import Shares, nearest, worth_keeping
 from planner.pipelines.model import build_pipeline, part_of_pipeline
 from planner.pipelines.question import (
     Bools,
@@ -146,6 +146,16 @@ class Branching:
         # a node's bound may be its parent's; what is above a relaxation is above the relaxation's own
         room = cutoff + SAFE * abs(cutoff) - safe_bound(node.relaxation)
         return worth_keeping(self._pipe, self._shares, node.relaxation, node.allowed, room)
+
+    def nearest(self, node: Node, count: int) -> Bools:
+        """About `count` of the candidates allowed in a node: those that choices near its bound may have.
+
+        None where no plan says what is near.
+        """
+        if node.relaxation is None or np.isinf(self._search.cost):
+            return np.zeros(len(node.allowed), dtype=np.bool_)
+        room = self._search.cost - safe_bound(node.relaxation)
+        return nearest(self._pipe, self._shares, node.relaxation, node.allowed, room, count)
 
     def _limited(self, allowed: Bools) -> Milp:
         """The model where only the allowed candidates can be taken, with the starts and ends that they leave."""

@@ -81,19 +81,42 @@ def worth_keeping(
         allowed: candidates, shape `(n,)`.
         room: USD.
     """
-    assert relaxation.reduced_costs is not None and relaxation.duals is not None
-    alone = np.where(allowed, relaxation.reduced_costs[: len(allowed)], np.inf)
-    lowest = np.zeros(pipe.n_tasks)  # a candidate that is taken whole may have less than nothing
-    np.minimum.at(lowest, pipe.task, alone)
-    alone = np.maximum(alone - lowest[pipe.task], 0.0)
+    alone, between = _alone(pipe, relaxation, allowed), _Between(pipe, shares, relaxation)
     kept = alone <= room
-    between = _Between(pipe, shares, relaxation)
     for _ in range(ROUNDS):
         before = int(kept.sum())
         kept &= between.least(np.where(kept, alone, np.inf), room) <= room
         if before - kept.sum() <= WORTH_ANOTHER * before:
             break
     return np.asarray(kept, dtype=np.bool_)
+
+
+def nearest(
+    pipe: PipelineInput, shares: Shares, relaxation: Relaxation, allowed: Bools, room: float, count: int
+) -> Bools:
+    """The allowed candidates that add least to the relaxation's bound, about `count` of them, as a mask.
+
+    Args:
+        pipe: the question.
+        shares: of its model.
+        relaxation: of the model over the allowed candidates.
+        allowed: candidates, shape `(n,)`.
+        room: USD above the bound; none beyond it is taken.
+        count: how many; more where several add the same.
+    """
+    alone = _alone(pipe, relaxation, allowed)
+    adds = _Between(pipe, shares, relaxation).least(np.where(alone <= room, alone, np.inf), room)
+    most = min(room, float(np.sort(adds)[min(count, len(adds)) - 1]))
+    return np.asarray(adds <= most, dtype=np.bool_)
+
+
+def _alone(pipe: PipelineInput, relaxation: Relaxation, allowed: Bools) -> Floats:
+    """Reduced costs of candidates above the least of their task, inf where not allowed, shape `(n,)`."""
+    assert relaxation.reduced_costs is not None
+    alone = np.where(allowed, relaxation.reduced_costs[: len(allowed)], np.inf)
+    lowest = np.zeros(pipe.n_tasks)  # a candidate that is taken whole may have less than nothing
+    np.minimum.at(lowest, pipe.task, alone)
+    return np.maximum(alone - lowest[pipe.task], 0.0)
 
 
 class _Between:

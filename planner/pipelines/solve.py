@@ -36,9 +36,10 @@ WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
 TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline
 LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
-# Parts of the gap and relaxations, at most: of the branching for a plan, among the relaxation's places, and of the one
-# that proves; one model of all that is left takes longer.
-SUPPORT_GAP_SHARE, SUPPORT_RELAXATIONS = 0.6, 240
+# Parts of the gap and relaxations, at most: of each branching for a plan, among few candidates, and of the one that
+# proves; one model of all that is left takes longer.
+PLAN_GAP_SHARE, PLAN_RELAXATIONS = 0.6, 120
+NEAREST = 3.5  # candidates of a task, about, where a plan is sought first: those nearest to the bound of the relaxation
 GAP_SHARE, MOST_RELAXATIONS = 0.99, 2_400
 NEAR_ENOUGH = 1e-9  # of the best cost: sums of costs differ by rounding
 _KEEP = ("f", "d", "start", "last")
@@ -152,14 +153,16 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
 
 
 def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, root: Node) -> None:
-    """Branch among the places that the relaxation uses for a plan, then over all for the proof, then as one model."""
+    """Branch for a plan near the relaxation and at the places that it uses, then for the proof, then as one model."""
     gap = search.options.gap
     if search.done:
         return
-    _branch(branching, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_RELAXATIONS)
-    search.note("near the relaxation")
-    if search.done:
-        return
+    near = branching.nearest(root, int(NEAREST * pipe.n_tasks))
+    for wanted, stage in ((near, "near the relaxation"), (_at_used_places(pipe, root), "at its places")):
+        _branch(branching, wanted, gap * PLAN_GAP_SHARE, PLAN_RELAXATIONS)
+        search.note(stage)
+        if search.done:
+            return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
     left = branching.left(root, cutoff)
     search.raise_bound(min(cutoff, _branch(branching, left, gap * GAP_SHARE, MOST_RELAXATIONS)))

@@ -189,6 +189,26 @@ def test_the_dive_and_the_changes_keep_what_they_promise() -> None:
         assert search.kept or not kept
 
 
+def test_a_choice_changed_task_by_task_is_known_as_well_as_one_looked_at_afresh() -> None:
+    """Costs and slack after many changes are those of the choice they lead to."""
+    for seed in range(20):
+        pipe, _ = reduce(pipeline_instance(9, 12, seed, slack=0.3 if seed % 4 else None, n_places=4))
+        draw = np.random.default_rng(seed)
+        changed = LocalSearch(pipe, least(pipe, pipe.cost_usd))
+        for _ in range(30):
+            task = int(draw.integers(pipe.n_tasks))
+            changed.change(task, int(draw.choice(changed.candidates(task))))
+        afresh = LocalSearch(pipe, changed.chosen)
+        assert changed.kept == afresh.kept
+        for task in range(pipe.n_tasks):
+            for one, other in zip(changed.options(task), afresh.options(task), strict=True):
+                assert (one == other).all(), (seed, task)
+        cost = changed.options(0)[0][np.searchsorted(changed.candidates(0), changed.chosen[0])]
+        course = follow(pipe, changed.chosen)
+        of_task = course.move_usd[(pipe.source == 0) | (pipe.target == 0)].sum()
+        assert cost == pytest.approx(pipe.cost_usd[changed.chosen[0]] + of_task)
+
+
 def test_a_trade_between_two_tasks_never_costs_more_and_keeps_the_deadline() -> None:
     """From local optima, at any of which no single change saves."""
     traded = 0

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.instances.pipeline import pipeline_instance
 from planner.pipelines import marginals
 from planner.pipelines.branch import SAFE, Branching
+from planner.pipelines.local_search import local_choice
 from planner.pipelines.question import Floats, Ints, PipelineInput, follow, reduce
 from solvers.problem.options import SolveOptions
 from solvers.search.search import Search
@@ -89,3 +90,24 @@ def test_what_is_too_large_to_look_at_is_priced_alone(monkeypatch: pytest.Monkey
     alone = branching.left(node, cutoff)
     dear = node.relaxation.reduced_costs[: len(pipe.keys)] > cutoff * (1 + SAFE) - node.bound
     assert (alone == ~dear).all() and looked_at.sum() < alone.sum()
+
+
+def test_the_nearest_candidates_are_those_that_the_relaxation_uses_and_few_others() -> None:
+    """Every task has one, a larger number holds a smaller one, and a good plan is among a tenth of all."""
+    pipe, _ = reduce(pipeline_instance(30, 100, 1, slack=0.5))
+    choice = local_choice(pipe)
+    assert choice is not None
+    search: Search[Ints] = Search(SolveOptions(gap=0.0))
+    branching = Branching(search, pipe, np.arange(len(pipe.keys)))
+    node = branching.root()
+    assert node is not None
+    assert not branching.nearest(node, 100).any()  # no plan says what is near
+    search.offer(choice, follow(pipe, choice).cost_usd)
+    few, more = branching.nearest(node, 100), branching.nearest(node, 200)
+    assert branching.complete(few) and few[node.x > 1e-6].all() and (more | ~few).all()
+    assert few.sum() < 0.1 * len(few) and more.sum() >= 200
+    part = branching.part(few)
+    root = part.root()
+    assert root is not None
+    part.explore(root, gap=1e-3, most=100)
+    assert search.cost < follow(pipe, choice).cost_usd and search.cost <= 1.005 * node.bound
