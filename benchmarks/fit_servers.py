@@ -170,7 +170,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="rewrite planner/data/engines.csv")
     chosen = parser.parse_args()
     asked = [row for path in (FILE, LATER) for row in read(path)]
-    figures, most = {}, {}
+    figures: dict[tuple[str, int], tuple[Floats, float, int]] = {}
+    most: dict[tuple[str, int], float] = {}
     for key in FITTED:
         rows = Published(key, asked)
         mine, others = rows.fitted, np.setdiff1d(np.arange(len(rows.rows)), rows.fitted)
