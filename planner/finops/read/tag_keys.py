@@ -228,7 +228,7 @@ def _name_the_same(bill: Bill, keys: Sequence[str], others: Sequence[str]) -> bo
     )
     both = [(plain_value(str(key)) == plain_value(str(other)), n) for key, other, n in rows if key]
     shown = both or [("@" not in str(other), n) for _, other, n in rows]
-    return 2 * sum(n for same, n in shown if same) > sum(n for _, n in shown)
+    return bool(2 * sum(n for same, n in shown if same) > sum(n for _, n in shown))
 
 
 def plain_value(value: str) -> str:
