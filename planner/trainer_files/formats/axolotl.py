@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from planner.inputs.model_config import is_model_config, model_of_config
 from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
@@ -26,6 +29,10 @@ _SPECIAL = {
     "tiled_mlp": "the activations that it saves are counted as kept",
     "use_onebitllms": "weights of one bit are counted in the run's precision",
 }
+_SIZES = (
+    "num_hidden_layers", "hidden_size", "intermediate_size", "moe_intermediate_size", "num_attention_heads",
+    "num_key_value_heads", "head_dim", "vocab_size", "num_local_experts", "num_experts", "num_experts_per_tok",
+)  # fmt: skip
 # Keys that change neither speed nor memory, or by little.
 _WITHOUT_EFFECT = (
     r"base_model_.*|tokenizer_.*|model_type|trust_remote_code|is_.*|hub_.*|hf_.*|push_.*|.*wandb.*|mlflow_.*|comet_.*",
@@ -54,7 +61,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document) -> Reading:
     """Read a run."""
     keys, reading = Lookup(document), Reading(document.path, "axolotl")
-    reading.hub_name, reading.hub_key = keys.text("base_model"), "base_model"
+    _model(reading, keys)
     add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
     add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
     if MICRO_BATCH not in reading.facts:
@@ -72,6 +79,21 @@ def read(document: Document) -> Reading:
     _memory(reading, keys)
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
+
+
+def _model(reading: Reading, keys: Lookup) -> None:
+    """The base model, or without one the sizes of a `config.json` that a new model is made from."""
+    reading.hub_name, reading.hub_key = keys.text("base_model"), "base_model"
+    for section in ("overrides_of_model_config", "model_config"):
+        sizes = keys.get(section)
+        if not isinstance(sizes, dict):
+            continue
+        if not reading.hub_name and is_model_config(sizes):
+            model = model_of_config(sizes, str(reading.path))
+            sources = {key: f"{section}.{name}" for key, name in model.sources.items()}
+            reading.model = replace(model, sources=sources)
+        elif changed := [f"{section}.{name}" for name in _SIZES if sizes.get(name) is not None]:
+            reading.warn(f"{', '.join(changed)}: the sizes of the model are taken without this change")
 
 
 def _method(reading: Reading, keys: Lookup) -> None:

@@ -92,6 +92,7 @@ def add_trainer_precision(reading: Reading, keys: Lookup) -> None:
     """Note the arithmetic from the flags of the Trainer of Hugging Face."""
     if keys.flag("fp8"):
         reading.add("training.precision", "fp8", "fp8")
+        keys.seen.update(("bf16", "fp16"))  # what it computes in beside fp8
     elif keys.flag("bf16") or keys.text("bf16") == "full":
         reading.add("training.precision", "bf16", "bf16")
     elif keys.flag("bfloat16") or keys.flag("pure_bf16"):

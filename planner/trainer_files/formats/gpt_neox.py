@@ -89,6 +89,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
 def _precision(reading: Reading, keys: Lookup) -> None:
     if keys.text("te_fp8_format"):
         reading.add("training.precision", "fp8", "te_fp8_format")
+        keys.seen.update(("precision", "fp16", "bf16"))  # what it computes in beside fp8
         return
     word = keys.text("precision") or keys.text("fp16.type")
     precision = {"bfloat16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word)

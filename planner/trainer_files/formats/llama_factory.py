@@ -161,6 +161,8 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     add_whole(
         reading, keys, "training.layout.context_parallel", "sequence_parallel_size", "alst_ulysses_degree"
     )
+    if keys.text("flash_attn").lower() == "disabled":
+        reading.add("training.attention", "materialised", "flash_attn disabled")
     if keys.flag("enable_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
     compiled = bool(keys.flag("torch_compile"))

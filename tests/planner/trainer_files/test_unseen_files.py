@@ -251,3 +251,45 @@ def test_fp8_of_gpt_neox(tmp_path: Path) -> None:
         '"fp16": {"enabled": true}}'
     )
     assert draft(tmp_path, "run.yml", text)["training.precision"] == "fp8"
+
+
+AXOLOTL = {"sequence_len": "2048", "micro_batch_size": "2", "gradient_accumulation_steps": "4", "num_epochs": "1",
+           "pretraining_dataset": "x", "bf16": "true"}  # fmt: skip
+
+
+def test_axolotl_makes_a_new_model_from_sizes(tmp_path: Path) -> None:
+    sizes = (
+        "{model_type: mixtral, vocab_size: 32000, hidden_size: 1024, intermediate_size: 3584, "
+        "num_hidden_layers: 16, num_attention_heads: 16, num_key_value_heads: 4, num_local_experts: 8, "
+        "num_experts_per_tok: 2}"
+    )
+    found = _drafted(tmp_path, "run.yml", _yaml({**AXOLOTL, "base_model": "", "model_config": sizes}))
+    attention = 2 * 1024 * 1024 + 2 * 1024 * 256
+    layer = attention + 8 * 3 * 1024 * 3584 + 8 * 1024 + 2 * 1024
+    assert found.facts["model.params"].value == 16 * layer + 2 * 32000 * 1024 + 1024
+    assert found.facts["model.experts"].value == 8
+
+
+def test_axolotl_names_sizes_that_differ_from_the_base_model(tmp_path: Path) -> None:
+    base = {**AXOLOTL, "base_model": "Qwen/Qwen2.5-7B"}
+    changed = {**base, "overrides_of_model_config": "{num_hidden_layers: 12, rope_theta: 10000}"}
+    found = _drafted(tmp_path, "run.yml", _yaml(changed))
+    assert any("overrides_of_model_config.num_hidden_layers:" in text for text in found.warnings)
+    same = _drafted(tmp_path, "run.yml", _yaml({**base, "overrides_of_model_config": "{rope_theta: 10000}"}))
+    assert not any("overrides" in text for text in same.warnings)
+
+
+def test_llama_factory_without_a_kernel_of_attention(tmp_path: Path) -> None:
+    run = {"model_name_or_path": "Qwen/Qwen2.5-7B", "stage": "sft", "finetuning_type": "full", "cutoff_len": "1024",
+           "per_device_train_batch_size": "1", "template": "qwen", "dataset": "x"}  # fmt: skip
+    found = draft(tmp_path, "run.yaml", _yaml({**run, "flash_attn": "disabled"}))
+    assert found["training.attention"] == "materialised"
+    assert "training.attention" not in draft(tmp_path, "run.yaml", _yaml({**run, "flash_attn": "fa2"}))
+
+
+@pytest.mark.parametrize("flag", ["bf16", "fp16"])
+def test_fp8_names_no_flag_of_what_it_computes_in_beside(tmp_path: Path, flag: str) -> None:
+    run = {**AXOLOTL, "base_model": "Qwen/Qwen2.5-7B", flag: "true", "fp8": "true"}
+    found = _drafted(tmp_path, "run.yml", _yaml(run))
+    assert found.facts["training.precision"].value == "fp8"
+    assert not any(flag in text for text in found.warnings)
