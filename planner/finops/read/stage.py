@@ -177,9 +177,8 @@ class Stager:
         wanted = {name: columns[name] for name in sorted(spelled_columns(columns))}
         if not wanted:
             return set()
-        tests = ", ".join(
-            f"BOOL_OR({spelled(name, cell)} IS DISTINCT FROM {cell})" for name, cell in wanted.items()
-        )
+        odd = "BOOL_OR({} IS DISTINCT FROM {})"
+        tests = ", ".join(odd.format(spelled(name, cell), cell) for name, cell in wanted.items())
         groups = ", ".join(wanted.values())
         row = self.one(file, f"SELECT {tests} FROM (SELECT DISTINCT {groups} FROM {self.table(file)})")
         return {name for name, odd in zip(wanted, row, strict=True) if odd}
