@@ -34,10 +34,11 @@ from planner.market.quota import draws_on
 from planner.records import record
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import numpy.typing as npt
 
     from planner.asked.model import Asked
-    from planner.candidates.context import Context
     from planner.market.costs import Money
     from planner.market.model import Market
     from planner.market.storage.stores import Stored
@@ -195,20 +196,21 @@ def _take(cells: Cells, at: IntArray) -> Cells:
 
 
 def unit_money(
-    context: Context, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
+    market: Market, start: datetime, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
 
     Args:
-        context: what can be bought, its prices, and the start.
+        market: what can be bought, and its prices.
+        start: of the run, from which the ends of what is owned count.
         rows: offers, shape `(n_offers,)`.
         paid_hours: hours in use, shape `(n_cells,)`.
         hours: elapsed hours, shape `(n_cells,)`.
     """
-    market, shape = context.market, (len(paid_hours), len(rows))
+    shape = (len(paid_hours), len(rows))
     row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
     money = market.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
-    gone = np.repeat(hours, len(rows)) > owned_hours(market.offer_set, row, context.dates.start)
+    gone = np.repeat(hours, len(rows)) > owned_hours(market.offer_set, row, start)
     cost = np.where(gone | (paid > longest_hours(market.offer_set, row)), np.inf, money.worker_usd)
     cash = money.cash_usd - money.kept_usd
     return cost.reshape(shape), cash.reshape(shape)
@@ -258,7 +260,7 @@ def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixe
     base, gang = cells.base, cells.gang
     steady_paid = candidates.fixed_hours[base] + cells.elapsed
     hours = candidates.waiting_hours[base] + steady_paid
-    unit_usd, _ = unit_money(context, pool.steady, steady_paid, hours)
+    unit_usd, _ = unit_money(context.market, context.dates.start, pool.steady, steady_paid, hours)
     need = candidates.nodes[base] - gang
     counts = _fill(context.asked, context.market, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))

@@ -8,7 +8,6 @@ from planner.inputs.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     from planner.inputs.schema import OwnedCommitment, Workload
 
@@ -34,16 +33,6 @@ def without_ends(commitments: Sequence[OwnedCommitment]) -> tuple[OwnedCommitmen
         owned if owned.expires is None else owned.model_copy(update={"expires": None})
         for owned in commitments
     )
-
-
-def ends_by_row(commitments: Sequence[OwnedCommitment], first: int) -> dict[int, datetime]:
-    """When owned commitments end, by their rows among offers; that of the first commitment is `first`."""
-    ending = {first + at: owned.expires for at, owned in enumerate(commitments) if owned.expires is not None}
-    if not ending:
-        return {}
-    from planner.inputs.checks import end_moment
-
-    return {row: end_moment(expires) for row, expires in ending.items()}
 
 
 def _are_commitments(workload: Workload) -> Iterator[Fault]:

@@ -77,7 +77,8 @@ def _counts(
     for number in np.unique(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
         paid = candidates.hours[at[mine]] - candidates.waiting_hours[at[mine]]
-        unit, cash = unit_money(context, offers, paid, candidates.hours[at[mine]])
+        start, hours = context.dates.start, candidates.hours[at[mine]]
+        unit, cash = unit_money(context.market, start, offers, paid, hours)
         size = candidates.nodes[at[mine]].astype(np.float64)
         most = np.minimum(context.market.offer_set.capacity[offers][None, :], size[:, None])
         if not _is_linear(context.asked, context.market, offers):

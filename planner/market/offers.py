@@ -22,7 +22,6 @@ from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import FaultError
-from planner.inputs.owned import ends_by_row
 from planner.market.machines import MachineSet, build_hardware
 from planner.market.place_names import unsold_fault
 from planner.market.spot_prices import FIRM, price_book, with_expected
@@ -79,7 +78,7 @@ class OfferSet(MachineSet):
         firm_only: only firm prices are asked for.
         own_costs: by row, what own machines cost at the margin and in full, where their price follows from it.
         own_sites: by row, grid and overhead of own machines whose file states them.
-        own_ends: by row, when what the user already pays ends.
+        own_ends: by row, the last day, or the last moment, of what the user already pays.
     """
 
     offers: Table
@@ -98,7 +97,7 @@ class OfferSet(MachineSet):
     notes: tuple[PriceNote, ...] = ()
     own_costs: Mapping[int, OwnedCost] = field(default_factory=dict)
     own_sites: Mapping[int, Site] = field(default_factory=dict)
-    own_ends: Mapping[int, datetime] = field(default_factory=dict)
+    own_ends: Mapping[int, date | datetime] = field(default_factory=dict)
 
     @cached_property
     def known_places(self) -> dict[Tariffs, KnownPlaces]:
@@ -221,7 +220,10 @@ def _gather(
         from catalogs.offers.derive import derive_offers
 
         offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
-    ends = ends_by_row(workload.commitments, offers.n_rows)
+    ends = {
+        offers.n_rows + number: owned.expires
+        for number, owned in enumerate(workload.commitments) if owned.expires is not None
+    }  # fmt: skip
     offers, shares = _add_commitments(offers, workload.commitments, sites)
     wish = workload.preferences.prices
     book = price_book(offers, _usd(offers, tariffs, on)[0], wish, on, on if start is None else start)

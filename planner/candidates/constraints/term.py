@@ -56,8 +56,11 @@ def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
 def owned_hours(offer_set: OfferSet, rows: Ints, start: datetime) -> Floats:
     """Hours from a start to the end of what the user already pays, infinity where nothing ends, shape of `rows`."""
     left = np.full(offer_set.offers.n_rows + 1, np.inf)  # the last one: row -1, no offer
-    for row, end in offer_set.own_ends.items():
-        left[row] = (end - start).total_seconds() / 3600.0
+    if offer_set.own_ends:
+        from planner.inputs.checks import end_moment
+
+        for row, expires in offer_set.own_ends.items():
+            left[row] = (end_moment(expires) - start).total_seconds() / 3600.0
     return np.asarray(left[rows])
 
 
