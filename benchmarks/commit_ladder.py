@@ -108,8 +108,8 @@ def main() -> None:
     for (steps, told), cost in zip(WAYS, costs.T, strict=True):
         held = (cost / nothing - 1 <= MOST_LOSS).mean()
         print(
-            f"| {steps}{' (ends known)' * told} | {np.median(cost / best - 1):.1%} | {held:.1%} | {1 - cost.sum() / nothing.sum():.1%} "
-            f"| {(cost / nothing - 1).max():+.0%} |"
+            f"| {steps}{' (ends known)' * told} | {np.median(cost / best - 1):.1%} | {held:.1%} "
+            f"| {1 - cost.sum() / nothing.sum():.1%} | {(cost / nothing - 1).max():+.0%} |"
         )
     print(f"with foresight saved {1 - best.sum() / nothing.sum():.1%}; ", end="")
     print(f"{len(scored)} years with use, seed {options.seed}, {time.process_time() - begun:.0f} CPU s")

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import planner
+from planner.asked.options import Options
 from planner.errors import InputError
+from planner.inputs.load import LoadedWorkload
 from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
 from planner.plan.ids import TimePartId
 from planner.workloads.planned_cluster import _nodes
@@ -27,10 +29,12 @@ DAY = ("--as-of", "2026-11-20")
 @pytest.fixture
 def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cluster of an example is that of the plan which other tests ask for, too, with the same prices."""
-    monkeypatch.setattr(
-        "planner.workloads.planned_cluster.optimize",
-        lambda loaded, options, **_: SimpleNamespace(plan=plan_of(loaded.path.stem)),
-    )
+
+    def planned(loaded: LoadedWorkload, options: Options, **_: object) -> SimpleNamespace:
+        assert str(options.as_of) == DAY[1] and options.calibrated
+        return SimpleNamespace(plan=plan_of(loaded.path.stem))
+
+    monkeypatch.setattr("planner.workloads.planned_cluster.optimize", planned)
 
 
 def answer(run_cli: Run, command: str, name: str, *options: str) -> Any:

@@ -47,7 +47,7 @@ LOOSELY = 0.3
 # no spot that a record speaks for: few ways to buy
 FEW = WORKLOAD.replace('"h100*", "a100*", "l40s*"', '"l40s*"')
 SHORT = "assumptions: {pools_horizon_hours: 1}"  # before which no pair ends
-_ANSWERS: dict[str, tuple[CliResult, str]] = {}
+_ANSWERS: dict[tuple[str, float], tuple[CliResult, str]] = {}
 
 
 def asked(
@@ -55,16 +55,16 @@ def asked(
 ) -> tuple[CliResult, str, dict[str, Any]]:
     """The answer to a workload, written to pools.json; most tests start from that of the same two workloads.
 
-    `left`: share of the cost that the search leaves out, the same wherever a test asks for an answer.
+    `left`: share of the cost that the search leaves out.
     """
     path, target = folder / "grpo.yaml", folder / "pools.json"
     text = f"{text.replace('AHEAD', str(ahead))}{limits}".rstrip() + "\n"
     path.write_text(text, encoding="utf-8")
-    if text not in _ANSWERS:
+    if (text, left) not in _ANSWERS:
         with mock.patch("planner.pipelines.pools_by_deadline._CLOSE", 1.0 - left):
             done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
-        _ANSWERS[text] = done, target.read_text(encoding="utf-8")
-    done, written = _ANSWERS[text]
+        _ANSWERS[text, left] = done, target.read_text(encoding="utf-8")
+    done, written = _ANSWERS[text, left]
     target.write_text(written, encoding="utf-8")
     return done, str(path), json.loads(written)
 

@@ -89,6 +89,7 @@ def desk(tmp_path: Path, program: Forks) -> Desk:
     (folder / "w.yaml").write_text(
         f"{text}  providers: [gcp]\n", encoding="utf-8"
     )  # few offers are soon compared
+    time.sleep(0.05)  # nothing is kept of files that changed within the last 20 ms
     return Desk(folder, program)
 
 

@@ -35,7 +35,13 @@ class SharedClients(AwsClients):
         from botocore.retries.quota import RetryQuota
 
         url, chosen = os.environ["AWS_ENDPOINT_URL"], self.options
-        settings = (chosen.retries, chosen.timeout_s, chosen.max_workers, chosen.max_bytes)
+        settings = (
+            chosen.retries,
+            chosen.timeout_s,
+            chosen.max_workers,
+            chosen.max_bytes,
+            *chosen.endpoints.items(),
+        )
         key = (service, region, url, *settings)
         if key not in self._shared:
             with mock.patch("botocore.retries.quota.RetryQuota", partial(RetryQuota, 10**9)):

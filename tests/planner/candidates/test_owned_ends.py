@@ -31,6 +31,7 @@ def job_until(end: datetime | None, owned: int = 4) -> dict[str, Any]:
 def test_a_commitment_is_used_by_what_ends_before_it_and_by_nothing_else(owned: int) -> None:
     catalog = make_catalog(LISTED)
     lasting = plan_on(catalog, job_until(None, owned))
+    assert any(line.option_variant == "already_owned" for line in lasting.plan.lines)
     begin, hours = datetime.fromisoformat(lasting.plan.start), lasting.plan.hours
     cost = None
     for share in (0.0, 0.5, 0.999, 1.001, 3.0):
