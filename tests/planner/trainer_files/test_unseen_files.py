@@ -93,6 +93,8 @@ def test_powers_and_remainders_are_calculated() -> None:
         ("[[ $UNKNOWN = x && $B = no ]]", False),  # one that fails decides
         ("[[ $UNKNOWN = x || $B = yes ]]", True),
         ('[ $A -eq 1 -o "$B" = no ]', False),
+        ('[ "$B" = "test yes" ]', False),  # a word of the value, not of the shell
+        ("[ $A -gt 1 ] && ! [ $B = no ]", True),
     ],
 )
 def test_joined_conditions_are_decided(condition: str, taken: bool) -> None:
@@ -242,6 +244,19 @@ def test_unsloths_own_file(tmp_path: Path) -> None:
 def test_a_flavour_of_torchtitan_may_be_the_model_itself(tmp_path: Path) -> None:
     text = '[model]\nname = "deepseek_v3"\nflavor = "kimi_k2"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n'
     assert draft(tmp_path, "run.toml", text)["model.preset"] == "kimi-k2"
+
+
+def test_lora_in_a_name_of_torchtitan_is_not_full_training(tmp_path: Path) -> None:
+    text = '[model]\nname = "deepseek_v3"\nflavor = "{}"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n'
+    found = draft(tmp_path, "run.toml", text.format("671B_lora"))
+    assert (found["model.preset"], found["training.method"], found["training.lora_rank"]) == (
+        "deepseek-v3",
+        "lora",
+        8,
+    )
+    assert "training.method" not in draft(tmp_path, "run.toml", text.format("671B"))
+    named = gather([Path("llama3_8b_float8_lora")], Wishes()).facts
+    assert (named["model.preset"].value, named["training.method"].value) == ("llama-3.1-8b", "lora")
 
 
 def test_fp8_of_gpt_neox(tmp_path: Path) -> None:
