@@ -11,17 +11,17 @@ import pytest
 
 from catalogs.providers.alibaba import explain
 from catalogs.providers.aws import AwsProvider
-from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, frame_rows
 from catalogs.providers.gcp_skus import build_rate_book, parse_skus
 from catalogs.tables.normalize import number_of
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.catalogs.providers.test_aws_faults import QUICK, session
+from tests.catalogs.providers.test_aws_faults import QUICK
 from tests.catalogs.providers.test_odd_values import sku
 from tests.fakes import alibaba, azure, gcp
 from tests.fakes.alibaba import SdkLikeError
 from tests.fakes.aws import NOW, environment, fake_aws
+from tests.fakes.aws_clients import SharedClients
 
 Fault = str | None
 
@@ -32,7 +32,7 @@ def _aws(fault: Fault) -> Iterator[Any]:
         for name, value in environment(server).items():
             patch.setenv(name, value)
         options = FetchOptions(**{**QUICK, "timeout_s": 10.0})
-        yield AwsProvider(options, AwsClients(options, session()), now=lambda: NOW)
+        yield AwsProvider(options, SharedClients(options), now=lambda: NOW)
 
 
 @contextmanager
