@@ -124,7 +124,8 @@ def test_grpo_of_trl_says_what_generates_and_that_no_reference_is_kept(tmp_path:
 
 
 def test_weighty_keys_that_are_not_known_are_named(tmp_path: Path) -> None:
-    text = _yaml({**GRPO, "mtp_enabled": "true", "wandb_project": "mine"})
+    light = {"wandb_project": "mine", "bnb_4bit_quant_type": "nf4", "save_shard_size": "5GB"}
+    text = _yaml({**GRPO, "mtp_enabled": "true", **light})
     assert _drafted(tmp_path, "grpo.yaml", text).unknown == {"grpo.yaml": ["mtp_enabled"]}
 
 
@@ -188,6 +189,8 @@ def test_the_engines_of_verls_supervised_trainer(tmp_path: Path) -> None:
     assert (found["training.layout.tensor_parallel"], found["training.layout.expert_parallel"]) == (2, 8)
     assert (found["training.stack"], found["training.layout.zero_stage"]) == ("tuned", 1)
     assert found["training.layout.recompute"] == "full"
+    staged = draft(tmp_path, "run.sh", f"{VERL_SFT} engine.pipeline_model_parallel_size=2")
+    assert (staged["training.stack"], staged["training.layout.zero_stage"]) == ("tuned", 1)
     automodel = draft(
         tmp_path, "run.sh", f"{VERL_SFT} engine.ep_size=8 engine.activation_checkpointing=False"
     )
