@@ -67,8 +67,9 @@ def listed(payload: Any, path: str, api: str, region: str = "") -> list[Any]:
 def parse_regions(payload: Any) -> list[str]:
     """Region ids of DescribeRegions; an entry without one names no region."""
     api = "ecs:DescribeRegions"
-    regions = [one for one in listed(payload, "Regions.Region", api) if isinstance(one, Mapping)]
-    names = sorted({str(region["RegionId"]) for region in regions if region.get("RegionId")})
+    regions = listed(payload, "Regions.Region", api)
+    named = (one.get("RegionId") for one in regions if isinstance(one, Mapping))
+    names = sorted({str(name) for name in named if name})
     return names or [str(field(region, "RegionId", api)) for region in regions]
 
 
@@ -193,7 +194,9 @@ def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[
         field(payload, "RequestId", api, region)
         return zones_of
     place = {"provider": PROVIDER, "region": region, "api": api}
-    reader = RowReader("zone", log or FetchLog(), place)
+    log = log or FetchLog()
+    reader = RowReader("zone", log, place)
+    kinds_reader, types_reader = (RowReader("instance_type", log, place) for _ in range(2))
 
     def stocked(resource: Any) -> str:
         name = str(field(resource, "Value", api, region))
@@ -204,20 +207,20 @@ def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[
         if not _in_stock(zone):
             return zone_id, []
         kinds = (zone.get("AvailableResources") or {}).get("AvailableResource") or []
-        types = RowReader("instance_type", reader.log, {**place, "region": f"{region}/{zone_id}"})
-        ones = types.read(
+        lists = kinds_reader.read(
             kinds, lambda kind: (kind.get("SupportedResources") or {}).get("SupportedResource") or []
         )
-        names = [
-            name for one in ones for name in types.read(one, stocked, lambda resource: resource["Value"])
+        found = [
+            types_reader.read(types, stocked, lambda one: f"{zone_id}/{one['Value']}") for types in lists
         ]
-        return zone_id, [name for name in names if name]
+        return zone_id, [name for names in found for name in names if name]
 
     items = listed(zones, "AvailableZone", api, region)
     for zone_id, names in reader.read(items, types_of, lambda zone: zone["ZoneId"]):
         for name in names:
             zones_of.setdefault(name, set()).add(zone_id)
-    reader.require_some()
+    for one in (reader, kinds_reader, types_reader):
+        one.require_some()
     return zones_of
 
 

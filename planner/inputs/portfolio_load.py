@@ -182,6 +182,8 @@ def _workloads(
                 "needs kind: training with a model; plan fleets, tasks and batch inference by themselves (`planner "
                 "optimize`) and give what they come to as the job's `candidates`"
             )
+            if loaded.workload.commitments:
+                text = "has `commitments` of its own: write them once in the portfolio, where all jobs share them"
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
         if loaded is not None and loaded.workload.recurrence is not None:
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {_ONCE}"))

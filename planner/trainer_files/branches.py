@@ -170,7 +170,7 @@ class Branches:
 
     def _single(self, text: str) -> bool | None:
         """Whether a test without a joint holds, with or without its brackets."""
-        words = _words(self._expand(_TEST.sub("", _TEST_END.sub("", text.strip()))))
+        words = _words(self._expand(_TEST.sub(r"\1", _TEST_END.sub("", text.strip()))))
         negated = bool(words) and words[0] == "!"
         holds = _test(words[1:] if negated else words)
         return holds if holds is None or not negated else not holds
@@ -178,7 +178,7 @@ class Branches:
 
 _CLOSING = ("fi", "esac")
 _AND, _OR = re.compile(r"&&|\s-a\s"), re.compile(r"\|\||\s-o\s")
-_TEST, _TEST_END = re.compile(r"(\[\[?|test)\s+"), re.compile(r"\s+\]\]?$")
+_TEST, _TEST_END = re.compile(r"^(!\s+)?(?:\[\[?|test)\s+"), re.compile(r"\s+\]\]?$")
 
 
 def _joined(parts: list[bool | None], *, decisive: bool) -> bool | None:

@@ -22,7 +22,8 @@ _YES = {
     "0": False,
 }
 # Keys of tools with hundreds of arguments, but for those whose name says that they move work or memory.
-LIGHT = r"(?!.*(parallel|offload|shard|quant|freeze|frozen|teacher|distill|mtp_|galore|lisa_|replica)).*"
+_NAMED = r"(?:use_)?bnb_.*|(?:save|max)_shard_size"  # kinds of 4 bits, and sizes of files
+LIGHT = rf"{_NAMED}|(?!.*(parallel|offload|shard|quant|freeze|frozen|teacher|distill|mtp_|galore|lisa_|replica)).*"
 _MOST = 10**15
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 

@@ -9,6 +9,7 @@ from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import (
     MICRO_BATCH,
+    add_adapter,
     add_offload,
     add_optimizer,
     add_whole,
@@ -31,6 +32,8 @@ _SIZED = re.compile(
     r"((?:[0-9]+_)?[0-9]+b(?:_a[0-9]+b)?(?=_|$)|dev|schnell)(?:_(\w+))?"
 )
 _PURPOSES = {"rl_grpo": "grpo", "rl_dapo": "grpo", "sft": "sft"}
+_ADAPTED = re.compile(r"(?:^|[_-])lora(?![^_-])")
+_RANK = 8  # torchtitan/components/lora.py, read on 2026-11-29
 _CHANGES = (("nvfp4", "fp4"), ("mxfp8", "fp8"), ("float8", "fp8"))
 _SECTIONS = ("training", "parallelism", "job", "activation_checkpoint", "experimental")
 # names of sizes in torchtitan's own arguments of a model -> those of config.json
@@ -71,6 +74,7 @@ def read(document: Document) -> Reading:
     """Read a run."""
     keys, reading = Lookup(document), Reading(document.path, "torchtitan")
     _model(reading, keys)
+    _adapters(reading, keys)
     reading.add(
         "training.objective", _PURPOSES.get(keys.text("model.purpose")), "by the configuration's name"
     )
@@ -124,11 +128,22 @@ def _model(reading: Reading, keys: Lookup) -> None:
             {"model_type": "llama", "tie_word_embeddings": False, **data}, str(reading.path)
         )
         return
+    flavour = _ADAPTED.sub("", flavour)
     flavour = _FLAVOURS.get(flavour, flavour)
     spelt = [pattern.format(flavour) for pattern in (*_PRESETS.get(name, ()), "{}")]
     known = next((preset for preset in map(find_preset, spelt) if preset is not None), None)
     reading.hub_key = "model.name and model.flavor"
     reading.hub_name = known.name if known is not None else f"{name}-{keys.text('model.flavor')}"
+
+
+def _adapters(reading: Reading, keys: Lookup) -> None:
+    """LoRA, which a flavour (`671B_lora`) or a configuration (`llama3_8b_lora`) has in its name."""
+    source = next(
+        (key for key in ("model.flavor", "model.change") if _ADAPTED.search(keys.text(key).lower())), ""
+    )
+    if source:
+        add_adapter(reading, "lora", f"{source} {keys.text(source)}", None, "")
+        reading.add("training.lora_rank", _RANK, "the rank that torchtitan takes", assumed=True)
 
 
 def _ffn(arguments: Mapping[str, object]) -> int:

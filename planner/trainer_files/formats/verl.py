@@ -125,7 +125,7 @@ def _tuning(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "training.sequence_length", "data.max_length")
     for name, word in _DEGREES.items():
         add_whole(reading, keys, f"training.layout.{name}", _ENGINE + word, _ENGINE + _SHORT[name])
-    if keys.has(f"{_ENGINE}tensor_model_parallel_size"):
+    if keys.first(*(_ENGINE + word for word in _DEGREES.values())):
         _megatron(reading, keys, _ENGINE)
         return
     _fsdp(reading, keys, "model.fsdp_config.", keys.first(*_ULYSSES) or _ULYSSES[0])

@@ -14,6 +14,7 @@ from catalogs.providers.alibaba_rows import (
     newest_per_zone,
     parse_instance_types,
     parse_price,
+    parse_regions,
     parse_spot,
     parse_zones,
 )
@@ -260,6 +261,16 @@ def test_available_without_stock_is_no_stock() -> None:
     odd = {"Status": "Available"}
     found = parse_zones({"AvailableZones": {"AvailableZone": [zone, odd]}}, "r")
     assert found == {"a": {"z"}, "c": {"z"}, "d": {"z"}}
+
+
+def test_lists_none_of_whose_rows_can_be_read_have_changed_and_are_not_empty() -> None:
+    for kind in ("odd", {"SupportedResources": {"SupportedResource": [{"Name": "a"}, {"Name": "b"}]}}):
+        zone = {"ZoneId": "z", "Status": "Available", "StatusCategory": "WithStock",
+                "AvailableResources": {"AvailableResource": [kind]}}  # fmt: skip
+        with pytest.raises(SchemaChanged):
+            parse_zones({"AvailableZones": {"AvailableZone": [zone]}}, "r")
+    with pytest.raises(SchemaChanged):
+        parse_regions({"Regions": {"Region": ["cn-hangzhou"]}})
 
 
 def test_the_parts_of_a_price_are_read_in_every_spelling_and_nothing_costs_nothing() -> None:

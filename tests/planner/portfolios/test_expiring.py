@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CliResult
+from planner.errors import InputError
+from planner.inputs.portfolio_load import load_portfolio
+from tests.conftest import ROOT, CliResult
 
 pytestmark = pytest.mark.catalog("small")
 Run = Callable[..., CliResult]
@@ -143,3 +145,12 @@ def test_other_words_for_it_are_named(run_cli: Run, tmp_path: Path, key: str) ->
     done = run_cli("portfolio", str(path))
     assert done.code == 2
     assert f"unknown key '{key}' (did you mean 'expires'?)" in done.stderr
+
+
+def test_a_job_with_commitments_of_its_own_is_sent_to_those_of_the_portfolio(tmp_path: Path) -> None:
+    job = (ROOT / "examples" / "owned-top-up.yaml").read_text(encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    text = "version: 1\nkind: portfolio\nname: p\njobs:\n  - {name: a, workload: job.yaml}\n"
+    (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"job 'a' has `commitments` of its own: write them once"):
+        load_portfolio(tmp_path / "p.yaml")

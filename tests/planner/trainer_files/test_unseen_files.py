@@ -93,6 +93,8 @@ def test_powers_and_remainders_are_calculated() -> None:
         ("[[ $UNKNOWN = x && $B = no ]]", False),  # one that fails decides
         ("[[ $UNKNOWN = x || $B = yes ]]", True),
         ('[ $A -eq 1 -o "$B" = no ]', False),
+        ('[ "$B" = "test yes" ]', False),  # a word of the value, not of the shell
+        ("[ $A -gt 1 ] && ! [ $B = no ]", True),
     ],
 )
 def test_joined_conditions_are_decided(condition: str, taken: bool) -> None:
@@ -122,7 +124,8 @@ def test_grpo_of_trl_says_what_generates_and_that_no_reference_is_kept(tmp_path:
 
 
 def test_weighty_keys_that_are_not_known_are_named(tmp_path: Path) -> None:
-    text = _yaml({**GRPO, "mtp_enabled": "true", "wandb_project": "mine"})
+    light = {"wandb_project": "mine", "bnb_4bit_quant_type": "nf4", "save_shard_size": "5GB"}
+    text = _yaml({**GRPO, "mtp_enabled": "true", **light})
     assert _drafted(tmp_path, "grpo.yaml", text).unknown == {"grpo.yaml": ["mtp_enabled"]}
 
 
@@ -186,6 +189,8 @@ def test_the_engines_of_verls_supervised_trainer(tmp_path: Path) -> None:
     assert (found["training.layout.tensor_parallel"], found["training.layout.expert_parallel"]) == (2, 8)
     assert (found["training.stack"], found["training.layout.zero_stage"]) == ("tuned", 1)
     assert found["training.layout.recompute"] == "full"
+    staged = draft(tmp_path, "run.sh", f"{VERL_SFT} engine.pipeline_model_parallel_size=2")
+    assert (staged["training.stack"], staged["training.layout.zero_stage"]) == ("tuned", 1)
     automodel = draft(
         tmp_path, "run.sh", f"{VERL_SFT} engine.ep_size=8 engine.activation_checkpointing=False"
     )
@@ -242,6 +247,19 @@ def test_unsloths_own_file(tmp_path: Path) -> None:
 def test_a_flavour_of_torchtitan_may_be_the_model_itself(tmp_path: Path) -> None:
     text = '[model]\nname = "deepseek_v3"\nflavor = "kimi_k2"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n'
     assert draft(tmp_path, "run.toml", text)["model.preset"] == "kimi-k2"
+
+
+def test_lora_in_a_name_of_torchtitan_is_not_full_training(tmp_path: Path) -> None:
+    text = '[model]\nname = "deepseek_v3"\nflavor = "{}"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n'
+    found = draft(tmp_path, "run.toml", text.format("671B_lora"))
+    assert (found["model.preset"], found["training.method"], found["training.lora_rank"]) == (
+        "deepseek-v3",
+        "lora",
+        8,
+    )
+    assert "training.method" not in draft(tmp_path, "run.toml", text.format("671B"))
+    named = gather([Path("llama3_8b_float8_lora")], Wishes()).facts
+    assert (named["model.preset"].value, named["training.method"].value) == ("llama-3.1-8b", "lora")
 
 
 def test_fp8_of_gpt_neox(tmp_path: Path) -> None:
