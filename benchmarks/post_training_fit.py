@@ -33,14 +33,12 @@ from planner.records import record
 # pre-training has it (KempnerForge's 7B on an H200 took 0.77 of the step predicted without); frozen weights in 4 bit
 # are written out for the forward pass, the repeated one and the backward pass; adapters read and write their inputs
 # and outputs once, and again with gradients. A refit has the middle, in log, of the bounds in
-# data/performance/inference.csv. Loops of reinforcement learning take what engine and trainer take, or up to 2.9 times
-# as long (DeepSpeed-Chat, geometric mean of four runs in data/other_publishers.csv): the middle in log, and 80 % of the
-# way from there to either end.
+# data/performance/inference.csv.
 PRIORS = {
-    **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled"), 0.0), "interval.rollouts": 0.43,
+    **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
     "alone.ratio.compiled": 0.77, "adapter.passes.eager": 2.0,
-    "adapter.passes.compiled": 1.0, "adapter.dequantise_passes.compiled": 3.0, "rollouts.generation_ratio": 1.7,
-    "rollouts.training_ratio": 1.7, "rollouts.refit_ratio": 0.07,
+    "adapter.passes.compiled": 1.0, "adapter.dequantise_passes.compiled": 3.0, "rollouts.generation_ratio": 1.0,
+    "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
 }  # fmt: skip
 _SETS = {
     "eager": ("adapter.passes.eager",),
@@ -125,7 +123,7 @@ def widths(rows: Sequence[Row], fitted: Fit) -> dict[str, float]:
     Of n rows the one counts below which 80 % of n + 1 lie, as the next row is one of n + 1. Fine-tuning that was
     measured on several accelerators is predicted without the row's own: few rows fit their own constants closely.
     """
-    out, fitted = {}, Fit({**fitted.constants, **dict.fromkeys(_WIDTHS, 0.0)}, fitted.adapters)
+    out = {}
     for name, stack in _WIDTHS.items():
         own = [row for row in rows if _set_of(row) == stack and row.step_s]
         missing = [found for part, made in _parts_of(rows, own, fitted) for found in _missing(part, made)]

@@ -102,7 +102,10 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
 
 
 def _step_tokens(hardware: Table, engine: Engine) -> Floats:
-    """Most tokens of prompts in a step that also writes answers, by the card's memory; the A100 counts as small."""
+    """Most tokens of prompts in a step that also writes answers, by the card's memory.
+
+    The A100 counts as small, as in vLLM, and the A800 with it, which is the same chip but which vLLM does not name.
+    """
     row = find_engine(engine.name, engine.year)
     ampere = np.asarray([str(generation) == "ampere" for generation in hardware["generation"]])
     large = (hardware.number("accelerator_memory_gib") >= row.large_gib) & ~ampere
