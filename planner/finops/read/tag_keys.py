@@ -72,10 +72,16 @@ class TagKeys:
     def merged(self, asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The spellings that count of each key that the bill spells in several ways.
 
-        Where several spellings are asked for, each is itself alone.
+        Where several spellings are asked for, each is itself alone; another name that is asked for is a tag of its own.
         """
-        names = {key: self.instead.get(own_key(key), ()) for key in asked}
-        found = {key: (*self._alike(key), *(one for one in names[key] if one not in asked)) for key in asked}
+        owns = {own_key(key) for key in asked}
+        found = {
+            key: (
+                *self._alike(key),
+                *(one for one in self.instead.get(own_key(key), ()) if own_key(one) not in owns),
+            )
+            for key in asked
+        }
         return {key: own for key, own in found.items() if len(own) > 1 and not {*own[1:]} & {*asked}}
 
     def run_key(self, asked: str | None = None) -> str:
@@ -109,26 +115,30 @@ class TagKeys:
             present = f"the keys present are {shown}" if shown else "no charge has tags"
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self._alike(key), merged.get(key, ())) for key in keys]
-        out += [self.names_remark(key, merged.get(key, ())) for key in keys]
+        out += [
+            self.names_remark(key, merged.get(key, ()), f"; --exact-tags counts {key} alone") for key in keys
+        ]
         return " ".join(filter(None, out))
 
-    def names_remark(self, key: str, merged: Sequence[str] | None = None) -> str:
+    def names_remark(self, key: str, merged: Sequence[str] | None = None, hint: str = "") -> str:
         """What to say of a tag that goes by another name in the bill; empty of any other.
 
         Args:
             key: as the bill spells it.
             merged: names that count as it; None: all that may.
+            hint: how to count without them.
         """
         own = own_key(key)
         if taken := [one for one in self.instead.get(own, ()) if merged is None or one in merged]:
             count = "count" if len(taken) > 1 else "counts"
-            return f"{', '.join(taken)} {count} as {key} where a charge has none; --exact-tags counts {key} alone."
+            return f"{', '.join(taken)} {count} as {key} where a charge has none{hint}."
         if others := self.apart.get(own, ()):
-            other = ", ".join(others)
-            return (
-                f"{other} names something else than {key} and is not counted as it "
-                f"(--tags {others[0]} counts by it)."
+            names = (
+                "name something else than {0} and are"
+                if len(others) > 1
+                else "names something else than {0} and is"
             )
+            return f"{', '.join(others)} {names.format(key)} not counted as it: ask for {others[0]} to count by it."
         if (tag := next((tag for tag, names in self.instead.items() if key in names), "")) and not any(
             own_key(one) == tag for one in self.present or ()
         ):
@@ -203,32 +213,27 @@ def tag_keys(bill: Bill, *, exact: bool = False) -> TagKeys:
         others = tuple(key for key in present if own_key(key) == name)
         if counts == "instead" and others:
             own = tuple(key for key in present if own_key(key) == tag)
-            (instead if _name_the_same(bill, own, others) else apart)[tag] = others
+            (instead if _name_the_same(bill.engine, bill.tag_texts, own, others) else apart)[tag] = others
     return TagKeys(present, instead, apart)
 
 
-def _name_the_same(bill: Bill, keys: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether other keys name what a tag's keys name, as far as the texts of the bill's tags show it.
+def _name_the_same(engine: DuckDbEngine, texts: str, keys: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether other keys name what a tag's keys name.
 
-    They do if most texts with both have the same value, or if no text has both and most values are no addresses of
-    people. Without the tag itself there is nothing to compare with.
+    They do unless most of their values are e-mail addresses, or most values beside one of the tag differ from it. How
+    many charges have a value does not matter, so that a cube, which sums charges up, shows the same.
     """
-    if not keys or not isinstance(bill.engine, DuckDbEngine):
-        return not keys
 
     def first(names: Sequence[str]) -> str:
-        paths = ", ".join(text(f'$."{name}"') for name in names if '"' not in name)
-        values = f"LIST_FILTER(JSON_EXTRACT_STRING(tag_text, [{paths}]), lambda one: TRIM(one) <> '')"
-        return f"CASE WHEN JSON_VALID(tag_text) THEN {values}[1] END"
+        paths = (text(f'$."{name}"') for name in names)
+        values = ", ".join(f"NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, {path})), '')" for path in paths)
+        return f"CASE WHEN JSON_VALID(tag_text) THEN COALESCE({values}) END" if names else "NULL"
 
-    rows = bill.engine.rows(
-        "SELECT key, other, COUNT(*) AS n FROM ("
-        f"SELECT {first(keys)} AS key, {first(others)} AS other FROM ({bill.tag_texts}) AS texts"
-        ") AS found WHERE other IS NOT NULL GROUP BY key, other"
-    )
-    both = [(plain_value(str(key)) == plain_value(str(other)), n) for key, other, n in rows if key]
-    shown = both or [("@" not in str(other), n) for _, other, n in rows]
-    return bool(2 * sum(n for same, n in shown if same) > sum(n for _, n in shown))
+    rows = engine.rows(f"SELECT DISTINCT {first(keys)}, {first(others)} FROM ({texts}) AS texts")
+    pairs = {(plain_value(str(key or "")), plain_value(str(other))) for key, other in rows if other}
+    beside = [key == other for key, other in pairs if key]
+    people = ["@" in other for other in {other for _, other in pairs}]
+    return 2 * sum(people) <= len(people) and 2 * sum(beside) >= len(beside)
 
 
 def plain_value(value: str) -> str:

@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.kpis import query_kpi
 from planner.finops.quality import assess_quality
-from planner.finops.read.tag_keys import known_spelling
+from planner.finops.read.tag_keys import known_spelling, own_key
 from planner.finops.showback.divide import Divided, divide
 from planner.inputs.faults import near
 from planner.render.model import Answer, Column, Section, table_section, versioned
@@ -31,8 +31,11 @@ def rules_by_tag(key: str, *others: str) -> ShowbackFile:
     """Rules of those who have none: the team is the value of a tag, else that of the first other one with a value."""
     from planner.inputs.showback_schema import Rule, ShowbackFile
 
-    rules = tuple(Rule(from_tag=one) for one in (key, *others))
-    return ShowbackFile(version=1, kind="showback", name=f"tag {key}", rules=rules, unused_commitments="keep")
+    keys = dict[str, str]()
+    for one in (key, *others):
+        keys.setdefault(own_key(one), one)
+    rules, name = tuple(Rule(from_tag=one) for one in keys.values()), f"tag {' or '.join(keys.values())}"
+    return ShowbackFile(version=1, kind="showback", name=name, rules=rules, unused_commitments="keep")
 
 
 def gpu_hours_by_team(usage: Usage | None, start: date, end: date) -> dict[str, float] | None:

@@ -215,7 +215,7 @@ def _providers(inputs: Inputs) -> Table:
         "savings", "Savings by provider", [("provider", "Provider", "text"), ("cost", "Cost", "money"),
         ("esr_list", "Against list", "ratio"), ("esr_contract", "Against contract", "ratio"),
         ("known", "List price known", "ratio")], rows,
-        f"Empty where the price of less than {least} of a provider's use cost is known." * any(
+        f"Empty where savings are withheld, or prices are known of less than {least} of a provider's use cost." * any(
             row[2] is None or row[3] is None for row in rows),
     )  # fmt: skip
 

@@ -87,4 +87,7 @@ def test_no_savings_rate_of_a_provider_whose_prices_are_hardly_known(tmp_path: P
     assert found["AWS"]["esr_list"] == pytest.approx(0.1)
     assert found["Microsoft"]["esr_list"] is found["Microsoft"]["esr_contract"] is None
     table = next(one for one in review.sections[0].tables if one.key == "savings")
-    assert table.note == "Empty where the price of less than 80 % of a provider's use cost is known."
+    assert (
+        table.note
+        == "Empty where savings are withheld, or prices are known of less than 80 % of a provider's use cost."
+    )
