@@ -183,10 +183,10 @@ def _paid_twice(answer: CommitAnswer) -> list[str]:
     early = [item for item in answer.expiring if item.renewed_units > 0 and item.days_left > _EARLY_DAYS]
     if answer.years > 1 or not early:
         return []
-    named = ", ".join(f"{item.serves} after {item.expires}" for item in early[:_MOST_NAMED])
+    named = ", ".join(f"{item.serves} until {item.expires}" for item in early[:_MOST_NAMED])
     more = f" and {len(early) - _MOST_NAMED} more" if len(early) > _MOST_NAMED else ""
     return [
-        f"bought now, it replaces what is owned only later ({named}{more}): ask again on that day, or pay for both"
+        f"what is owned ({named}{more}) and what replaces it are both paid until then: ask again on that day"
     ]
 
 

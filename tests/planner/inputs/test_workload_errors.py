@@ -25,7 +25,7 @@ from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.post_training_schema import Inference
 from planner.inputs.schedule_load import load_schedule
-from planner.inputs.schema import Constraints, Data
+from planner.inputs.schema import Constraints, Data, OwnedCommitment
 from planner.inputs.serving_schema import Serving
 from planner.inputs.tco_load import load_tco
 from planner.inputs.training_schema import Layout, Model, Training
@@ -393,7 +393,7 @@ def test_words_of_trainers_are_answered_with_ours(key: str, expected: str) -> No
 
 @pytest.mark.parametrize("key", sorted(KEYS))
 def test_every_other_word_stands_for_a_key_that_a_section_has(key: str) -> None:
-    sections = [Workload, Constraints, Training, Model, Data, Layout, Inference]
+    sections = [Workload, Constraints, Training, Model, Data, Layout, Inference, OwnedCommitment]
     assert any(KEYS[key] in section.model_fields for section in sections)
     assert not any(key in section.model_fields for section in sections)
 
