@@ -231,7 +231,7 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
     assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
     assert (
-        f"it replaces what is owned only later ({covered} after 2027-01-29): ask again on that day" in shown
+        f"only replaces owned commitments ({covered} after 2027-01-29) is paid for twice until then" in shown
     )
 
 
