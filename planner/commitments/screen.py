@@ -179,14 +179,14 @@ def _known(value: Decimal) -> Decimal:
 
 
 def _paid_twice(answer: CommitAnswer) -> list[str]:
-    """What is bought for a year well before the commitment that it replaces ends."""
+    """That what is bought for a year may replace, wholly or in part, a commitment that ends much later."""
     early = [item for item in answer.expiring if item.renewed_units > 0 and item.days_left > _EARLY_DAYS]
     if answer.years > 1 or not early:
         return []
     named = ", ".join(f"{item.serves} until {item.expires}" for item in early[:_MOST_NAMED])
     more = f" and {len(early) - _MOST_NAMED} more" if len(early) > _MOST_NAMED else ""
     return [
-        f"what is owned ({named}{more}) and what replaces it are both paid until then: ask again on that day"
+        f"the part that only replaces what is owned ({named}{more}) is paid twice until that ends: ask again then"
     ]
 
 

@@ -230,9 +230,7 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     assert over.nothing.expected_usd > answer["nothing"]["expected_usd"]  # ended with the bill
     shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
     assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
-    assert (
-        f"what is owned ({covered} until 2027-01-29) and what replaces it are both paid until then" in shown
-    )
+    assert f"only replaces what is owned ({covered} until 2027-01-29) is paid twice until that ends" in shown
 
 
 @pytest.mark.parametrize(

@@ -393,8 +393,8 @@ def test_words_of_trainers_are_answered_with_ours(key: str, expected: str) -> No
 
 @pytest.mark.parametrize("key", sorted(KEYS))
 def test_every_other_word_stands_for_a_key_that_a_section_has(key: str) -> None:
-    sections = [Workload, Constraints, Training, Model, Data, Layout, Inference, OwnedCommitment]
-    assert any(KEYS[key] in section.model_fields for section in sections)
+    sections = [Workload, Constraints, Training, Model, Data, Layout, Inference]
+    assert any(KEYS[key] in section.model_fields for section in (*sections, OwnedCommitment))
     assert not any(key in section.model_fields for section in sections)
 
 
