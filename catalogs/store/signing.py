@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -97,9 +98,7 @@ def sign_catalog(
     if not 1 <= days <= MAX_DAYS:
         raise CatalogInputError(f"a statement holds 1 to {MAX_DAYS} days, not {days}")
     if out.exists():
-        raise CatalogInputError(
-            f"{out}: exists already; choose another directory, a signed one is never changed"
-        )
+        raise _existing(out)
     key = read_private_key(key_file)
     signed_at = (now or datetime.now(UTC)).replace(microsecond=0)
     sources = read_sources(directory, as_of)
@@ -172,9 +171,17 @@ def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
         write_new(temporary / STATEMENT, statement, 0o644)
         temporary.rename(out)
     except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):  # another process made it in the meantime
+            raise _existing(out) from error
         raise CatalogError(f"cannot write the signed catalog to {out}: {error.strerror}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _existing(out: Path) -> CatalogInputError:
+    return CatalogInputError(
+        f"{out}: exists already; choose another directory, a signed one is never changed"
+    )
 
 
 def _remove_left(out: Path) -> None:

@@ -29,6 +29,7 @@ from catalogs.errors import (
     TamperedCatalogError,
     UnsignedCatalogError,
 )
+from catalogs.store import signing
 from catalogs.store.history import open_snapshot
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
@@ -117,6 +118,23 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(keys: Path, source: Pa
         (folder / "lambda").mkdir(parents=True)
     sign_catalog(keys, tmp_path / "signed", 30, directory=source)
     assert not dead.exists() and alive.exists() and elsewhere.exists() and other.exists()
+
+
+def test_who_signs_into_a_directory_second_is_told_that_it_exists(
+    keys: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, of_another, write = tmp_path / "signed", tmp_path / "other", signing.write_new
+    sign_catalog(keys, of_another, 30, directory=source)
+
+    def write_and_lose(*args: Any) -> None:
+        write(*args)
+        of_another.rename(out)  # another process is a moment quicker
+
+    monkeypatch.setattr(signing, "write_new", write_and_lose)
+    with pytest.raises(CatalogInputError, match="exists already"):
+        sign_catalog(keys, out, 30, directory=source)
+    verify_catalog(out, Path(f"{keys}.pub"))
+    assert [path.name for path in tmp_path.glob(".new-*")] == []
 
 
 def test_a_changed_row_is_refused_even_where_the_manifest_agrees(pinned: Path) -> None:
