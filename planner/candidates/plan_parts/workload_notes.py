@@ -44,7 +44,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
         _kernels_note(asked.job.training),
-        *_prompt_notes(asked),
+        *_prompt_notes(asked.job.training),
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
@@ -188,9 +188,9 @@ def _kernels_note(training: TrainingSpec) -> str:
     )
 
 
-def _prompt_notes(asked: Asked) -> list[str]:
+def _prompt_notes(training: TrainingSpec) -> list[str]:
     """That prompts are longer, for their answers, than in measured runs of the engine; none otherwise."""
-    return [f"low confidence: {doubt}" for doubt in prompt_doubts(asked.job.training.tuning.generates)]
+    return [f"low confidence: {doubt}" for doubt in prompt_doubts(training.tuning.generates)]
 
 
 def _decoding_note(asked: Asked) -> str:

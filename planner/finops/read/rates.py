@@ -28,9 +28,7 @@ from planner.records import record
 
 COLUMNS = ("date", "from", "to", "rate")
 MAX_BYTES = 16 << 20
-OLD_DAYS = (
-    45  # a rate that is older than this on a day that it is used for is named: half a month past its own
-)
+OLD_DAYS = 45  # a rate older than this on a day that it converts is named: half a month past its own
 _SHOWN = 3
 
 
