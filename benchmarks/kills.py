@@ -226,9 +226,13 @@ def killed(
         except TimeoutError as error:
             return how, str(error)
         now, kept = whole(run), copies(run)
-        # who comes second finds the first one's work, or, of a sweep, the first one at work
+        # of two, one finds the other's work, or, of a sweep, the other at work
         refused = 2 if writing.once or writing.name == "sweep" else known.code
-        said = _amiss(code, known.code if other == refused else other, number, how, known, now)
+        if other == refused:
+            other = known.code
+        elif second and code == refused:
+            code = known.code
+        said = _amiss(code, other, number, how, known, now)
         said = said or _torn(kept, known, hard=number is signal.SIGKILL and signalled)
         if not said and signalled and (number is signal.SIGKILL or draw.random() < 0.2):
             is_done = bool(writing.once) and now.get(writing.once) == known.good[writing.once]
