@@ -27,10 +27,10 @@ from benchmarks.fit_servers import FITTED, LEAST, Published, width
 from benchmarks.inference_rows import load_cases
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import read_csv, write_csv
+from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[str, int]
 # Others must have measured so many rows of an engine for it to be known without a publisher; and a publisher so many
 # of it to say what publishers differ by.

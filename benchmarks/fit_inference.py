@@ -20,12 +20,12 @@ from scipy.optimize import least_squares
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Floats
 from planner.files import write_atomically
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate
 
-Floats = npt.NDArray[np.float64]
 FOLDS = 4
 # Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
 ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)

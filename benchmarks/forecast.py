@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.forecast_regimes import reported as partly_reported
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.clean import MIN_DAYS, Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion
@@ -35,7 +36,6 @@ from planner.finops.forecast.daily import load_daily
 from planner.finops.forecast.ensemble import combine, window_totals
 from planner.finops.forecast.model import forecast_daily, forecast_month_end
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 LANDING_DAYS = (5, 10, 20)
 LEVELS = (0.8, 0.95)

@@ -24,7 +24,6 @@ from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, read_bytes, room
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 DATA = Path(__file__).parent / "data"
 ANSWERING = ("dense llm batched", "dense llm single stream", "moe llm", "llm prefill only")
 # Of systems that do not state their parallelism: the fewest accelerators whose memory the weights fill by this much.

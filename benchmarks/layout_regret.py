@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from benchmarks.measured_layouts import fastest_of
 from benchmarks.predict import layouts_of
+from catalogs.tables.table import Floats
 from planner.performance.constants import load_constants
 from planner.performance.measured_layouts import MeasuredLayout, accelerator_codes, nearby, with_measured
 from planner.performance.memory_risk import budget_gib, usable_gib
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from benchmarks.measured import Case
     from benchmarks.throughput import Scored
 
-Floats = npt.NDArray[np.float64]
 Pick = Callable[[list[list[int]], Floats], int]
 _HARDWARE = (
     "generation",

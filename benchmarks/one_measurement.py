@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Floats
 from planner.calibration.kernel import DATA_FILE, Points, correlation, load_prior, spread_ratio
 from planner.normal import Z80
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from benchmarks.measured import Case
     from benchmarks.throughput import Scored
 
-Floats = npt.NDArray[np.float64]
 FITTED = (
     "between_points", "decay.accelerators", "decay.units_per_accelerator", "decay.sequence", "decay.memory_rate",
     "decay.other_precision", "decay.other_model",

@@ -21,9 +21,9 @@ from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
 from benchmarks.workloads import predict_workloads
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants, load_constants
 
-Floats = npt.NDArray[np.float64]
 WIDTHS = {
     "transformer": "interval.open.stack",
     "cnn": "interval.cnn.open.stack",

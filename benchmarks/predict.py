@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measured import PEAK_COLUMN, Case
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Table
 from planner.performance.constants import Constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
@@ -29,7 +29,6 @@ from planner.performance.spec import TrainingSpec
 from planner.performance.step import Step
 from planner.performance.work import Work, stack_work
 
-Floats = npt.NDArray[np.float64]
 SAMPLED_BATCH_CAP = 256
 TOKEN_CAP = 131072
 RISKS = (0.5, 0.99)

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
 
-Floats = npt.NDArray[np.float64]
 START = datetime(2026, 12, 1, tzinfo=UTC)
 DECIDED = datetime(2026, 11, 23, tzinfo=UTC)  # prices of that day
 POOLS = (("p4d.24xlarge", 16), ("p5.48xlarge", 6))  # owned instances, aws/us-east-1

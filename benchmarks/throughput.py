@@ -34,9 +34,9 @@ from benchmarks.predict import build_groups, predict, settle, throughput
 from benchmarks.residuals import residual_lines
 from benchmarks.rows import read_csv
 from benchmarks.workloads import predict_workloads
+from catalogs.tables.table import Floats
 from planner.performance.constants import load_constants
 
-Floats = npt.NDArray[np.float64]
 ONE_NODE = "vTrain ground truth single"
 PAIR_GAP = 1.15
 WIDTHS = ("thin.", "interval.", "measured.")

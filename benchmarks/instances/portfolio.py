@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.portfolios.shared_limits import MICRO, QUOTA, Ints, PortfolioInput
+from catalogs.tables.table import Floats, Ints
+from planner.portfolios.shared_limits import MICRO, QUOTA, PortfolioInput
 
-Floats = npt.NDArray[np.float64]
 NODES = np.array([1, 2, 4, 8, 16, 32])
 REGIONS = (30, 20, 28)  # per provider
 EGRESS_USD_PER_TB = (20.0, 90.0)  # inside a provider, between providers

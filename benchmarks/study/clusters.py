@@ -20,11 +20,11 @@ from planner.candidates.engine import candidates_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tables.table import Ints
     from planner.candidates.engine import CandidateSearch
     from planner.inputs.schema import Baseline
     from planner.market.model import Market
 
-    IntArray = npt.NDArray[np.int64]
 
 UNPLACED = "not-stated"
 _FORMS = ("sxm", "pcie", "nvl", "sxm2", "sxm4", "sxm5", "oam")
@@ -70,7 +70,7 @@ class Cluster:
         return asdict(self)
 
 
-def rows_of(market: Market, baseline: Baseline) -> tuple[IntArray, str]:
+def rows_of(market: Market, baseline: Baseline) -> tuple[Ints, str]:
     """Offers of the named baseline, and a remark; a provider that lists one price for every region has it there."""
     offers = market.offer_set.offers
     hit = np.isnan(market.offer_set.owned_share)
@@ -82,7 +82,7 @@ def rows_of(market: Market, baseline: Baseline) -> tuple[IntArray, str]:
     return np.flatnonzero(hit & offers.equals("region", UNPLACED)), "its list price states no region"
 
 
-def priced(found: CandidateSearch, rows: IntArray, nodes: int, note: str = "") -> Cluster | None:
+def priced(found: CandidateSearch, rows: Ints, nodes: int, note: str = "") -> Cluster | None:
     """The cheapest of some offers at a number of machines; None where the job does not fit on them."""
     made = candidates_of(found, rows, (nodes,))
     if not len(made.offer):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from catalogs.errors import CatalogInputError
 from catalogs.store.history import open_snapshot
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog
-from catalogs.tables.table import BoolArray, Coded, Table
+from catalogs.tables.table import Bools, Coded, Table
 
 Key = tuple[str, ...]
 _UNTOLD = frozenset({"source", "as_of", "note"})
@@ -315,7 +315,7 @@ def _size(ratio: float) -> float:
     return math.inf if math.isnan(ratio) else ratio
 
 
-def _sorted_keys(offers: Table, mask: BoolArray) -> tuple[Key, ...]:
+def _sorted_keys(offers: Table, mask: Bools) -> tuple[Key, ...]:
     return tuple(sorted(offers.take(mask).keys_of(*OFFER_KEY)))
 
 
@@ -350,6 +350,6 @@ def _shared_codes(old: Coded, new: Coded) -> tuple[npt.NDArray[np.int64], npt.ND
     return maps[0][old.codes], maps[1][new.codes]
 
 
-def _same_text(old: Table, new: Table, name: str) -> BoolArray:
+def _same_text(old: Table, new: Table, name: str) -> Bools:
     old_codes, new_codes = _shared_codes(old.coded(name), new.coded(name))
     return np.asarray(old_codes == new_codes, dtype=np.bool_)

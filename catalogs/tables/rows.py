@@ -11,12 +11,13 @@ from catalogs.tables.table import distinct
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    IntArray = npt.NDArray[np.int64]
+    from catalogs.tables.table import Ints
+
 
 _ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly
 
 
-def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     """Return the position of one of each distinct row of numbers, and each row's position among those.
 
     Rows are equal when all their bits are, so what is computed of one holds for the others to the last digit. They are

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.fleet.divide import Division, Limit, divide
 from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.model.rows import before, in_rows
-from planner.fleet.question import Bools, FleetInput, Floats, Ints, violations
+from planner.fleet.question import FleetInput, violations
 
 TARGETS = (1.0, 1.05, 1.25, 2.0, 4.0)  # times the requirement, tried in turn until a fleet fits
 PLACES = (

@@ -19,12 +19,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.inputs.schema import ObtainableLimit
     from planner.market.offers import OfferSet
 
-    Floats = npt.NDArray[np.float64]
 
 _DATA = Path(__file__).parents[1] / "data" / "obtainable.csv"
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Coded, Floats, Table
 from planner.performance.constants import Constants, load_software
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts
 from planner.performance.spec import TrainingSpec
-from planner.performance.work import PRECISION_GROUP, Floats
+from planner.performance.work import PRECISION_GROUP
 from planner.records import record
 
 _PEAKS = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.spec import TrainingSpec
-from planner.performance.work import Floats
 from planner.records import record
 
 # Virtual stages per device that the search tries, of one layer at least, as in NVIDIA's recipes (Llama 3 70B LoRA: 4

@@ -27,13 +27,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Ints, distinct
 from planner.performance.layouts import MAX_INTERLEAVE, Layouts
 from planner.performance.post_training.quantized import searched_pin, splits_experts_and_tokens
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
 
-Ints = npt.NDArray[np.int64]
 MAX_TOKENS = 65536
 MAX_SAMPLES = 4096
 MAX_TABLE_SAMPLES = 131072  # recommenders: their dense networks are small

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.layouts import Layouts
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
-from planner.performance.work import PRECISION_GROUP, Floats
+from planner.performance.work import PRECISION_GROUP
 from planner.records import record
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "measured_layouts.csv"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.memory_work import STACKS, Footprint
-from planner.performance.work import Floats
 from planner.records import record
 
 # Parameters whose gradients DeepSpeed's pipeline engine sums at once (MEMORY_OPT_ALLREDUCE_SIZE, `reduce_bucket_size`).

@@ -14,17 +14,11 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import training_of
 from planner.performance.spec import ModelSpec, PartSpec, StackClass, TableSpec, TrainingSpec
-from planner.performance.work import (
-    OPTIMIZER_STATE_BYTES,
-    PRECISION_GROUP,
-    Floats,
-    Work,
-    is_sampled,
-    stack_work,
-)
+from planner.performance.work import OPTIMIZER_STATE_BYTES, PRECISION_GROUP, Work, is_sampled, stack_work
 from planner.records import record
 
 LOGITS = ("materialised", "fused", "tiled")

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
-from planner.performance.work import Floats, Work, padded_tokens
+from planner.performance.work import Work, padded_tokens
 from planner.records import record
 
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
 from planner.performance.spec import COMPONENTS
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 from planner.records import record
 
 # What each optimizer update of a step pays again; the rest grows with passes over the samples.

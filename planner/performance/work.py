@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.kernels import score_ratio_of
 from planner.performance.learning import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
@@ -21,8 +22,6 @@ from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work_sampled import NO_OPERATORS, operator_counts, sampled_activations
 from planner.records import record
-
-Floats = npt.NDArray[np.float64]
 
 # NVFP4 and MXFP4 training casts, keeps and learns like fp8: only the matmuls differ.
 PRECISION_GROUP = {

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
@@ -29,8 +29,8 @@ from planner.inputs.owned import without_ends
 from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
-from planner.portfolios.shared_limits import MICRO, Ints
-from planner.portfolios.table import Bools, CandidateTable, Floats, Way, Ways
+from planner.portfolios.shared_limits import MICRO
+from planner.portfolios.table import CandidateTable, Way, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

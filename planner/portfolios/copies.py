@@ -18,7 +18,7 @@ from solvers.problem.presolve import part_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from planner.portfolios.shared_limits import Bools, Ints
+    from catalogs.tables.table import Bools, Ints
     from planner.portfolios.table import CandidateTable
     from solvers.problem.milp import Milp
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.bound import (
     Homes,
     Prices,
@@ -31,7 +32,7 @@ from planner.portfolios.cuts import Cover, Covers, with_covers
 from planner.portfolios.greedy import ROUNDS, greedy_plan, polished
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.reduce import Reduced, reduce_portfolio
-from planner.portfolios.shared_limits import MICRO, Floats, Ints, PortfolioInput
+from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from solvers.backends.base import Relaxation
 from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.market.quota import Machine
-from planner.portfolios.shared_limits import Ints
 
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import SharedQuota
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 LEFT_OUT = -1  # the way of a job that is not run
 _PER_PART = {
     "way": -1,

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
-from planner.tracking.model import MEASURES, FloatArray, Progress, Rows
+from planner.tracking.model import MEASURES, Progress, Rows
 from planner.tracking.order import in_order
 from planner.tracking.prometheus import TIMEOUT_S, TOKEN_VARIABLE, Prometheus
 
@@ -124,7 +125,7 @@ def _rows(source: str, steps: Mapping[float, float], series: Mapping[str, Mappin
     return Rows(source, "prometheus", values, [], True)
 
 
-def _means(rows: FloatArray, points: Mapping[float, float]) -> FloatArray:
+def _means(rows: Floats, points: Mapping[float, float]) -> Floats:
     """Mean of the samples up to each row, since the one before; NaN without any."""
     times = np.asarray(sorted(points))
     of = np.searchsorted(rows, times, side="left")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.judge.commits.prices import HOURS_PER_YEAR
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
-Floats = npt.NDArray[np.float64]
 PLACES = 3  # demand is in thousandths of a unit
 _MONDAY = datetime(2024, 1, 1, tzinfo=UTC)  # of hours that are numbers
 _HOUR = timedelta(hours=1)

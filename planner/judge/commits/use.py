@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 _SAME = 1e-9  # relative: two prices that are one
 _ROUNDED = 1e-12  # relative: rounding in floating point
 

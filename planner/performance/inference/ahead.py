@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.inference.rates import Cases, Efficiency, room, round_s
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 # Numbers of answers at once that are tried, from a thirty-second of the most to the most.
 TRIED = 16
 FEWEST = 1.0 / 32.0

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
@@ -24,7 +25,6 @@ from planner.performance.post_training.spec import Lengths, Rollouts
 from planner.performance.spec import ModelSpec
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 QUANTILES = 24
 DEGREES = (1, 2, 4, 8, 16, 32, 64)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import build_cases, efficiency, rate_spread
@@ -24,7 +24,6 @@ from planner.performance.post_training.spec import Engine, Requests, Tuning
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 DEGREES = (1, 2, 4, 8, 16)
 # A load test is compared with paces up to this factor, halved so often on the scale of logs.
 WIDEST, HALVINGS = 64.0, 24

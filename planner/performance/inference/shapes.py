@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Coded, Floats, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.beyond import prompt_ratio
@@ -41,7 +41,6 @@ from planner.performance.work import layer_params
 from planner.performance.work_sampled import sampled_activations
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 # Least room for keys and values beside the weights: sequences of mean length.
 LEAST_SEQUENCES = 4.0
 

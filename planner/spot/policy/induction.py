@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from planner.spot.policy.chain import SpellChain
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 CodeArray = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 

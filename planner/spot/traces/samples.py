@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.errors import InputError
 from planner.spot.hazards_cells import DATA_DIRECTORY
-from planner.spot.trace import BoolArray, FloatArray, ZoneTrace
+from planner.spot.trace import ZoneTrace
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP_SHARE = 0.97  # of spells that must be whole steps of a longer probe interval
@@ -47,8 +48,8 @@ class ZoneSamples(NamedTuple):
     name: str
     start: datetime
     gap_hours: float
-    instances: FloatArray
-    prices: FloatArray
+    instances: Floats
+    prices: Floats
     on_demand_usd_per_hour: float | None = None
     instance_type: str = ""
     provider: str = ""
@@ -107,7 +108,7 @@ def place_of(zone: str) -> tuple[str, str]:
     return "", base
 
 
-def probe_hours(up: BoolArray, gap_hours: float) -> float:
+def probe_hours(up: Bools, gap_hours: float) -> float:
     """Interval of the probes behind a file: its own spacing, or a longer one that its spells come in whole steps of.
 
     The nine-zone V100 file has a sample every 195 s, yet all its spells last about 3.08, 6.15, 9.2 ... samples: the
@@ -181,7 +182,7 @@ def polarity_shift(zones: Sequence[ZoneSamples]) -> float | None:
 
 def on_even_grid(
     times: Sequence[datetime], values: npt.ArrayLike, prices: npt.ArrayLike
-) -> list[tuple[datetime, float, FloatArray, FloatArray]]:
+) -> list[tuple[datetime, float, Floats, Floats]]:
     """Uneven probes as runs of even samples: start, gap hours, values, prices.
 
     A value holds until the next probe, but no longer than three usual intervals: a longer hole ends the run, so that
@@ -226,7 +227,7 @@ def first_samples(n_samples: int, gap_hours: float, tick_hours: float) -> npt.ND
     return np.minimum((np.arange(n) * (tick_hours / gap_hours) + 1e-9).astype(np.int64), n_samples - 1)
 
 
-def up_on_grid(up: BoolArray, gap_hours: float, tick_hours: float) -> BoolArray:
+def up_on_grid(up: Bools, gap_hours: float, tick_hours: float) -> Bools:
     """Availability per tick.
 
     A tick shorter than three samples takes the value in force at its start; a longer one is up only if all its
