@@ -42,9 +42,8 @@ LEVELS = (0.8, 0.95)
 _SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
 _LONGEST_HEADER = 100_000  # bytes
 _COSTS = ("cost", "cost_usd")
-_IMMATERIAL = (
-    0.02  # windows below this share of the series' usual window are left out: their errors are ratios to ~0
-)
+# windows below this share of the series' usual window are left out: their errors are ratios to ~0
+_IMMATERIAL = 0.02
 
 
 def main(arguments: list[str] | None = None) -> int:

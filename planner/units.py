@@ -14,9 +14,8 @@ from decimal import Decimal, InvalidOperation
 # Patterns are texts here: `re` compiles one when it is first asked for, most are of other files.
 NUMBER = r"[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_DURATION_WORD = (
-    r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"  # first letter is the unit
-)
+# first letter is the unit
+_DURATION_WORD = r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"
 _DURATION_PART = rf"(?i)({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])"
 _OF_NO_FIXED_LENGTH = r"(?i)(?:months?|mos?|years?|yrs?)\b"
 _DURATION_ISO = (

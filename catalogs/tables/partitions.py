@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.regions import load_regions
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ class Partition:
 @cache
 def load_partitions() -> tuple[Partition, ...]:
     """Read partitions.csv."""
-    with (DATA_DIRECTORY / "partitions.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Partition(**row) for row in csv.DictReader(file))
+    return tuple(Partition(**row) for row in bundled_rows("partitions.csv"))
 
 
 def partition_of(place: str) -> Partition | None:

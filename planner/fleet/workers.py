@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 HAIR = 1e-6  # of a run: rounding of what a solver divides
 COARSE_HOURS = 1 / 60  # a billing granularity from here on is planned in whole granules
-_PROBE_HOURS = (
-    1_000.0  # a whole number of every billing granularity, so that prices per hour come out exactly
-)
+# a whole number of every billing granularity, so that prices per hour come out exactly
+_PROBE_HOURS = 1_000.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,16 +18,15 @@ their rate is a Lomax distribution, P(wait - lead > t) = (1 + t / (mean (shape -
 
 from __future__ import annotations
 
-import csv
 from datetime import UTC, datetime, time, timedelta
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
+from planner.bundled import bundled_rows
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from planner.market.offers import OfferSet
 
 
-_DATA = Path(__file__).parents[1] / "data" / "waiting.csv"
 ALREADY_OWNED = "already_owned"  # variant of a commitment that the workload has
 MOST_NEVER = 0.5  # however large the cluster
 
@@ -72,16 +70,15 @@ class StartRule:
 @cache
 def load_starts() -> tuple[StartRule, ...]:
     """Read waiting.csv in its order."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            StartRule(
-                row["provider"], row["purchase_option"], row["accelerator"], float(row["lead_hours"]),
-                float(row["hours"]), float(row["accelerators"]), float(row["never_ratio"]),
-                time.fromisoformat(row["start_utc"]) if row["start_utc"] else None,
-                row["basis"], row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(file)
-        )  # fmt: skip
+    return tuple(
+        StartRule(
+            row["provider"], row["purchase_option"], row["accelerator"], float(row["lead_hours"]),
+            float(row["hours"]), float(row["accelerators"]), float(row["never_ratio"]),
+            time.fromisoformat(row["start_utc"]) if row["start_utc"] else None,
+            row["basis"], row["source"], row["as_of"],
+        )
+        for row in bundled_rows("waiting.csv")
+    )  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -275,8 +272,7 @@ def _learnt(
 @cache
 def load_prior() -> dict[str, float]:
     """Read waiting_prior.csv: what the table weighs against requests that were made."""
-    with (_DATA.parent / "waiting_prior.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
+    return {row["name"]: float(row["value"]) for row in bundled_rows("waiting_prior.csv")}
 
 
 def _lead_hours(rule: StartRule, start: datetime) -> float:

@@ -10,16 +10,16 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from catalogs.tables.table import Floats
-
+FloatArray = npt.NDArray[np.float64]
 _FAR = 40.0  # standard deviations, beyond which the distribution is 0 or 1 to the last digit
 _PER_UNIT, _FEW = 125, 256  # points of the table; numbers that are looked up one by one
 # Abramowitz and Stegun 26.2.23
 _ABOVE, _BELOW = (2.515517, 0.802853, 0.010328), (1.0, 1.432788, 0.189269, 0.001308)
 
 
-def normal_cdf(z: Floats) -> Floats:
+def normal_cdf(z: FloatArray) -> FloatArray:
     """P(Z <= z) of a standard normal variable, elementwise."""
     out = np.where(z > 0, 1.0, 0.0)
     near = ~(np.abs(z) >= _FAR)
@@ -27,7 +27,7 @@ def normal_cdf(z: Floats) -> Floats:
     return out
 
 
-def normal_quantile(level: Floats) -> Floats:
+def normal_quantile(level: FloatArray) -> FloatArray:
     """Inverse of `normal_cdf`, elementwise, infinite from 0 down and from 1 up.
 
     The rough one, then Newton's method; `statistics` has the same, but takes longer to import than this does.
@@ -43,18 +43,18 @@ def normal_quantile(level: Floats) -> Floats:
     return known[at].reshape(level.shape)
 
 
-def rough_normal_quantile(level: Floats) -> Floats:
+def rough_normal_quantile(level: FloatArray) -> FloatArray:
     """Inverse of `normal_cdf`, elementwise, within 4.5e-4, for 0 < level < 1."""
     tail = np.minimum(level, 1.0 - level)
     t = np.sqrt(-2.0 * np.log(tail))
     above = sum(c * t**k for k, c in enumerate(_ABOVE))
     below = sum(c * t**k for k, c in enumerate(_BELOW))
-    result: Floats = np.sign(level - 0.5) * (t - above / below)
+    result: FloatArray = np.sign(level - 0.5) * (t - above / below)
     return result
 
 
 @lru_cache(maxsize=1)
-def _table() -> tuple[Floats, Floats]:
+def _table() -> tuple[FloatArray, FloatArray]:
     """Grid and distribution function; interpolated linearly it is within 3e-6 and exactly monotone."""
     grid = np.linspace(-8.0, 8.0, 16 * _PER_UNIT + 1)
     values = np.asarray([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in grid.tolist()])
@@ -63,13 +63,13 @@ def _table() -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=1)
-def _slopes() -> Floats:
+def _slopes() -> FloatArray:
     """Slope of the distribution function from each point of the grid to the next, 0 beyond the last."""
     grid, values = _table()
     return np.append(np.diff(values) / np.diff(grid), 0.0)
 
 
-def normal_cdf_by_table(x: Floats) -> Floats:
+def normal_cdf_by_table(x: FloatArray) -> FloatArray:
     """P(Z <= x) of a standard normal variable, elementwise; 0 and 1 beyond eight standard deviations."""
     grid, values = _table()
     if np.size(x) < _FEW:
@@ -87,7 +87,7 @@ def normal_cdf_by_table(x: Floats) -> Floats:
     return out
 
 
-def normal_quantile_by_table(level: Floats) -> Floats:
+def normal_quantile_by_table(level: FloatArray) -> FloatArray:
     """Inverse of `normal_cdf_by_table`, elementwise, for levels within 1e-9 of 0 and 1."""
     grid, values = _table()
     return np.asarray(np.interp(level, values, grid), dtype=np.float64)

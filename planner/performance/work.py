@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from catalogs.tables.table import Floats
 from planner.performance.kernels import score_ratio_of
-from planner.performance.learning import adapted, forward_passes, learned_params
+from planner.performance.post_training.adapters import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec

@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from planner.market.quota import Machine
     from planner.portfolios.follow import Later
 
-MOST_FOR_RISK = (
-    300  # candidates of a job and start that others replace at less expected cost, kept where risk counts
-)
+# candidates of a job and start that others replace at less expected cost, kept where risk counts
+MOST_FOR_RISK = 300
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
 _LATE = BIT["deadline"] | BIT["confidence"]

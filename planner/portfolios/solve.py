@@ -44,9 +44,8 @@ CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds 
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
 CORE_NODES = 200  # of branch and bound in restricted models; nearly all need one
 CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
-NEAR = (
-    3.0  # times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
-)
+# times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
+NEAR = 3.0
 LARGER, LARGER_TIME_SHARE = 2, 0.6  # of the time limit, at most, until it must have helped
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Bools, Floats, Ints
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.records import record
@@ -214,12 +215,10 @@ def scale(name: str, side: str) -> float:
 @cache
 def scale_rows() -> dict[str, dict[str, str]]:
     """All figures by name: texts of the columns `down` and `up`."""
-    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}
+    return {row["name"]: row for row in bundled_rows("spot/hazard_scales.csv")}
 
 
 @cache
 def recorded_types() -> dict[str, int]:
     """Accelerators of one instance, by recorded instance type (recorded_types.csv)."""
-    with (DATA_DIRECTORY / "recorded_types.csv").open(encoding="utf-8", newline="") as file:
-        return {row["instance_type"]: int(row["accelerators"]) for row in csv.DictReader(file)}
+    return {row["instance_type"]: int(row["accelerators"]) for row in bundled_rows("spot/recorded_types.csv")}

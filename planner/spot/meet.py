@@ -7,17 +7,14 @@ map rises, keeps 0 and 1, and has an inverse: a confidence asked for is one of t
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Floats
+from planner.bundled import bundled_rows
 from planner.records import record
-
-DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "meet_calibration.csv"
 
 
 @record(frozen=True)
@@ -46,6 +43,5 @@ def _by_odds(chance: Floats, slope: float, shift: float) -> Floats:
 @cache
 def calibration(estimator: str) -> Calibration:
     """The constants of `renewal` (plans) or `replay` (drawn futures with the last hours known)."""
-    with DATA_FILE.open(encoding="utf-8", newline="") as file:
-        rows = {row["estimator"]: row for row in csv.DictReader(file)}
+    rows = {row["estimator"]: row for row in bundled_rows("spot/meet_calibration.csv")}
     return Calibration(float(rows[estimator]["slope"]), float(rows[estimator]["shift"]))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.tables.table import Floats
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.tracking.model import MEASURES, Progress, Rows
 from planner.tracking.order import in_order
@@ -29,8 +28,7 @@ _SELECTOR = "{@}"
 @functools.cache
 def default_queries() -> tuple[tuple[str, str], ...]:
     """Quantity and query, in order; of several of one quantity the first that has samples counts."""
-    with files("planner.data").joinpath("tracking_queries.csv").open(encoding="utf-8") as stream:
-        return tuple((row["quantity"], row["query"]) for row in csv.DictReader(stream))
+    return tuple((row["quantity"], row["query"]) for row in bundled_rows("tracking_queries.csv"))
 
 
 def run_selector(run_id: str) -> str:

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 DRIFT_SD = 0.026
 _MOST_LAGS, _MOST_POINTS = 200, 20_000
 _FEW = 3
-_INTERVALS_SEEN = (
-    3.0  # checkpoints and evaluations count as logged once the log covers so many of their intervals
-)
+# checkpoints and evaluations count as logged once the log covers so many of their intervals
+_INTERVALS_SEEN = 3.0
 
 
 def measure_speed(intervals: Intervals, planned: Planned | None) -> Speed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Bools, Floats
+from planner.bundled import bundled_rows
 from planner.errors import InputError
-from planner.spot.hazards_cells import DATA_DIRECTORY
 from planner.spot.trace import ZoneTrace
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -214,10 +213,9 @@ def on_even_grid(
 def published() -> dict[str, tuple[Published, ...]]:
     """Published availability per zone name of the public traces."""
     found: dict[str, list[Published]] = {}
-    with (DATA_DIRECTORY / "published_availability.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            one = Published(row["instance_type"], int(row["gang"]), float(row["availability_ratio"]))
-            found.setdefault(row["zone"], []).append(one)
+    for row in bundled_rows("spot/published_availability.csv"):
+        one = Published(row["instance_type"], int(row["gang"]), float(row["availability_ratio"]))
+        found.setdefault(row["zone"], []).append(one)
     return {zone: tuple(rows) for zone, rows in found.items()}
 
 
