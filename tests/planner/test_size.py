@@ -26,9 +26,8 @@ from planner.workloads.size_needs import (
     workers_for,
 )
 from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 # bases of rules, and what a run has for them to be compared with
 BASES = {
