@@ -264,11 +264,3 @@ def format_duration(value: timedelta) -> str:
     if micros or not parts:
         parts.append(f"{Decimal(micros).scaleb(-6).normalize():f}s")
     return " ".join(parts)
-
-
-def format_size(size_bytes: int) -> str:
-    """Write bytes with the largest decimal unit that keeps at most two decimals, e.g. `1.6 TB`."""
-    for power, unit in ((5, "PB"), (4, "TB"), (3, "GB"), (2, "MB"), (1, "KB")):
-        if size_bytes >= 1000**power:
-            return f"{size_bytes / 1000**power:.4g} {unit}"
-    return f"{size_bytes} B"

@@ -132,7 +132,9 @@ def diff_refs(
     """
     before, after = open_snapshot(old, home=home), open_snapshot(new, home=home)
     ref_providers = {
-        _only(catalog) for ref, catalog in ((old, before), (new, after)) if _names_one(ref, catalog)
+        catalog.manifests[0].provider
+        for ref, catalog in ((old, before), (new, after))
+        if len(catalog.manifests) == 1 and ref not in ("bundled", "latest")
     }
     if len(ref_providers) > 1:
         raise CatalogInputError(f"{old} and {new} are of different providers: nothing to compare")
@@ -190,14 +192,6 @@ def diff_catalogs(
         n_small_moves=small,
         n_same=same,
     )
-
-
-def _names_one(ref: str, catalog: Catalog) -> bool:
-    return len(catalog.manifests) == 1 and ref not in ("bundled", "latest")
-
-
-def _only(catalog: Catalog) -> str:
-    return catalog.manifests[0].provider
 
 
 def _cut(catalog: Catalog, providers: Iterable[str], purchase_options: Sequence[str]) -> Catalog:

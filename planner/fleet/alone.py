@@ -144,7 +144,7 @@ def cheapest_sure(
         if not cost[at] < least:
             break
         sure = _sure(search, alone.take(np.asarray([at])), wanted)
-        if sure is None or not _allowed(ask(sure.workers), sure):
+        if sure is None or broken_by(ask(sure.workers), sure):
             continue
         usd = float(sure.cost_usd(search)[0])
         best, least = (sure, usd) if usd < least else (best, least)
@@ -179,10 +179,6 @@ def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
         middle = float(np.floor((low + high) / 2.0))
         low, high = (low, middle) if is_sure(middle) else (middle, high)
     return replace(one, count=np.asarray([high]))
-
-
-def _allowed(question: FleetInput, one: Alone) -> bool:
-    return not broken_by(question, one)
 
 
 def broken_by(question: FleetInput, one: Alone) -> list[str]:

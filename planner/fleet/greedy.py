@@ -70,14 +70,8 @@ class _Room:
 Mix = tuple[dict[Hashable, int], dict[Hashable, float]]  # workers and their work (in full workers) per key
 
 
-def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Hashable, int] | None:
-    """Return workers per key of a feasible fleet, None when none was found (which proves nothing)."""
-    mix = greedy_mix(fleet, prepared)
-    return None if mix is None else mix[0]
-
-
 def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | None:
-    """Return workers and their work per key of a feasible fleet, None when none was found."""
+    """Return workers and their work per key of a feasible fleet, None when none was found (which proves nothing)."""
     prepared = prepared or prepare(fleet)
     if fleet.part_time:
         return _divided(prepared)

@@ -58,7 +58,7 @@ def at_full_hours(workers: Workers, market: Market, run_units: float = 0.0) -> W
     short = workers.take(sooner)
     short = in_whole_runs(replace(short, hours_limit=short.best_hours), run_units)
     short = short.take(np.flatnonzero(short.hours_limit > 0))
-    parts = [_priced(one, market, one.lead_hours + one.hours_limit) for one in (workers, short)]
+    parts = [_charged(one, _moved(one, market, one.lead_hours + one.hours_limit)) for one in (workers, short)]
     return Workers.joined(parts)
 
 
@@ -78,10 +78,6 @@ def at_their_dearest(question: FleetInput, whole: FleetInput) -> FleetInput:
     if question.keys != whole.keys:  # asked again at the prices of full hours
         return question
     return replace(question, cost_usd=whole.cost_usd, fixed_cost_usd=whole.fixed_cost_usd)
-
-
-def _priced(workers: Workers, market: Market, run_hours: Floats) -> Workers:
-    return _charged(workers, _moved(workers, market, run_hours))
 
 
 def _moved(workers: Workers, market: Market, run_hours: Floats) -> Floats:

@@ -163,11 +163,13 @@ def compute_moments(job: Job, rate: Floats, wait: Floats, *, variance: bool) -> 
         The moments; infinite where an exponent exceeds what float64 holds.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        paid = _paid(job, rate, wait)
+        paid = _by_notice(job, rate, wait, _guarded_paid, _exposed_paid)
         count = rate * paid
         floor = job.floor_hours
         excess = np.maximum(paid - floor, 0.0) + np.where(count > 0, count * wait, 0.0)
-        spread = _variance(job, rate, wait) if variance else np.full_like(paid, np.nan)
+        spread = np.full_like(paid, np.nan)
+        if variance:
+            spread = _by_notice(job, rate, wait, _guarded_variance, _exposed_variance)
     hopeless = _hopeless(job, rate)
     if hopeless.any():
         paid, count, excess = (np.where(hopeless, np.inf, a) for a in (paid, count, excess))
@@ -197,10 +199,6 @@ def _by_notice(job: Job, rate: Floats, wait: Floats, guarded: Formula, exposed: 
     return out
 
 
-def _paid(job: Job, rate: Floats, wait: Floats) -> Floats:
-    return _by_notice(job, rate, wait, _guarded_paid, _exposed_paid)
-
-
 def _guarded_paid(job: Job, rate: Floats, _wait: Floats) -> Floats:
     back = np.exp(np.minimum(rate * (job.restart + job.notice), _LARGEST_EXPONENT))
     return np.asarray(job.floor_hours * back, dtype=np.float64)
@@ -209,10 +207,6 @@ def _guarded_paid(job: Job, rate: Floats, _wait: Floats) -> Floats:
 def _exposed_paid(job: Job, rate: Floats, _wait: Floats) -> Floats:
     whole = job.segments * _segment_up(rate, job.segment_hours, job.restart)
     return np.asarray(whole + _segment_up(rate, job.remainder, job.restart), dtype=np.float64)
-
-
-def _variance(job: Job, rate: Floats, wait: Floats) -> Floats:
-    return _by_notice(job, rate, wait, _guarded_variance, _exposed_variance)
 
 
 def _guarded_variance(job: Job, rate: Floats, wait: Floats) -> Floats:

@@ -180,7 +180,7 @@ def _answer(
     return Tracked(
         planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
         (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
-        origin, stalled, speed, slow, split, interruptions, _causes(planned, progress, intervals),
+        origin, stalled, speed, slow, split, interruptions, find_causes(progress, intervals, planned.network_ratio),
         _gates(planned, flags, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
         _notes(planned, progress, now, last),
     )  # fmt: skip
@@ -298,10 +298,6 @@ def _gates(planned: Planned, asked: Ask, p_late: float | None, p_over: float | N
     if p_over is not None:
         out.append(Gate("over budget", _LIKELY, p_over, "plan"))
     return tuple(out)
-
-
-def _causes(planned: Planned, progress: Progress, intervals: Intervals) -> tuple[Cause, ...]:
-    return find_causes(progress, intervals, planned.network_ratio)
 
 
 def is_slow(tracked: Tracked) -> bool:

@@ -123,12 +123,9 @@ def _template(launch: Launch, at: Place) -> Block:
     body += [Block("disk", (), disk), *_accelerators(pool, "guest_accelerator"), *_interfaces(launch, pool)]
     body += [Block("scheduling", (), tuple(_scheduling(pool))), *_affinity(pool)]
     account = (("email", Raw("var.service_account")), ("scopes", ["cloud-platform"]))
-    body += [Block("service_account", (), account), _replace_first()]
+    replace_first = Block("lifecycle", (), (("create_before_destroy", True),))
+    body += [Block("service_account", (), account), replace_first]
     return Block("resource", ("google_compute_instance_template", at.key), tuple(body))
-
-
-def _replace_first() -> Block:
-    return Block("lifecycle", (), (("create_before_destroy", True),))
 
 
 def _interfaces(launch: Launch, pool: Pool) -> list[Entry]:
