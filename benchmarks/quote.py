@@ -23,7 +23,6 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
@@ -31,7 +30,7 @@ from benchmarks.rows import read_csv
 from benchmarks.spot_launch import PRICE, RESTART, TICK, estimate
 from benchmarks.spot_launch_days import DEADLINES, WORK, groups
 from benchmarks.whole_runs import ELAPSED, OTHERS, RUNS, Run, predict_runs, usual_ratio, usual_spread
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats
 from planner.asked.assumptions import load_assumptions
 from planner.candidates.plan_parts.quote import tail_quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
@@ -80,7 +79,7 @@ class Speeds:
         at = np.searchsorted(np.cumsum(self.weight[order]), places)
         return self.z[order][np.minimum(at, len(order) - 1)]
 
-    def likely_degrees(self, kept: npt.NDArray[np.bool_]) -> float:
+    def likely_degrees(self, kept: Bools) -> float:
         """Degrees of freedom of Student's t through the 80 % width that make the errors `kept` most likely."""
         scale = [student_t.ppf(0.9, one) / Z80 for one in DEGREES]
         made = [
@@ -240,7 +239,7 @@ def replays_of(
     return np.concatenate(rows)
 
 
-def held_with_range(by_case: list[npt.NDArray[np.bool_]], draw: np.random.Generator) -> str:
+def held_with_range(by_case: list[Bools], draw: np.random.Generator) -> str:
     """Share held, with the 95 % interval over jobs drawn with replacement."""
     shares = np.asarray([held.mean() for held in by_case])
     again = shares[draw.integers(0, len(shares), (2000, len(shares)))].mean(axis=1)

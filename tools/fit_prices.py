@@ -35,11 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import minimize
 
-from catalogs.tables.table import Bools, Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.market.expected_price import (
     Constants,
     PriceTerms,
@@ -90,12 +89,12 @@ class Sample:
     """Offers of one decision day and horizon, and what they cost later as it went (`actual`) and reflected."""
 
     terms: PriceTerms
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     days: Floats
     actual: Floats
     move: float
-    type_of: npt.NDArray[np.int64]
-    fold: npt.NDArray[np.int64]
+    type_of: Ints
+    fold: Ints
     horizon: int
     day: int
 
@@ -181,7 +180,7 @@ def outcome(given: Sequence[Sample], model: Constants, horizons: Sequence[int]) 
     return Outcome(bias, error, covered)
 
 
-def _chosen(mean: Floats, types: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _chosen(mean: Floats, types: Ints) -> Ints:
     """Position of the least expected price of each type with enough places."""
     order = np.lexsort((mean, types))
     _, start, count = np.unique(types[order], return_index=True, return_counts=True)

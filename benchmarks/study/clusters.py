@@ -18,9 +18,7 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import candidates_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Ints
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.inputs.schema import Baseline
     from planner.market.model import Market
@@ -143,13 +141,13 @@ def sky_name(accelerator: str) -> str:
     return "-".join(part for part in accelerator.split("-") if part not in _FORMS)
 
 
-def quoted_usd(market: Market) -> npt.NDArray[np.float64]:
+def quoted_usd(market: Market) -> Floats:
     """Price per instance-hour as quoted or listed, in USD, shape `(n_offers,)`."""
     offer_set = market.offer_set
     return np.asarray(offer_set.usd_per_hour / offer_set.book.expected_ratio, dtype=np.float64)
 
 
-def sky_row(market: Market, admitted: npt.NDArray[np.bool_], like: int, option: str) -> int | None:
+def sky_row(market: Market, admitted: Bools, like: int, option: str) -> int | None:
     """The offer that SkyPilot's rule picks for the accelerator and count of offer `like`; None: no cloud has it.
 
     Args:

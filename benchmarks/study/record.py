@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.study import arms, clusters
 from benchmarks.study.suite import Published, published
 from catalogs.store.load import load_catalog
+from catalogs.tables.table import Bools
 from planner.asked.given import options_on
 from planner.asked.options import Options
 from planner.candidates.limits import mark_offers
@@ -251,7 +251,7 @@ def _compared_fleet(loaded: LoadedWorkload, whole: Answer, ask: Options) -> Reco
     return made
 
 
-def admitted_offers(answer: Answer) -> npt.NDArray[np.bool_]:
+def admitted_offers(answer: Answer) -> Bools:
     """Mask of the offers that a workload's limits admit, shape `(n_offers,)`."""
     asked, market = answer.context.asked, answer.context.market
     bits = mark_offers(market.offer_set, asked.workload.constraints, asked.job)

@@ -13,7 +13,7 @@ from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
-from catalogs.tables.table import Bools, Coded, Floats, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs import usd_per
 
 SORT_KEYS = {
@@ -280,7 +280,7 @@ def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:
     return order
 
 
-def _ranks(column: Coded) -> npt.NDArray[np.int64]:
+def _ranks(column: Coded) -> Ints:
     order: Sequence[str] = sorted(column.values)
     rank = {text: at for at, text in enumerate(order)}
     return np.asarray([rank[text] for text in column.values] or [0], dtype=np.int64)[column.codes]

@@ -15,9 +15,7 @@ from catalogs.tables.regions import load_regions
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Table
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def partition_of(place: str) -> Partition | None:
 
 def not_asked(
     offers: Table, regions: Collection[str] = (), residency: Collection[str] = (), home: str = ""
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Mask of offers in partitions that nobody asks for, shape `(n_offers,)`.
 
     Args:

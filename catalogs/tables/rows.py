@@ -11,7 +11,7 @@ from catalogs.tables.table import distinct
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.tables.table import Ints
+    from catalogs.tables.table import Bools, Ints
 
 
 _ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly
@@ -53,12 +53,12 @@ def least(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return _by_column(np.minimum, values)
 
 
-def whole(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def whole(values: Bools) -> Bools:
     """Whether all of each row holds, shape `(n,)`."""
     return _by_column(np.logical_and, values)
 
 
-def some(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def some(values: Bools) -> Bools:
     """Whether any of each row holds, shape `(n,)`."""
     return _by_column(np.logical_or, values)
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from catalogs.tables.table import Ints
 from planner.advice.rollout import Guarded
@@ -145,7 +144,7 @@ def _keys(job: SpotJob) -> Iterator[Key]:
 
 def _ask(
     policy: ArrayPolicy, keys: list[Key], tables: dict[str, HazardTable], time_left: int, slack: Ints
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Actions per key and slack, shape `(n_keys, n_slack)`."""
     view, job = policy.view, policy.view.job
     tick, n_zones, n = job.tick_hours, len(job.zones), len(slack)

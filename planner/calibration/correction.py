@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Floats, Table
+from catalogs.tables.table import Floats, Ints, Table
 from planner.calibration.kernel import Common, Points, load_prior, posterior, spread_ratio
 from planner.normal import Z80
 from planner.performance.constants import load_constants
@@ -207,7 +207,7 @@ class Correction:
         return max(known, default=0.0)
 
     def _factors(
-        self, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64], machine: npt.NDArray[np.int64],
+        self, shapes: Table, hardware: Table, rows: Ints, machine: Ints,
         generation: npt.NDArray[np.object_],
     ) -> tuple[Floats, Floats]:  # fmt: skip
         count = np.maximum(np.floor(hardware.number("accelerator_count")[machine] + 1e-9), 1.0)

@@ -23,9 +23,7 @@ from planner.records import record
 from planner.spot.distribution import frailties
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.fleet.workers import Workers
 
@@ -56,7 +54,7 @@ class Luck:
         return np.asarray(self.weight @ self.up)
 
     @property
-    def is_lucky(self) -> npt.NDArray[np.bool_]:
+    def is_lucky(self) -> Bools:
         """Lines that may be taken back, shape `(n_lines,)`."""
         return np.asarray((self.up < 1.0).any(axis=0))
 
@@ -70,7 +68,7 @@ class Luck:
         evened = _evened(self.pace * hours)
         return np.asarray(self.weight @ (self.up * (1.0 - self.up) * evened))
 
-    def take(self, lines: npt.NDArray[np.int64]) -> Luck:
+    def take(self, lines: Ints) -> Luck:
         """Of some lines."""
         return Luck(self.weight, self.up[:, lines], self.pace[:, lines])
 

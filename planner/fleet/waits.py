@@ -22,9 +22,7 @@ from planner.candidates.ways.fallback import unit_quadrature
 from planner.normal.arrays import normal_cdf_by_table
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats
+    from catalogs.tables.table import Bools, Floats
     from planner.candidates.model import Candidates
     from planner.fleet.workers import Workers
 
@@ -73,7 +71,7 @@ def in_time(candidates: Candidates, workers: Workers) -> Workers:
     confidence = candidates.context.asked.workload.constraints.deadline_confidence
     wanted = min(confidence + _SLACK, (1.0 + confidence) / 2.0)
 
-    def sure(shorter: Floats) -> npt.NDArray[np.bool_]:
+    def sure(shorter: Floats) -> Bools:
         """Whether hours shorter by a logarithm are in time."""
         over = times + shorter
         chance = np.where(

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.tables.table import Bools
+    from catalogs.tables.table import Bools, Ints
     from planner.asked.model import Dates
     from planner.asked.options import Options
     from planner.candidates.model import Candidates
@@ -314,7 +314,7 @@ class _Question:
         limits = limits.model_copy(update={**all_changes[self.over], **also})
         return workload.model_copy(update={"constraints": limits})
 
-    def _why_none(self, name: str, bits: npt.NDArray[np.int64]) -> str:
+    def _why_none(self, name: str, bits: Ints) -> str:
         """Why nothing within `name` can run the job."""
         mask = self._mask(name)
         if not mask.any():

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats
+    from catalogs.tables.table import Bools, Floats
     from planner.asked.options import Options
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
@@ -270,7 +268,7 @@ def _front(candidates: Candidates) -> Floats:
     return hours[pareto_front(hours, cost)]
 
 
-def _outermost(hours: Floats, cost: Floats) -> npt.NDArray[np.bool_]:
+def _outermost(hours: Floats, cost: Floats) -> Bools:
     """The front, the front of what is left without it and so on, until there are `_BLOCK`."""
     out, left = np.zeros(len(cost), dtype=np.bool_), np.arange(len(cost))
     while len(left) and out.sum() < _BLOCK:

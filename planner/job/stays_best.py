@@ -28,9 +28,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
 
 
@@ -200,7 +198,7 @@ def _price_errors(candidates: Candidates, at: Ints, worlds: _Worlds) -> dict[int
     return out
 
 
-def _counted(value: Floats, at: Ints, seed: int, same: npt.NDArray[np.bool_]) -> StaysBest:
+def _counted(value: Floats, at: Ints, seed: int, same: Bools) -> StaysBest:
     """Count the worlds; the choice is the first column. `same`: on its machines and count, shape `(rivals,)`."""
     draws = len(value)
     best = value.min(axis=1)

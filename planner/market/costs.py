@@ -29,9 +29,7 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
@@ -291,7 +289,7 @@ def _rounded(quantity: Floats) -> Floats:
     return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
 
 
-def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:
+def separate_disk(offer_set: OfferSet) -> Bools:
     """Mask of offers whose default system disk is billed beside the instance price, shape `(n_offers,)`."""
     flags = offer_set.offers.coded("flags")
     hit = np.asarray(["system_disk_separate" in text.split(";") for text in flags.values])

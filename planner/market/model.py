@@ -16,10 +16,8 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Ints, Table
+    from catalogs.tables.table import Bools, Ints, Table
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
     from planner.market.offers import KnownPlaces, OfferSet
@@ -63,7 +61,7 @@ class Market:
         return codes.astype(np.int64)
 
     @cached_property
-    def is_spot(self) -> npt.NDArray[np.bool_]:
+    def is_spot(self) -> Bools:
         """Mask of offers that may be interrupted."""
         return self.offer_set.offers.equals("purchase_option", "spot")
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Ints, Table
+from catalogs.tables.table import Bools, Coded, Ints, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.pool import estimate_rollouts
 from planner.performance.inference.shapes import estimate_requests
@@ -135,9 +135,7 @@ def _without_engine(table: Table) -> Table:
     return table.with_columns(fits=np.asarray(table["fits"]) & ~none, reason=Coded(codes, words), **times)
 
 
-def _mark(
-    codes: npt.NDArray[np.int32], words: tuple[str, ...], reason: str, where: npt.NDArray[np.bool_]
-) -> None:
+def _mark(codes: npt.NDArray[np.int32], words: tuple[str, ...], reason: str, where: Bools) -> None:
     """Give `reason` to the rows of `where` that have none yet."""
     codes[where & (codes == words.index(""))] = words.index(reason)
 

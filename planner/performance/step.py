@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
@@ -32,7 +31,7 @@ class Step:
     total: Floats
     parts: dict[str, Floats]
 
-    def take(self, index: npt.NDArray[np.int64]) -> Step:
+    def take(self, index: Ints) -> Step:
         """Some of the steps."""
         shape = self.total.shape  # a part may be one number for all
         parts = {name: np.broadcast_to(part, shape)[index] for name, part in self.parts.items()}
@@ -195,9 +194,7 @@ def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Flo
     }  # fmt: skip
 
 
-def _busy(
-    work: Work, micro: Micro, stage_layers: Floats, full: npt.NDArray[np.bool_], again: Floats
-) -> Floats:
+def _busy(work: Work, micro: Micro, stage_layers: Floats, full: Bools, again: Floats) -> Floats:
     """Matmul and attention time of a stage per micro-batch; what is left is memory traffic and launches, s."""
     attention = (1.0 + work.backward * np.where(work.materialised > 0, 2.0, 2.5)) * micro.attention
     core = micro.gemm + micro.gemm_backward + attention

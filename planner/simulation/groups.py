@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 
 from catalogs.tables.table import Bools, Floats
 from planner.records import record
@@ -132,7 +131,7 @@ def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
     )
 
 
-def _filled(usd: npt.NDArray[np.float64]) -> Floats:
+def _filled(usd: Floats) -> Floats:
     is_known = np.isfinite(usd)
     return (
         usd if is_known.all() else np.where(is_known, usd, usd[is_known].mean() if is_known.any() else np.nan)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.rows import pick
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 from planner.records import record
 from planner.spot.meet import calibration
@@ -135,12 +135,12 @@ class Elapsed:
         return Elapsed(**{field.name: getattr(self, field.name).reshape(shape) for field in fields(self)})
 
     @cached_property
-    def calm(self) -> npt.NDArray[np.bool_]:
+    def calm(self) -> Bools:
         """Where there is no excess to speak of (below 1e-12 h)."""
         return np.asarray((self.still >= 1.0) | (self.mean <= 1e-12), dtype=np.bool_)
 
     @cached_property
-    def lost(self) -> npt.NDArray[np.bool_]:
+    def lost(self) -> Bools:
         """Where no finite time suffices."""
         return np.asarray(~(np.isfinite(self.mean) & np.isfinite(self.variance)), dtype=np.bool_)
 
@@ -242,7 +242,7 @@ class SpotPool:
         waits: Floats = self.first_wait * load / (1.0 + load)
         return waits
 
-    def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
+    def take(self, at: Ints | slice) -> SpotPool:
         """Some of the pools."""
         return SpotPool(
             pick(self.rate, at), pick(self.wait, at), pick(self.first_wait, at),

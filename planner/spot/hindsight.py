@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.view import JobView
 from planner.spot.replay import check_length, zone_prices
@@ -59,7 +59,7 @@ class _Start:
 class _Backward:
     """Values by work left, in steps of the grid, for every tick back from the deadline."""
 
-    def __init__(self, job: SpotJob, up: npt.NDArray[np.bool_], usd: Floats) -> None:
+    def __init__(self, job: SpotJob, up: Bools, usd: Floats) -> None:
         self.job, self.up = job, up
         self.zones, self.ticks = up.shape
         self.steps = grid_steps(job)

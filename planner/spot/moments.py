@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 
 # e^700 is near the largest float64: beyond it a time is called infinite.
@@ -62,7 +62,7 @@ class Job:
     notice: Floats
     segments: Floats
     remainder: Floats
-    protected: npt.NDArray[np.bool_]
+    protected: Bools
 
     @cached_property
     def floor_hours(self) -> Floats:
@@ -77,7 +77,7 @@ class Job:
         some = self.segments > 0
         return np.where(some if some.ndim == 1 else some.any(axis=0), self.interval + self.write, 0.0)
 
-    def take(self, at: npt.NDArray[np.int64]) -> Job:
+    def take(self, at: Ints) -> Job:
         """Some of the jobs."""
         return Job(**{field.name: getattr(self, field.name).take(at, axis=-1) for field in fields(self)})
 
@@ -176,7 +176,7 @@ def compute_moments(job: Job, rate: Floats, wait: Floats, *, variance: bool) -> 
     return Moments(floor, paid, count, excess, spread)
 
 
-def _hopeless(job: Job, rate: Floats) -> npt.NDArray[np.bool_]:
+def _hopeless(job: Job, rate: Floats) -> Bools:
     if job.protected.all():  # then no work is at stake, whatever its length
         return np.asarray(rate * (job.restart + job.notice) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
     longest = np.where(job.protected, 0.0, np.maximum(job.segment_hours, job.remainder))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Bools, Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.errors import InputError
 from planner.records import record
 from planner.spot.policy.job import Action, JobState, Mode, Policy, SpotJob, ZoneState
@@ -58,7 +58,7 @@ def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> Float
     return np.where(np.isnan(usd), at_launch, usd) if np.isnan(usd).any() else usd
 
 
-def spell_ticks(job: SpotJob, up: Bools, start_tick: int) -> tuple[Bools, npt.NDArray[np.int64]]:
+def spell_ticks(job: SpotJob, up: Bools, start_tick: int) -> tuple[Bools, Ints]:
     """State before the first tick and for how many ticks it has held, per zone.
 
     Taken from the record before `start_tick`, or from the job's history when there is none; a zone without either
@@ -185,7 +185,7 @@ def replay(
     return _result(run, None)
 
 
-def _state(run: _Run, tick: int, now: Bools, price: Floats, held: npt.NDArray[np.int64]) -> JobState:
+def _state(run: _Run, tick: int, now: Bools, price: Floats, held: Ints) -> JobState:
     job = run.job
     zones = tuple(
         ZoneState(zone.name, bool(now[place]), float(price[place]), float(held[place] * job.tick_hours))

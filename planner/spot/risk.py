@@ -12,9 +12,7 @@ from catalogs.tables.table import distinct
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.market.offers import OfferSet
     from planner.spot.distribution import SpotPool
@@ -38,7 +36,7 @@ class OfferRisk:
     prior_of_offer: Ints
 
     @cached_property
-    def is_recorded(self) -> npt.NDArray[np.bool_]:
+    def is_recorded(self) -> Bools:
         """Whether a recorded family is behind each of `priors`; a last entry, False, for what nothing interrupts."""
         return np.asarray([*(prior.basis == "measured" for prior in self.priors), False], dtype=np.bool_)
 

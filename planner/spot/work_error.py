@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Floats, Ints
 from planner.normal.arrays import normal_cdf_by_table
 from planner.records import record
 from planner.spot.distribution import MOST_STACKED, SpotPool, describe_elapsed, hermite, scaled_job
@@ -115,7 +114,7 @@ class _AtPoints:
             still += weight * other
         return np.minimum(still * self.in_time + moved, 1.0)
 
-    def _take(self, at: npt.NDArray[np.int64]) -> _AtPoints:
+    def _take(self, at: Ints) -> _AtPoints:
         return _AtPoints(
             self.job.take(at), self.pool.take(at), self.deadline[at], self.work_log_sd[at], self.more[at],
             self.in_time[at],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats
 from planner.spot.policy.chain import SpellChain
 from planner.spot.policy.pool_induction import Pool, up_age
 
@@ -23,7 +22,7 @@ OTHER_REGION_RATIO = 0.85
 def make_pool(
     chains: list[SpellChain],
     price_ratio: Floats,
-    same_region: npt.NDArray[np.bool_],
+    same_region: Bools,
     restart_ticks: float,
     egress_ticks: float,
 ) -> Pool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Bools, Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.spot.trace import ZoneTrace
@@ -219,7 +219,7 @@ def published() -> dict[str, tuple[Published, ...]]:
     return {zone: tuple(rows) for zone, rows in found.items()}
 
 
-def first_samples(n_samples: int, gap_hours: float, tick_hours: float) -> npt.NDArray[np.int64]:
+def first_samples(n_samples: int, gap_hours: float, tick_hours: float) -> Ints:
     """Sample in force at the start of each whole tick, shape `(n_ticks,)`."""
     n = int(n_samples * gap_hours / tick_hours + 1e-9)
     return np.minimum((np.arange(n) * (tick_hours / gap_hours) + 1e-9).astype(np.int64), n_samples - 1)
