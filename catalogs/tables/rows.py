@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Ints, distinct
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from catalogs.tables.table import Bools, Ints
 
 
 _ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly

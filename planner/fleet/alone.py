@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.tables.table import Bools
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.candidates.plan_parts.frame import moment_text
 from planner.fleet.carbon import footprint_of_workers
 from planner.fleet.chance import progress_of
@@ -31,7 +31,6 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from catalogs.tables.table import Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.kept import Kept
     from planner.fleet.question import FleetInput

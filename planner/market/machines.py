@@ -8,15 +8,13 @@ import numpy as np
 
 from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Coded, Ints, Table
 from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from catalogs.tables.table import Ints, Table
 
 
 _SOME = 4  # machines that a message names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Bools, Coded, Ints, Table
 from planner.market.costs import CostModel
 from planner.market.offers import known_places, places_of, preference_rank
 from planner.market.storage.stores import Stores
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Bools, Ints, Table
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
     from planner.market.offers import KnownPlaces, OfferSet

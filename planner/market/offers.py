@@ -18,7 +18,7 @@ import numpy as np
 
 from catalogs.offers.naming import fitting_names
 from catalogs.patterns import matches
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import FaultError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from catalogs.offers.overlays import PriceNote
     from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import FxRate, OptionRule, Tariffs, TierCurve
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.patterns import matches
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Floats, Table, distinct
 from planner.plan.model import QuotaNeed
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from catalogs.tables.table import Floats, Table
     from catalogs.tariffs import QuotaRule, Tariffs
     from planner.inputs.schema import QuotaLimit
     from planner.market.offers import OfferSet

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import admit_offers, placeless
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from planner.market.expected_price import Quotes, list_terms, price_terms
 from planner.market.price_path import NAMES, PricePath
 from planner.market.pricing import price_age_days
@@ -27,7 +27,6 @@ from planner.records import record
 if TYPE_CHECKING:
     from datetime import date
 
-    from catalogs.tables.table import Bools, Floats, Ints, Table
     from planner.market.expected_price import PriceTerms
 
 

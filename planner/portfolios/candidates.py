@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints, distinct
+from catalogs.tables.table import Bools, Floats, Ints, Table, distinct
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Table
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates

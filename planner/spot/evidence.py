@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 from planner.spot.pools import figures_at, observed_at
@@ -25,7 +25,6 @@ from planner.spot.pools import figures_at, observed_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.model import Asked
     from planner.market.model import Market
     from planner.spot.pools import Pool

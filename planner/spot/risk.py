@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.market.offers import OfferSet
     from planner.spot.distribution import SpotPool

@@ -8,18 +8,12 @@ back is one of several independent waits: the inverse of their summed rates. The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from catalogs.tables.rows import distinct_rows
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
-
-if TYPE_CHECKING:
-    from catalogs.tables.table import Floats, Ints
-
 
 _STEPS = 24  # of the power iteration; two and three zones mix in a few
 

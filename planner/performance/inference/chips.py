@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Floats, Table
 from planner.performance.inference.engines import find_engine
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Table
     from planner.performance.constants import Constants
     from planner.performance.post_training.spec import Engine, Requests, Tuning
     from planner.performance.spec import ModelSpec
