@@ -26,7 +26,6 @@ from planner.workloads.answer import Answer, optimize
 Record = dict[str, Any]
 SHARED = "commitments_shared"
 PLACE_NOT_STATED = "place_not_stated"
-SEEN_KINDS = ("firm", "observed", "listed")
 LONGEST_S = 600.0  # of a fleet's search: the default would end it early on a busy machine
 _RESULTS = 1
 _YEAR_HOURS = 8760.0

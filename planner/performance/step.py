@@ -26,7 +26,7 @@ _PER_UPDATE = frozenset(("dp_comm_s", "optimizer_s", "bubble_s", "fixed_s"))
 
 @record(frozen=True)
 class Step:
-    """Seconds per optimizer step of each layout, shape `(n,)`, split by cause (`COMPONENTS`); the parts sum to `total`."""
+    """Seconds per optimizer step, a row a layout, split by cause (`COMPONENTS`); the parts sum to `total`."""
 
     total: Floats
     parts: dict[str, Floats]
