@@ -16,12 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.forecast import load_series
+from catalogs.tables.table import Floats
 from planner.finops.anomalies import THRESHOLD, scores
 
-Floats = NDArray[np.float64]
 REVIEW_DAYS, FIRST_DAY, MIN_DAYS, MIN_COST = 30, 28, 60, 0.1
 
 

@@ -7,13 +7,12 @@ every column in at most one further row `sum units x <= limit` of whole numbers,
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Ints
 from planner.portfolios.bound import knapsack
 from solvers.problem.milp import Floats, Milp
 
 MICRO = 1e6
-Ints = npt.NDArray[np.int64]
 
 
 def choice_bound(problem: Milp, duals: Floats) -> float | None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.commit_hindsight import MOST_LOSS, MOST_REGRET
 from benchmarks.commit_years import (
@@ -25,9 +24,9 @@ from benchmarks.commit_years import (
     KNOWN_DAYS,
     SHIFTS_A_YEAR,
 )
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 FUTURES = 150
 SHARES = np.asarray([0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1])
 PRICES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)

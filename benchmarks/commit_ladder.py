@@ -18,15 +18,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.commit_hindsight import MOST_LOSS, START, best_of, built, foresight, paid
 from benchmarks.commit_years import COMING_DAYS, KNOWN_DAYS, Year, make_year
+from catalogs.tables.table import Floats
 from planner.commitments.from_bill import RISK, scenario_size
 from planner.commitments.walk import draw_year
 from planner.inputs.commit_schema import Owned
 
-Floats = npt.NDArray[np.float64]
 Held = list[tuple[int, dict[str, float]]]  # day of purchase, what was bought
 TERM = COMING_DAYS
 WAYS = ((1, False), (2, False), (4, False), (4, True))  # questions a year, whether they know what ends when

@@ -22,11 +22,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from benchmarks.commit_hindsight import GAP, LEAST_SHARE, MOST_LOSS, MOST_REGRET
 from benchmarks.commit_years import COMING_DAYS, KNOWN_DAYS
+from catalogs.tables.table import Floats
 from planner.commitments.avoid_loss import avoid_loss
 from planner.commitments.build import build_model
 from planner.commitments.from_bill import RISK, SELDOM_LOSES, scenario_size
@@ -36,7 +36,6 @@ from planner.commitments.walk import draw_year
 from planner.inputs.commit_schema import CommitQuestion, Options, Pool, Risk
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 FILES = (("category", ("compute-engine",)), ("project", ("binder-prod", "binder-staging")))
 DISCOUNTS = (0.2, 0.3, 0.4)
 LEAST_KNOWN, LEAST_SEEN = 31, 56

@@ -8,11 +8,10 @@ cancellation, a burst, a start. Events fall on the known and the coming months a
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 KNOWN_DAYS, COMING_DAYS = 396, 365
 SHIFTS_A_YEAR = 0.8  # expected shifts of a pool's level
 CANCELLED_A_YEAR = 0.15  # probability that a pool ends for good

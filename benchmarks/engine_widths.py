@@ -27,10 +27,10 @@ from benchmarks.fit_servers import FITTED, LEAST, Published, width
 from benchmarks.inference_rows import load_cases
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import read_csv, write_csv
+from catalogs.tables.table import Floats, Ints
 from planner.performance.constants import DIRECTORY
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[str, int]
 # Others must have measured so many rows of an engine for it to be known without a publisher; and a publisher so many
 # of it to say what publishers differ by.
@@ -97,7 +97,7 @@ class Shared:
         self.values = self.question.fit(self.usable)
         self.off = self.question.predict(self.values, np.arange(len(rows))) - self.question.rate
 
-    def rows_of(self, key: Key) -> npt.NDArray[np.int64]:
+    def rows_of(self, key: Key) -> Ints:
         """Positions of the usable rows of an engine."""
         if key not in self.question.engines:
             return np.asarray([], np.int64)
@@ -110,7 +110,7 @@ class Shared:
 
     def left_out(self) -> list[Effect]:
         """Effects of sources of engines that others measured too, each predicted without the source."""
-        told: dict[str, dict[Key, npt.NDArray[np.int64]]] = defaultdict(dict)
+        told: dict[str, dict[Key, Ints]] = defaultdict(dict)
         for key in self.question.engines:
             at = self.rows_of(key)
             for name in set(self.source[at].tolist()):

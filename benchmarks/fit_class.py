@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
@@ -36,9 +35,9 @@ from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
-Floats = npt.NDArray[np.float64]
 KIND = "transformer"
 
 

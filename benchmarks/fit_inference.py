@@ -14,18 +14,17 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Floats, Ints
 from planner.files import write_atomically
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate
 
-Floats = npt.NDArray[np.float64]
 FOLDS = 4
 # Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
 ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)
@@ -92,7 +91,7 @@ class Question:
             host,
         )
 
-    def predict(self, values: Floats, at: npt.NDArray[np.int64]) -> Floats:
+    def predict(self, values: Floats, at: Ints) -> Floats:
         """Log of the rate of rows `at`."""
         engine, chip, common, host = self.split(values)
         both = engine[:, self.engine[at]] + chip[:, self.chip[at]]
@@ -105,7 +104,7 @@ class Question:
         result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[5:] @ self.scenario[:, at]
         return result
 
-    def fit(self, at: npt.NDArray[np.int64], start: Floats | None = None) -> Floats:
+    def fit(self, at: Ints, start: Floats | None = None) -> Floats:
         """Constants that fit rows `at`, from `start` or from typical values and a search from engine to engine."""
         everything = np.arange(len(self.start))
         if start is not None:
@@ -115,7 +114,7 @@ class Question:
             values = self._better(at, engine, values)
         return self._least(at, everything, values)[0]
 
-    def _better(self, at: npt.NDArray[np.int64], engine: int, values: Floats) -> Floats:
+    def _better(self, at: Ints, engine: int, values: Floats) -> Floats:
         """`values` with the best figures of one engine from several starts: a slow step and a slow chip look alike."""
         mine, size = at[self.engine[at] == engine], len(self.engines)
         own = engine + size * np.arange(3)
@@ -124,9 +123,7 @@ class Question:
             first[own] = self.start[own] + np.log(shifts)
         return min((self._least(mine, own, first) for first in starts), key=lambda found: found[1])[0]
 
-    def _least(
-        self, at: npt.NDArray[np.int64], free: npt.NDArray[np.int64], start: Floats
-    ) -> tuple[Floats, float]:
+    def _least(self, at: Ints, free: Ints, start: Floats) -> tuple[Floats, float]:
         """All constants with the `free` ones fitted to rows `at`, and the loss."""
 
         def gaps(some: Floats) -> Floats:

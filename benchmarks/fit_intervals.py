@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.measured import Case
 from benchmarks.predict import build_groups, throughput
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import accelerator_family
 from planner.performance.interval import AXES, axes
@@ -18,7 +18,6 @@ from planner.performance.kernels import default_attention, with_kernel
 from planner.performance.spec import ExpertKernels
 from planner.performance.work import PRECISION_GROUP, stack_work
 
-Floats = npt.NDArray[np.float64]
 COVERAGE = 0.8
 # Half-width of the central 80 % of a normal distribution, in standard deviations.
 Z80 = 1.2816

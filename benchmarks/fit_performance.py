@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
@@ -24,11 +23,11 @@ from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.rows import read_csv, write_csv
+from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 from planner.performance.device import accelerator_family
 from planner.performance.work import PRECISION_GROUP
 
-Floats = npt.NDArray[np.float64]
 FAMILIES = {"transformer": ("transformer",), "vision": ("cnn", "vit", "diffusion")}
 KINDS = tuple(kind for kinds in FAMILIES.values() for kind in kinds)
 STACKS = ("eager", "compiled", "tuned")

@@ -25,13 +25,13 @@ from scipy.optimize import least_squares
 from benchmarks.error_figures import errors
 from benchmarks.other_inference import FILE, LATER, Asked, read
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Floats, Ints
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+Indices = Ints
 FITTED = (("vllm_v0", 2025), ("vllm", 2025), ("vllm", 2026))
 # Engines that take the figures of a fitted one, as their own rows are few, but not its longest prompts.
 LIKE = {("sglang", 2025): ("vllm", 2025), ("sglang", 2026): ("vllm", 2026)}

@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.fit_spot import traces_of_file
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import fit_hazards
@@ -38,8 +38,6 @@ from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.run_length import read_run_length
 
-FloatArray = npt.NDArray[np.float64]
-
 _DRAWS = 6  # futures of weather alone
 _FEW = 3  # ends at a gang: fewer say little of a slope
 
@@ -50,8 +48,8 @@ class Window:
 
     trace: ZoneTrace
     number: int
-    hours: FloatArray
-    ends: FloatArray
+    hours: Floats
+    ends: Floats
 
 
 def windows(trace: ZoneTrace, days: float, side_up: bool) -> list[Window]:
@@ -68,7 +66,7 @@ def windows(trace: ZoneTrace, days: float, side_up: bool) -> list[Window]:
     return out
 
 
-def spread(found: Sequence[Window], *, days: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+def spread(found: Sequence[Window], *, days: bool = False) -> tuple[Floats, Floats, Floats]:
     """Sds of drift, zone, region and pool; intercept and gang exponent; standard errors of the latter two.
 
     With `days` the sds of a pool's window and of a region's window follow those of the pool; drift is what is left to
@@ -98,12 +96,12 @@ def spread(found: Sequence[Window], *, days: bool = False) -> tuple[FloatArray, 
 
 
 def _restricted_likelihood(
-    level: FloatArray, noise: FloatArray, blocks: Sequence[FloatArray], design: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    level: Floats, noise: Floats, blocks: Sequence[Floats], design: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Sds of what is left and of each block's effect; fixed effects and their standard errors."""
     from scipy.optimize import minimize
 
-    def parts(log_sd: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def parts(log_sd: Floats) -> tuple[float, Floats, Floats]:
         variance = np.exp(2.0 * log_sd)
         total = np.diag(noise + variance[0])
         for v, block in zip(variance[1:], blocks, strict=True):
@@ -122,7 +120,7 @@ def _restricted_likelihood(
     return np.exp(best), beta, error
 
 
-def exponent_spread(cells: Sequence[HazardCell], shape: FloatArray, up: bool) -> tuple[float, float, int]:
+def exponent_spread(cells: Sequence[HazardCell], shape: Floats, up: bool) -> tuple[float, float, int]:
     """Mean of the gang exponents of zones, their spread beyond noise, and how many zones were seen at several gangs.
 
     A zone's exponent is the slope of `log((N + 1/2) / (E + 1/2))` over log gang, N ends where `shape` expects E, gangs

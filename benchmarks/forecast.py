@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.forecast_regimes import reported as partly_reported
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.clean import MIN_DAYS, Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion
@@ -35,16 +36,14 @@ from planner.finops.forecast.daily import load_daily
 from planner.finops.forecast.ensemble import combine, window_totals
 from planner.finops.forecast.model import forecast_daily, forecast_month_end
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 LANDING_DAYS = (5, 10, 20)
 LEVELS = (0.8, 0.95)
 _SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
 _LONGEST_HEADER = 100_000  # bytes
 _COSTS = ("cost", "cost_usd")
-_IMMATERIAL = (
-    0.02  # windows below this share of the series' usual window are left out: their errors are ratios to ~0
-)
+# windows below this share of the series' usual window are left out: their errors are ratios to ~0
+_IMMATERIAL = 0.02
 
 
 def main(arguments: list[str] | None = None) -> int:

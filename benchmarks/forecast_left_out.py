@@ -19,15 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.forecast import load_series
 from benchmarks.forecast_regimes import bills
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import Series, regular_series
 from planner.finops.forecast.ensemble import Trust, weigh, window_totals
 from planner.finops.forecast.members import MEMBERS, all_paths
 
-Floats = NDArray[np.float64]
 HORIZON, FIRST, RUN_RATE_DAYS = 30, 90, 28
 REAL = "real"
 _IMMATERIAL = 0.02  # as of `benchmarks.forecast`

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
 from benchmarks.error_figures import errors
@@ -21,9 +20,8 @@ from benchmarks.fit_performance import FAMILIES, FOLDS, family_of, fit, load_pri
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
+from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY, Constants, load_constants
-
-Floats = npt.NDArray[np.float64]
 
 
 def source_labels(cases: Sequence[Case]) -> list[str]:

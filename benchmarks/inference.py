@@ -10,15 +10,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants, load_constants
 from planner.performance.inference.engines import EngineRow, find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate, prefill_s, sequences, step_s
-
-Floats = npt.NDArray[np.float64]
 
 
 def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] | None = None) -> Efficiency:

@@ -16,15 +16,14 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.rows import number, plain_name, read_csv
+from catalogs.tables.table import Bools
 from planner.performance.inference.chips import chip_class
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, read_bytes, room
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 DATA = Path(__file__).parent / "data"
 ANSWERING = ("dense llm batched", "dense llm single stream", "moe llm", "llm prefill only")
 # Of systems that do not state their parallelism: the fewest accelerators whose memory the weights fill by this much.
@@ -98,7 +97,7 @@ def precision_of(row: dict[str, str]) -> list[str]:
     return words
 
 
-def possible(cases: Cases, rows: list[Measured]) -> npt.NDArray[np.bool_]:
+def possible(cases: Cases, rows: list[Measured]) -> Bools:
     """Rows that do not beat the full rates of memory and arithmetic, with each weight of a token read once per step."""
     number = np.clip(np.minimum(cases.running, room(cases)), 1.0, 2048.0)
     chips = cases.tp * cases.pp
@@ -107,7 +106,7 @@ def possible(cases: Cases, rows: list[Measured]) -> npt.NDArray[np.bool_]:
     answer = cases.answer * np.maximum(reads, number * work)
     tokens = np.where(cases.answer > 0, cases.answer, cases.prompt)
     most = number * tokens / (number * cases.prompt * work + answer)
-    result: npt.NDArray[np.bool_] = np.asarray([row.rate for row in rows]) <= IMPOSSIBLE * most
+    result: Bools = np.asarray([row.rate for row in rows]) <= IMPOSSIBLE * most
     return result
 
 

@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.accelerators import find_device, load_devices
 from benchmarks.rows import number, read_csv
+from catalogs.tables.table import Floats
 from planner.inputs.presets import load_presets
 from planner.performance.constants import load_constants
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 _VIT = re.compile("vit|swin|beit|deit|xcit|eva|cait|mixer")
 _CARDS = {"RTX-PRO-6000-MaxQ": "RTX PRO 6000"}  # the table's card, of which it is a variant
 

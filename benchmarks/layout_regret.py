@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.measured_layouts import fastest_of
 from benchmarks.predict import layouts_of
+from catalogs.tables.table import Bools, Floats
 from planner.performance.constants import load_constants
 from planner.performance.measured_layouts import MeasuredLayout, accelerator_codes, nearby, with_measured
 from planner.performance.memory_risk import budget_gib, usable_gib
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from benchmarks.measured import Case
     from benchmarks.throughput import Scored
 
-Floats = npt.NDArray[np.float64]
 Pick = Callable[[list[list[int]], Floats], int]
 _HARDWARE = (
     "generation",
@@ -63,7 +62,7 @@ def _key(case: Case) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def fitting(scored: Scored) -> npt.NDArray[np.bool_]:
+def fitting(scored: Scored) -> Bools:
     """Rows that the memory model lets the search use."""
     constants = load_constants()
     size = np.asarray([case.hardware["accelerator_memory_gib"] for case in scored.cases], dtype=np.float64)
@@ -98,7 +97,7 @@ def _fastest(_: list[list[int]], hope: Floats) -> int:
 
 def regrets(
     scored: Scored,
-    usable: npt.NDArray[np.bool_],
+    usable: Bools,
     which: Sequence[list[list[int]]],
     pick: Pick = _fastest,
 ) -> dict[str, float]:
@@ -149,7 +148,7 @@ def layout_regret(scored: Scored) -> dict[str, dict[str, float]]:
 
 
 def _by_source(
-    scored: Scored, usable: npt.NDArray[np.bool_], made: Sequence[list[list[int]]], label: str
+    scored: Scored, usable: Bools, made: Sequence[list[list[int]]], label: str
 ) -> dict[str, dict[str, float]]:
     """Regret by source, of those with at least two grids."""
     own: dict[str, list[list[list[int]]]] = {}

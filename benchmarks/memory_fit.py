@@ -19,7 +19,6 @@ from scipy.optimize import least_squares
 
 from benchmarks.memory_score import (
     OOM,
-    Floats,
     MemoryRows,
     Need,
     load_memory_rows,
@@ -30,6 +29,7 @@ from benchmarks.memory_score import (
 from benchmarks.points import load_rows
 from benchmarks.rows import read_csv, write_records
 from benchmarks.scatter import scatter_svg
+from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 FILE = DIRECTORY / "memory.csv"

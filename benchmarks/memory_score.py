@@ -13,20 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
 from benchmarks.error_figures import errors
 from benchmarks.measured import THROUGHPUT, Case, load_cases
 from benchmarks.predict import layouts_of
+from catalogs.tables.table import Bools, Floats
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.memory import FULL, PARTS, levels_gib, needed_parts
 from planner.performance.memory_risk import oom_probability, usable_gib
 from planner.performance.memory_work import Footprint, stack_footprints
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 OOM = "oom"
 
 

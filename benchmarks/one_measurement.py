@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from benchmarks.rows import read_csv, write_records
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.calibration.kernel import DATA_FILE, Points, correlation, load_prior, spread_ratio
 from planner.normal import Z80
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from benchmarks.measured import Case
     from benchmarks.throughput import Scored
 
-Floats = npt.NDArray[np.float64]
 FITTED = (
     "between_points", "decay.accelerators", "decay.units_per_accelerator", "decay.sequence", "decay.memory_rate",
     "decay.other_precision", "decay.other_model",
@@ -122,7 +121,7 @@ def after_one_measurement(scored: Scored, prior: Mapping[str, float] | None = No
 
 
 def _pairs(
-    own: Points, gap: Floats, sigma: Floats, same_layout: npt.NDArray[np.bool_], prior: Mapping[str, float]
+    own: Points, gap: Floats, sigma: Floats, same_layout: Bools, prior: Mapping[str, float]
 ) -> tuple[Floats, Floats, Floats]:
     """Weight of measurement i for row j, their correlation, and what is left of the spread; shape `(n, n)` each.
 
@@ -136,7 +135,7 @@ def _pairs(
     return weight, alike, np.minimum(left * believed / sigma[:, None], 1.0)
 
 
-def _same_layout(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
+def _same_layout(cases: Sequence[Case]) -> Bools:
     """Which rows of a group ran with equal layouts, shape `(n, n)`."""
     codes: dict[str, int] = {}
     number = np.asarray([codes.setdefault(f"{case.layout} {case.ep}", len(codes)) for case in cases])
@@ -162,8 +161,8 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 class Pairs:
     """Ordered pairs of rows of one source on one accelerator generation; each target cell has the weight 1."""
 
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
+    first: Ints
+    second: Ints
     weight: Floats
 
 

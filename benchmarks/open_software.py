@@ -21,9 +21,9 @@ from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
 from benchmarks.workloads import predict_workloads
+from catalogs.tables.table import Bools, Floats
 from planner.performance.constants import Constants, load_constants
 
-Floats = npt.NDArray[np.float64]
 WIDTHS = {
     "transformer": "interval.open.stack",
     "cnn": "interval.cnn.open.stack",
@@ -72,7 +72,7 @@ def _kinds(cases: Sequence[Case]) -> list[tuple[str, npt.NDArray[Any]]]:
     return [(kind, np.flatnonzero(kinds == kind)) for kind in WIDTHS if (kinds == kind).any()]
 
 
-def _by_class(cases: Sequence[Case], at: npt.NDArray[Any], inside: npt.NDArray[np.bool_]) -> str:
+def _by_class(cases: Sequence[Case], at: npt.NDArray[Any], inside: Bools) -> str:
     classes = np.asarray([cases[p].training.stack for p in at])
     shares = ((name, inside[classes == name]) for name in sorted(set(classes)))
     return ", ".join(f"{name} {own.mean():.0%} of {len(own)}" for name, own in shares)

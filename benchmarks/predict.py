@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.measured import PEAK_COLUMN, Case
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Ints, Table
 from planner.performance.constants import Constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
@@ -29,7 +28,6 @@ from planner.performance.spec import TrainingSpec
 from planner.performance.step import Step
 from planner.performance.work import Work, stack_work
 
-Floats = npt.NDArray[np.float64]
 SAMPLED_BATCH_CAP = 256
 TOKEN_CAP = 131072
 RISKS = (0.5, 0.99)
@@ -39,13 +37,13 @@ RISKS = (0.5, 0.99)
 class Group:
     """Cases that share family, stack and precision, ready for evaluation with any constants."""
 
-    index: npt.NDArray[np.int64]
+    index: Ints
     kind: str
     training: TrainingSpec
     work: Work
     footprint: Footprint
     hardware: Table
-    device_row: npt.NDArray[np.int64]
+    device_row: Ints
     layout: Layouts
     to_metric: Floats
 

@@ -19,21 +19,19 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from catalogs.tables.table import Floats, Ints
 from tools.fit_prices import SOURCES, floor_left, samples
 from tools.price_history import decisions, read_histories
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 HORIZON, BEFORE = 30, 7
 COVERED = 0.81
 _LEAST_PLACES = 30
-_SCALES: FloatArray = np.exp(np.linspace(-4.0, 3.0, 1401))
+_SCALES: Floats = np.exp(np.linspace(-4.0, 3.0, 1401))
 
 
-def moves(rows: pd.DataFrame) -> tuple[list[int], list[FloatArray], FloatArray]:
+def moves(rows: pd.DataFrame) -> tuple[list[int], list[Floats], Floats]:
     """Decision days, how far each offer moved in the month after, and the root mean square of the week before."""
     source, settled = SOURCES["aws"], floor_left(rows)
     made = decisions(rows, None, "aws", (HORIZON,), first=source.first, step_days=source.step_days)
@@ -58,9 +56,7 @@ def moves(rows: pd.DataFrame) -> tuple[list[int], list[FloatArray], FloatArray]:
     return days, after, np.asarray(before)
 
 
-def left_out(
-    after: Sequence[FloatArray], before: FloatArray, power: float | None
-) -> list[tuple[float, float]]:
+def left_out(after: Sequence[Floats], before: Floats, power: float | None) -> list[tuple[float, float]]:
     """Coverage of each third of the days by what the others ask for, and the power; None: fitted to the others."""
     every = np.arange(len(after))
     found = []
@@ -74,11 +70,11 @@ def left_out(
     return found
 
 
-def _covered(after: Sequence[FloatArray], width: FloatArray, days: IntArray) -> float:
+def _covered(after: Sequence[Floats], width: Floats, days: Ints) -> float:
     return float(np.mean([(after[day] <= width[day]).mean() for day in days]))
 
 
-def _slope(after: Sequence[FloatArray], before: FloatArray, days: IntArray) -> float:
+def _slope(after: Sequence[Floats], before: Floats, days: Ints) -> float:
     spread = [float(np.log(np.sqrt((after[day] ** 2).mean()))) for day in days]
     return float(np.polyfit(np.log(before[days]), spread, 1)[0])
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
 
-Floats = npt.NDArray[np.float64]
 START = datetime(2026, 12, 1, tzinfo=UTC)
 DECIDED = datetime(2026, 11, 23, tzinfo=UTC)  # prices of that day
 POOLS = (("p4d.24xlarge", 16), ("p5.48xlarge", 6))  # owned instances, aws/us-east-1
@@ -35,9 +34,8 @@ WORK_SPREAD = 1.3  # of the logarithm of a job's work
 RUSHES_A_QUARTER = 2.0  # weeks before a date that all share
 RUSH = 3.0  # their rate of submissions, over that of other weeks
 OFFICE = 4.0  # rate of submissions on weekdays from 9 to 19 UTC, over that of other hours
-TRUTH_SPREAD = (
-    0.16  # of the logarithm: four in five within x 1.23, as docs/performance-model.md measures its hours
-)
+# of the logarithm: four in five within x 1.23, as docs/performance-model.md measures its hours
+TRUTH_SPREAD = 0.16
 ENDS_EARLY = 0.1  # share of jobs that stop at a random point: failed, or seen to be no good
 SLACK = (1.0, 5.0)  # deadline after the submission, in lengths of the run on four p4d.24xlarge
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
@@ -31,6 +30,7 @@ from benchmarks.rows import read_csv
 from benchmarks.spot_launch import PRICE, RESTART, TICK, estimate
 from benchmarks.spot_launch_days import DEADLINES, WORK, groups
 from benchmarks.whole_runs import ELAPSED, OTHERS, RUNS, Run, predict_runs, usual_ratio, usual_spread
+from catalogs.tables.table import Bools, Floats
 from planner.asked.assumptions import load_assumptions
 from planner.candidates.plan_parts.quote import tail_quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
@@ -45,7 +45,6 @@ from planner.spot.trace import ZoneTrace
 from planner.spot.zones import unite
 from tools.price_history import decisions, read_histories
 
-FloatArray = npt.NDArray[np.float64]
 CASES, SPEEDS, HORIZONS = 40, 25, (7, 30)
 DEGREES = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 30.0, 100.0)
 _FIRST = {"aws": date(2023, 11, 16), "gcp": date(2023, 7, 1)}
@@ -56,9 +55,9 @@ _CORRELATION = (0.43, 0.14)  # planner/data/assumptions.csv
 class Speeds:
     """Errors of whole runs: log sd of the interval each was given, and how far it was off in that unit."""
 
-    sigma: FloatArray
-    z: FloatArray
-    weight: FloatArray
+    sigma: Floats
+    z: Floats
+    weight: Floats
 
     @classmethod
     def of(cls, runs: list[Run], fitted: list[Run] | None = None) -> Speeds:
@@ -73,14 +72,14 @@ class Speeds:
         weight = np.asarray([1.0 / sizes[run.family] for run in runs])
         return cls(np.asarray(sigma), np.asarray(z), weight / weight.sum())
 
-    def drawn(self, draw: np.random.Generator) -> FloatArray:
+    def drawn(self, draw: np.random.Generator) -> Floats:
         """As many errors as a job is replayed with, one from each equal part of their distribution."""
         places = (np.arange(SPEEDS) + draw.random()) / SPEEDS
         order = np.argsort(self.z)
         at = np.searchsorted(np.cumsum(self.weight[order]), places)
         return self.z[order][np.minimum(at, len(order) - 1)]
 
-    def likely_degrees(self, kept: npt.NDArray[np.bool_]) -> float:
+    def likely_degrees(self, kept: Bools) -> float:
         """Degrees of freedom of Student's t through the 80 % width that make the errors `kept` most likely."""
         scale = [student_t.ppf(0.9, one) / Z80 for one in DEGREES]
         made = [
@@ -128,7 +127,7 @@ def tail_z(level: float, degrees: float) -> float:
     return float(student_t.ppf(level, degrees) / student_t.ppf(0.9, degrees)) * Z80
 
 
-def price_draws(folder: Path, level: float) -> tuple[FloatArray, FloatArray]:
+def price_draws(folder: Path, level: float) -> tuple[Floats, Floats]:
     """Quantile and the later price over the mean expected, of the cheapest place of each type and day."""
     high, later = [], []
     rows = read_histories(folder)
@@ -168,7 +167,7 @@ class Case:
             SpotZone(t.zone, t.region, t.instance_type, PRICE, t.provider, t.gang) for t in self.traces
         )
 
-    def outcomes(self) -> FloatArray:
+    def outcomes(self) -> Floats:
         """Cost of the plan's outcomes with spot, at the expected prices."""
         figures = np.asarray([figures_of(self.model.table_for(zone)) for zone in self.zones]).T[:, None, :]
         names: dict[str, int] = {}
@@ -181,7 +180,7 @@ class Case:
         found = possible_outcomes(task, pool)
         return np.asarray(PRICE * (RESTART + found.spot) + found.on_demand)
 
-    def replay(self, slower: float, windows: int, draw: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def replay(self, slower: float, windows: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
         """Hours paid on spot and on-demand, from random launches; work left at the deadline is done on-demand."""
         ticks = round(self.work * self.ratio / TICK)
         length = min(len(t.up) for t in self.traces)
@@ -206,9 +205,9 @@ def cases(folder: Path, speeds: Speeds, draw: np.random.Generator) -> list[Case]
 
 
 def replays_of(
-    case: Case, speeds: Speeds, prices: tuple[FloatArray, FloatArray], level: float, each: int,
+    case: Case, speeds: Speeds, prices: tuple[Floats, Floats], level: float, each: int,
     draw: np.random.Generator, degrees: float | None = None,
-) -> FloatArray:  # fmt: skip
+) -> Floats:  # fmt: skip
     """Rows of quote and realised cost on spot and on-demand, expected cost of both; shape `(n, 6)`.
 
     With `degrees` two more columns: both quotes with a tail of Student's t.
@@ -240,7 +239,7 @@ def replays_of(
     return np.concatenate(rows)
 
 
-def held_with_range(by_case: list[npt.NDArray[np.bool_]], draw: np.random.Generator) -> str:
+def held_with_range(by_case: list[Bools], draw: np.random.Generator) -> str:
     """Share held, with the 95 % interval over jobs drawn with replacement."""
     shares = np.asarray([held.mean() for held in by_case])
     again = shares[draw.integers(0, len(shares), (2000, len(shares)))].mean(axis=1)
@@ -282,7 +281,7 @@ def main() -> None:
 
 
 def report(
-    made: list[FloatArray], speeds: Speeds, prices: tuple[FloatArray, FloatArray], level: float,
+    made: list[Floats], speeds: Speeds, prices: tuple[Floats, Floats], level: float,
     draw: np.random.Generator, z: float | None = None,
 ) -> None:  # fmt: skip
     """Print coverage, costs, and how each source alone is covered; `z`: of the speed at the level, if not normal."""

@@ -16,12 +16,11 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.measured import Case
 from benchmarks.throughput import Scored, score_file
+from catalogs.tables.table import Floats
 
-Floats = npt.NDArray[np.float64]
 LEAST_ROWS = 5
 STEP, HEIGHT, LEFT, TOP, BOTTOM = 54, 200, 46, 34, 58
 # The axis: predicted over measured, both ways by the same factor.

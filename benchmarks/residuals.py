@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.measured import Case
+from catalogs.tables.table import Floats
 
-Floats = npt.NDArray[np.float64]
 # Values of a property with fewer rows than this share one line.
 LEAST_ROWS = 8
 

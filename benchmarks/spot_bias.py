@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.spot_forecast import Days
-from planner.spot.futures import BoolArray, FloatArray, Launch, draw_launch, run_on
+from catalogs.tables.table import Bools, Floats
+from planner.spot.futures import Launch, draw_launch, run_on
 from planner.spot.hazards import HazardModel, load_hazards, load_weather
 from planner.spot.hazards_cells import plain_type, spell_age_ticks
 from planner.spot.policy.job import SpotJob, SpotZone
@@ -54,11 +55,11 @@ class Launched(NamedTuple):
     gang: int
     kind: tuple[float, float, float]
     price: float
-    said: FloatArray
-    was: FloatArray
+    said: Floats
+    was: Floats
     cost_was_paid: float
-    draws: FloatArray
-    shares: FloatArray
+    draws: Floats
+    shares: Floats
 
 
 def groups_of(jobs: Sequence[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
@@ -104,7 +105,7 @@ def launches(
 def _launched(
     job: Mapping[str, Any],
     traces: Sequence[ZoneTrace],
-    days: tuple[BoolArray, FloatArray],
+    days: tuple[Bools, Floats],
     model: HazardModel,
     starts: Sequence[int],
     futures: int,
@@ -164,12 +165,12 @@ def _launched(
     return found
 
 
-def shares_up(up: BoolArray) -> FloatArray:
+def shares_up(up: Bools) -> Floats:
     """Share of time that zones, and that any zone, were up; `up` of shape `(n, n_zones, ticks)`, answer `(n, 2)`."""
     return np.stack([up.mean(axis=(1, 2)), up.any(axis=1).mean(axis=1)], axis=1)
 
 
-def by_days(found: Sequence[Launched]) -> FloatArray:
+def by_days(found: Sequence[Launched]) -> Floats:
     """Forecast less real cost that follows from how much capacity the days of each launch had, shape `(n,)`."""
     error = np.zeros(len(found))
     alike: dict[tuple[str, Any], list[int]] = {}
@@ -201,11 +202,11 @@ def _joined(drawn: Sequence[Launch]) -> Launch:
 def _replay(
     job: SpotJob,
     tables: Mapping[str, Any],
-    up: BoolArray,
-    usd: FloatArray,
-    state: BoolArray,
+    up: Bools,
+    usd: Floats,
+    state: Bools,
     held: np.ndarray,
-) -> FloatArray:
+) -> Floats:
     """Cost over on-demand, and `PARTS` per hour of work (starts: number), shape `(n, 5)`."""
     policy = make_policy("survival", job, tables)
     runs = Runs(job, policy.view, len(up))
@@ -252,7 +253,7 @@ def say(name: str, found: Sequence[Launched]) -> None:
     )
 
 
-def _weights(found: Sequence[Launched]) -> FloatArray:
+def _weights(found: Sequence[Launched]) -> Floats:
     """Weights with which each group and kind of job counts the same; their sum is 1."""
     size = Counter((one.group, one.kind) for one in found)
     weight = np.asarray([1.0 / size[one.group, one.kind] for one in found])
@@ -260,7 +261,7 @@ def _weights(found: Sequence[Launched]) -> FloatArray:
 
 
 def _with_intervals(
-    found: Sequence[Launched], weight: FloatArray, errors: FloatArray, was: FloatArray
+    found: Sequence[Launched], weight: Floats, errors: Floats, was: Floats
 ) -> tuple[str, int]:
     """Bias, its part by days and its rest, each with its 90 % interval over clusters; and how many there are."""
     clusters: dict[tuple[str, str, int], list[int]] = {}
@@ -276,7 +277,7 @@ def _with_intervals(
     return ", ".join(f"{part} {m:+5.1f} % [{a:+.1f}, {b:+.1f}]" for part, m, a, b in parts), len(clusters)
 
 
-def _of_draws(draws: FloatArray, was: FloatArray) -> tuple[BoolArray, FloatArray]:
+def _of_draws(draws: Floats, was: Floats) -> tuple[Bools, Floats]:
     """Whether P10-P90 of each launch's draws holds what came, and its continuous ranked probability score."""
     m, ordered = draws.shape[1], np.sort(draws, axis=1)
     apart = ordered @ (2 * np.arange(1, m + 1) - m - 1) / (m * (m - 1))

@@ -16,26 +16,26 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.spot.checkpoint import useful_ratio, young_interval_hours
 from planner.spot.hazards import fit_hazards
 from planner.spot.policy.job import SpotZone
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.registry import read_traces
 
-FloatArray = npt.NDArray[np.float64]
 RESTARTS_HOURS = (0.1, 0.2)
 WRITES_MINUTES = (1.0, 3.0, 10.0)
 _GRID = np.geomspace(1.0 / 60.0, 24.0, 240)
 
 
-def up_spells(trace: ZoneTrace) -> FloatArray:
+def up_spells(trace: ZoneTrace) -> Floats:
     """Lengths in hours of the up spells whose beginning and end were seen."""
     edges = np.flatnonzero(trace.up[1:] != trace.up[:-1]) + 1
     begins_up = trace.up[edges[:-1]] if len(edges) > 1 else np.zeros(0, dtype=bool)
     return np.asarray(np.diff(edges)[begins_up] * trace.tick_hours, dtype=np.float64)
 
 
-def spread(spells: FloatArray, probe_hours: float) -> FloatArray:
+def spread(spells: Floats, probe_hours: float) -> Floats:
     """Spells with the lengths they may have had: both ends lie anywhere between two probes (triangular, 15 steps).
 
     Without it every length is a whole number of probes, and the best interval is the one that fits that lattice.
@@ -45,7 +45,7 @@ def spread(spells: FloatArray, probe_hours: float) -> FloatArray:
     return np.asarray(np.maximum(spells[:, None] + probe_hours * offset[None, :], 0.0).ravel())
 
 
-def kept_ratio(spells: FloatArray, interval: npt.ArrayLike, write: float, restart: float) -> FloatArray:
+def kept_ratio(spells: Floats, interval: npt.ArrayLike, write: float, restart: float) -> Floats:
     """Share of the paid hours that was written, per interval."""
     tau = np.atleast_1d(np.asarray(interval, dtype=np.float64))[:, None]
     whole = np.floor(np.maximum(spells[None, :] - restart, 0.0) / (tau + write) + 1e-9)
@@ -85,9 +85,7 @@ def main() -> None:
         )
 
 
-def _cell(
-    spells: FloatArray, mean: float, table_mean: float, restart: float, write: float
-) -> tuple[float, ...]:
+def _cell(spells: Floats, mean: float, table_mean: float, restart: float, write: float) -> tuple[float, ...]:
     """Best interval; loss in % of both Youngs and 1 h; error in points of both predictions at the first one's."""
     kept = kept_ratio(spells, _GRID, write, restart)
     best = float(kept.max())

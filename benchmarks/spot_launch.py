@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.candidates.ways.fallback import fallback
 from planner.spot.distribution import SpotPool
 from planner.spot.futures import sample_futures
@@ -123,7 +123,7 @@ def render(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def _cells(own: npt.NDArray[np.float64]) -> str:
+def _cells(own: Floats) -> str:
     cost, greedy, survival, p_meet, finished = own[:, 3], own[:, 4], own[:, 5], own[:, 6], own[:, 7]
     by_greedy, by_survival, chance = cost / greedy, cost / survival, p_meet - finished
     parts = [f"{len(own)}"]

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.fit_spot import traces_of_file
 from benchmarks.fit_spot_scales import Window, windows
+from catalogs.tables.table import Floats
 from planner.spot.hazards_cells import plain_type, plain_zone
 from planner.spot.hazards_shrink import common_shape
 
-FloatArray = npt.NDArray[np.float64]
 EFFECTS = ("window", "zone", "region", "pool", "days of a pool", "days of a region")
 _LEAST_EXPECTED = 1.0
 _RIDGE = 1e-3  # keeps the sds of effects that are not there from running away
@@ -32,10 +31,10 @@ _RIDGE = 1e-3  # keeps the sds of effects that are not there from running away
 class Levels(NamedTuple):
     """Log levels of down and of up hazards with their variances, shape `(2 n,)`; what shares each effect, `(n, n)`."""
 
-    level: FloatArray
-    noise: FloatArray
-    blocks: tuple[FloatArray, ...]
-    design: FloatArray
+    level: Floats
+    noise: Floats
+    blocks: tuple[Floats, ...]
+    design: Floats
 
 
 def levels_of(found: tuple[Sequence[Window], Sequence[Window]]) -> Levels:
@@ -65,7 +64,7 @@ def levels_of(found: tuple[Sequence[Window], Sequence[Window]]) -> Levels:
     )
 
 
-def loss(levels: Levels, log_sd: FloatArray, correlation: FloatArray) -> float:
+def loss(levels: Levels, log_sd: Floats, correlation: Floats) -> float:
     """Minus the restricted log likelihood, and a ridge on the sds.
 
     Args:
@@ -85,13 +84,13 @@ def loss(levels: Levels, log_sd: FloatArray, correlation: FloatArray) -> float:
     return float(likelihood + _RIDGE * ((log_sd + 1.0) ** 2).sum())
 
 
-def fitted(levels: Levels, effect: int | None, start: FloatArray) -> tuple[float, FloatArray, float]:
+def fitted(levels: Levels, effect: int | None, start: Floats) -> tuple[float, Floats, float]:
     """Least loss, sds and the correlation of the sides of one effect; None: all sides apart."""
     from scipy.optimize import minimize
 
     n = len(levels.blocks)
 
-    def of(parameters: FloatArray) -> float:
+    def of(parameters: Floats) -> float:
         shared = np.zeros(n)
         if effect is not None:
             shared[effect] = np.tanh(parameters[-1])

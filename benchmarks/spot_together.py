@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.fit_spot import traces_of_file
+from catalogs.tables.table import Bools, Floats
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import Weather, fit_hazards, load_weather
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.trace import ZoneTrace
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 LAGS_HOURS = (0.0, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 12.0)
 _WINDOW = 960  # ticks of 0.1 h
@@ -42,7 +39,7 @@ class Together(NamedTuple):
     """
 
     traces: Sequence[ZoneTrace]
-    up: BoolArray
+    up: Bools
 
 
 def records_of(path: Path) -> list[Together]:
@@ -61,7 +58,7 @@ def records_of(path: Path) -> list[Together]:
     return out
 
 
-def lag_correlation(up: BoolArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+def lag_correlation(up: Bools, pairs: Sequence[tuple[int, int]]) -> Floats:
     """Correlation of pairs of zones at each lag, within windows of four days.
 
     Args:
@@ -82,7 +79,7 @@ def lag_correlation(up: BoolArray, pairs: Sequence[tuple[int, int]]) -> FloatArr
     return np.asarray(out)
 
 
-def drawn(found: Together, sky: Weather) -> BoolArray:
+def drawn(found: Together, sky: Weather) -> Bools:
     """Futures of the zones of a record, as long as it; shape `(n, n_zones, ticks)`."""
     zones = tuple(SpotZone(t.zone, t.region, t.instance_type, 1.0, t.provider, t.gang) for t in found.traces)
     model = fit_hazards(found.traces)
@@ -97,7 +94,7 @@ def _kind(traces: Sequence[ZoneTrace], i: int, j: int) -> str:
     return "same region" if traces[i].region == traces[j].region else "other region"
 
 
-def _say(name: str, records: Sequence[Together], ups: Sequence[BoolArray]) -> None:
+def _say(name: str, records: Sequence[Together], ups: Sequence[Bools]) -> None:
     for kind in ("same region", "other region", "same zone"):
         rows = []
         for record, up in zip(records, ups, strict=True):

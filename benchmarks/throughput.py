@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
 from benchmarks.error_figures import errors
@@ -34,9 +33,9 @@ from benchmarks.predict import build_groups, predict, settle, throughput
 from benchmarks.residuals import residual_lines
 from benchmarks.rows import read_csv
 from benchmarks.workloads import predict_workloads
+from catalogs.tables.table import Bools, Floats
 from planner.performance.constants import load_constants
 
-Floats = npt.NDArray[np.float64]
 ONE_NODE = "vTrain ground truth single"
 PAIR_GAP = 1.15
 WIDTHS = ("thin.", "interval.", "measured.")
@@ -110,7 +109,7 @@ def summarise(scored: Scored) -> dict[str, Any]:
     transformer, one_node = masks["transformers"], masks["vTrain one-node"]
     groups = np.asarray([case.group for case in scored.cases])
 
-    def part(mask: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def part(mask: Bools) -> dict[str, float]:
         return errors(predicted[mask], measured[mask])
 
     by_source = {}
@@ -150,7 +149,7 @@ def _users(scored: Scored) -> dict[str, Any]:
     }
 
 
-def main_masks(scored: Scored) -> dict[str, npt.NDArray[np.bool_]]:
+def main_masks(scored: Scored) -> dict[str, Bools]:
     """The main parts of the report, as masks of the cases."""
     transformer = np.asarray([case.kind == "transformer" for case in scored.cases], dtype=np.bool_)
     one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases], dtype=np.bool_)
@@ -160,7 +159,7 @@ def main_masks(scored: Scored) -> dict[str, npt.NDArray[np.bool_]]:
     )
 
 
-def interval_score(scored: Scored, mask: npt.NDArray[np.bool_]) -> dict[str, float]:
+def interval_score(scored: Scored, mask: Bools) -> dict[str, float]:
     """Share of rows inside their 80 % interval, and its sharpness: the mean half-width as a factor, and the median."""
     gap = np.abs(np.log(scored.predicted[mask] / scored.measured[mask]))
     width = scored.spread[mask]

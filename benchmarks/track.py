@@ -15,9 +15,10 @@ from datetime import timedelta
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.tracking.answer import Ask, track
 from planner.tracking.forecast import draw_futures
-from planner.tracking.model import FloatArray, Speed
+from planner.tracking.model import Speed
 from planner.tracking.planned import Planned
 from planner.tracking.renewal import SETBACKS_KNOWN, Interruptions
 from tests.planner.tracking.runs import draw_runs, spot_planned
@@ -25,7 +26,7 @@ from tests.planner.tracking.runs import draw_runs, spot_planned
 MOMENTS = (5.0, 20.0, 50.0, 80.0)
 
 
-def prior_hours(planned: Planned) -> FloatArray:
+def prior_hours(planned: Planned) -> Floats:
     """Hours of the whole run as the plan alone lets expect."""
     shape = 1.0 / math.expm1(planned.rate_sd**2)
     found = Interruptions(

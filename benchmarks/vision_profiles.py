@@ -20,8 +20,9 @@ from typing import Any
 
 from benchmarks.rows import read_csv
 from benchmarks.vision_networks import NETWORKS
+from planner.bundled import DATA
 from planner.files import write_atomically
-from planner.performance.operators import COUNT_FIELDS, DIRECTORY, FIELDS, FLOP_FIELDS, HEAD
+from planner.performance.operators import COUNT_FIELDS, FIELDS, FLOP_FIELDS, HEAD
 
 BATCH = 2
 # A forward pass and two gradients, of inputs and of weights; frozen layers at the beginning have no gradients.
@@ -344,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", type=Path, help="file with one model per line, optionally `,image size`")
     chosen = parser.parse_args(arguments)
-    path = DIRECTORY / "vision_operators.csv"
+    path = DATA / "vision_operators.csv"
     table = {row["model"]: row for row in (read_csv(path) if path.exists() else [])}
     if chosen.names:
         wanted = [
@@ -354,7 +355,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [table[name] for name in sorted(table)]
     save(path, HEAD, rows)
     made = classes(rows, {row["model"]: family_of(row) for row in rows})
-    save(DIRECTORY / "vision_classes.csv", ("family", "max_flops_per_activation", "models", *FIELDS), made)
+    save(DATA / "vision_classes.csv", ("family", "max_flops_per_activation", "models", *FIELDS), made)
     return 0
 
 

@@ -14,9 +14,8 @@ from decimal import Decimal, InvalidOperation
 # Patterns are texts here: `re` compiles one when it is first asked for, most are of other files.
 NUMBER = r"[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_DURATION_WORD = (
-    r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"  # first letter is the unit
-)
+# first letter is the unit
+_DURATION_WORD = r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"
 _DURATION_PART = rf"(?i)({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])"
 _OF_NO_FIXED_LENGTH = r"(?i)(?:months?|mos?|years?|yrs?)\b"
 _DURATION_ISO = (
@@ -265,11 +264,3 @@ def format_duration(value: timedelta) -> str:
     if micros or not parts:
         parts.append(f"{Decimal(micros).scaleb(-6).normalize():f}s")
     return " ".join(parts)
-
-
-def format_size(size_bytes: int) -> str:
-    """Write bytes with the largest decimal unit that keeps at most two decimals, e.g. `1.6 TB`."""
-    for power, unit in ((5, "PB"), (4, "TB"), (3, "GB"), (2, "MB"), (1, "KB")):
-        if size_bytes >= 1000**power:
-            return f"{size_bytes / 1000**power:.4g} {unit}"
-    return f"{size_bytes} B"

@@ -87,6 +87,10 @@ class CliResult:
         return " ".join(self.stdout.split())
 
 
+Run = Callable[..., CliResult]
+"""What the fixture `run_cli` gives: the command as a user types it, and what came of it."""
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let processes started within be ended by Ctrl-C, whatever this process was started with.
@@ -335,7 +339,7 @@ def shared_dir() -> Path:
 
 
 @pytest.fixture
-def run_cli() -> Callable[..., CliResult]:
+def run_cli() -> Run:
     """Run the program in this process: `run_cli("optimize", "w.yaml")`; quick, and a debugger sees inside."""
 
     def run(*args: str) -> CliResult:

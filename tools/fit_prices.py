@@ -35,10 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import minimize
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.market.expected_price import (
     Constants,
     PriceTerms,
@@ -50,8 +50,6 @@ from planner.normal import Z80
 from tools.fit_windows import factor_for, windows
 from tools.price_history import Decision, decisions, read_histories
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 COVERED = 0.81
 FOLDS = 3
 OUT = Path("planner/data/prices/spot.csv")
@@ -91,17 +89,17 @@ class Sample:
     """Offers of one decision day and horizon, and what they cost later as it went (`actual`) and reflected."""
 
     terms: PriceTerms
-    rows: npt.NDArray[np.int64]
-    days: FloatArray
-    actual: FloatArray
+    rows: Ints
+    days: Floats
+    actual: Floats
     move: float
-    type_of: npt.NDArray[np.int64]
-    fold: npt.NDArray[np.int64]
+    type_of: Ints
+    fold: Ints
     horizon: int
     day: int
 
     @property
-    def still(self) -> BoolArray:
+    def still(self) -> Bools:
         """Which places still cost what they were quoted at."""
         return np.asarray(np.abs(np.log(self.actual / self.terms.quote[self.rows])) < 1e-3)
 
@@ -151,9 +149,9 @@ def floor_left(rows: pd.DataFrame) -> pd.Series:
 class Outcome:
     """Chosen bias, squared log error of all, coverage: by horizon, both phases."""
 
-    bias: FloatArray
-    error: FloatArray
-    covered: FloatArray
+    bias: Floats
+    error: Floats
+    covered: Floats
 
 
 def outcome(given: Sequence[Sample], model: Constants, horizons: Sequence[int]) -> Outcome:
@@ -182,7 +180,7 @@ def outcome(given: Sequence[Sample], model: Constants, horizons: Sequence[int]) 
     return Outcome(bias, error, covered)
 
 
-def _chosen(mean: FloatArray, types: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _chosen(mean: Floats, types: Ints) -> Ints:
     """Position of the least expected price of each type with enough places."""
     order = np.lexsort((mean, types))
     _, start, count = np.unique(types[order], return_index=True, return_counts=True)
@@ -297,7 +295,7 @@ _FITTED = (
 def _minimise(model: Constants, names: tuple[str, ...], loss: Callable[[Constants], float]) -> Constants:
     """Least `loss` over the logarithms of some constants."""
 
-    def at(logs: FloatArray) -> Constants:
+    def at(logs: Floats) -> Constants:
         return _with(model, dict(zip(names, np.exp(logs).tolist(), strict=True)))
 
     first = np.log([getattr(model, name) for name in names])
@@ -343,7 +341,7 @@ def _levels(given: Sequence[Sample]) -> dict[str, float]:
     return {"level_power": power, **scale}
 
 
-def keep(given: Sequence[Sample], mask: Callable[[Sample], BoolArray]) -> list[Sample]:
+def keep(given: Sequence[Sample], mask: Callable[[Sample], Bools]) -> list[Sample]:
     """Return the samples with only the offers that `mask` keeps."""
     out = []
     for s in given:
@@ -354,7 +352,7 @@ def keep(given: Sequence[Sample], mask: Callable[[Sample], BoolArray]) -> list[S
     return out
 
 
-def _in_fold(fold: int, *, inside: bool = True) -> Callable[[Sample], BoolArray]:
+def _in_fold(fold: int, *, inside: bool = True) -> Callable[[Sample], Bools]:
     return lambda sample: (sample.fold == fold) == inside
 
 

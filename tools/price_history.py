@@ -13,12 +13,11 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.market.expected_price import FRESH_DAYS, Quotes
 
-FloatArray = npt.NDArray[np.float64]
 OFFERED_DAYS = 14  # an older quote is no offer on a decision day
 _KEY = ["instance_type", "region", "zone"]
 
@@ -39,9 +38,9 @@ class Decision:
     day: int
     quotes: Quotes
     places: pd.DataFrame
-    scored: npt.NDArray[np.bool_]
-    later: FloatArray
-    later_days: FloatArray
+    scored: Bools
+    later: Floats
+    later_days: Floats
 
 
 def read_histories(folder: Path, *, daily: bool = False) -> pd.DataFrame:
@@ -107,7 +106,7 @@ def decisions(
     return [decision for decision in made if len(decision.places)]
 
 
-Series = dict[tuple[str, ...], tuple[npt.NDArray[np.int64], FloatArray]]
+Series = dict[tuple[str, ...], tuple[Ints, Floats]]
 
 
 def _of(rows: pd.DataFrame, provider: str, match: str) -> pd.DataFrame:
@@ -162,7 +161,7 @@ def _decide(
     )
 
 
-def _as_of(series: tuple[npt.NDArray[np.int64], FloatArray] | None, day: int) -> float:
+def _as_of(series: tuple[Ints, Floats] | None, day: int) -> float:
     if series is None:
         return np.nan
     at = int(np.searchsorted(series[0], day, side="right")) - 1
@@ -170,7 +169,7 @@ def _as_of(series: tuple[npt.NDArray[np.int64], FloatArray] | None, day: int) ->
 
 
 def _near(
-    series: tuple[npt.NDArray[np.int64], FloatArray] | None, day: int, horizon: int, seen_until: int | None
+    series: tuple[Ints, Floats] | None, day: int, horizon: int, seen_until: int | None
 ) -> tuple[float, float]:
     """Day and price nearest to `day + horizon`, NaN where there is none within the tolerance."""
     if series is None:

@@ -29,7 +29,6 @@ OF_STUDY = {
     "holds in the median": "holds", "more than claimed": "refuted", "does not hold": "refuted",
     "undecided": "undecided", "no rows": "undecided",
 }  # fmt: skip
-SIZE_COMMAND = "planner size --data 100GB --goal image_classification"
 CLAIMS_COMMAND = "python -m benchmarks.claims"
 
 

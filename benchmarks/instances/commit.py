@@ -8,11 +8,10 @@ two years that the horizon of one year does not show.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 
-Floats = npt.NDArray[np.float64]
 YEAR_HOURS = 8760
 RATE_3Y = 0.72  # of the 1-year savings-plan rate
 STRANDED_3Y = 1.12  # yearly cost of a 3-year term, with what its last two years may be wasted

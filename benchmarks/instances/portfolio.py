@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from planner.portfolios.shared_limits import MICRO, QUOTA, Ints, PortfolioInput
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.portfolios.shared_limits import MICRO, QUOTA, PortfolioInput
 
-Floats = npt.NDArray[np.float64]
 NODES = np.array([1, 2, 4, 8, 16, 32])
 REGIONS = (30, 20, 28)  # per provider
 EGRESS_USD_PER_TB = (20.0, 90.0)  # inside a provider, between providers
@@ -72,7 +71,7 @@ class Offers:
     kind: Ints
     region: Ints
     provider: Ints
-    spot: npt.NDArray[np.bool_]
+    spot: Bools
     usd_per_hour: Floats
     rework: Floats
     group: Ints
@@ -193,7 +192,7 @@ def _job(
     return cost[chosen], hours[offer[chosen], size[chosen]], group[chosen], units[chosen]
 
 
-def _staircase(group: Ints, units: Ints) -> npt.NDArray[np.bool_]:
+def _staircase(group: Ints, units: Ints) -> Bools:
     """Of each group in order of cost, those that need fewer units than all cheaper ones."""
     top = int(units.max()) + 1
     level = units - group.astype(np.int64) * top  # later groups lie lower, so one running minimum serves all

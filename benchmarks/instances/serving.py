@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.serving.question import Floats, ServingInput
+from catalogs.tables.table import Floats
+from planner.serving.question import ServingInput
 from solvers.problem.milp import Milp, MilpBuilder
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.solver_families.base import Clock, Figure, in_child
-from planner.candidates.factored import Floats, Ints, cheapest, cost_time_front
+from catalogs.tables.table import Floats, Ints
+from planner.candidates.factored import cheapest, cost_time_front
 
 NAME = "kernel"
 GOALS = ("optimum <= 10 ms", "exact front <= 60 ms")

@@ -18,13 +18,11 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import candidates_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.inputs.schema import Baseline
     from planner.market.model import Market
 
-    IntArray = npt.NDArray[np.int64]
 
 UNPLACED = "not-stated"
 _FORMS = ("sxm", "pcie", "nvl", "sxm2", "sxm4", "sxm5", "oam")
@@ -70,7 +68,7 @@ class Cluster:
         return asdict(self)
 
 
-def rows_of(market: Market, baseline: Baseline) -> tuple[IntArray, str]:
+def rows_of(market: Market, baseline: Baseline) -> tuple[Ints, str]:
     """Offers of the named baseline, and a remark; a provider that lists one price for every region has it there."""
     offers = market.offer_set.offers
     hit = np.isnan(market.offer_set.owned_share)
@@ -82,7 +80,7 @@ def rows_of(market: Market, baseline: Baseline) -> tuple[IntArray, str]:
     return np.flatnonzero(hit & offers.equals("region", UNPLACED)), "its list price states no region"
 
 
-def priced(found: CandidateSearch, rows: IntArray, nodes: int, note: str = "") -> Cluster | None:
+def priced(found: CandidateSearch, rows: Ints, nodes: int, note: str = "") -> Cluster | None:
     """The cheapest of some offers at a number of machines; None where the job does not fit on them."""
     made = candidates_of(found, rows, (nodes,))
     if not len(made.offer):
@@ -143,13 +141,13 @@ def sky_name(accelerator: str) -> str:
     return "-".join(part for part in accelerator.split("-") if part not in _FORMS)
 
 
-def quoted_usd(market: Market) -> npt.NDArray[np.float64]:
+def quoted_usd(market: Market) -> Floats:
     """Price per instance-hour as quoted or listed, in USD, shape `(n_offers,)`."""
     offer_set = market.offer_set
     return np.asarray(offer_set.usd_per_hour / offer_set.book.expected_ratio, dtype=np.float64)
 
 
-def sky_row(market: Market, admitted: npt.NDArray[np.bool_], like: int, option: str) -> int | None:
+def sky_row(market: Market, admitted: Bools, like: int, option: str) -> int | None:
     """The offer that SkyPilot's rule picks for the accelerator and count of offer `like`; None: no cloud has it.
 
     Args:

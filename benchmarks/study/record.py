@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.study import arms, clusters
 from benchmarks.study.suite import Published, published
 from catalogs.store.load import load_catalog
+from catalogs.tables.table import Bools
 from planner.asked.given import options_on
 from planner.asked.options import Options
 from planner.candidates.limits import mark_offers
@@ -26,7 +26,6 @@ from planner.workloads.answer import Answer, optimize
 Record = dict[str, Any]
 SHARED = "commitments_shared"
 PLACE_NOT_STATED = "place_not_stated"
-SEEN_KINDS = ("firm", "observed", "listed")
 LONGEST_S = 600.0  # of a fleet's search: the default would end it early on a busy machine
 _RESULTS = 1
 _YEAR_HOURS = 8760.0
@@ -251,7 +250,7 @@ def _compared_fleet(loaded: LoadedWorkload, whole: Answer, ask: Options) -> Reco
     return made
 
 
-def admitted_offers(answer: Answer) -> npt.NDArray[np.bool_]:
+def admitted_offers(answer: Answer) -> Bools:
     """Mask of the offers that a workload's limits admit, shape `(n_offers,)`."""
     asked, market = answer.context.asked, answer.context.market
     bits = mark_offers(market.offer_set, asked.workload.constraints, asked.job)

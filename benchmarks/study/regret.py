@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from catalogs.tables.table import Floats, Ints
 from planner.market.expected_price import price_terms
 from tools.price_history import Decision, decisions, read_histories
 
 Record = dict[str, Any]
-FloatArray = npt.NDArray[np.float64]
 HORIZONS = (7, 30, 91, 182, 365)
 FIRST = {"aws": date(2023, 11, 16), "gcp": date(2023, 5, 1)}
 LISTED = ("aws", "azure")  # the histories of GCP's lists hold queued prices and lists without the accelerator
@@ -37,7 +36,7 @@ SEED, DRAWS = 1, 1000
 class Lists:
     """List prices of a provider through time, by instance type and region."""
 
-    series: dict[tuple[str, str], tuple[npt.NDArray[np.int64], FloatArray]]
+    series: dict[tuple[str, str], tuple[Ints, Floats]]
 
     def at(self, day: float, instance_type: str, region: str = "") -> float:
         """USD per hour on a day: of the region where it is known, else the least of any region; NaN: not listed."""
@@ -50,7 +49,7 @@ class Lists:
         return min(finite) if finite else float("nan")
 
 
-def _as_of(series: tuple[npt.NDArray[np.int64], FloatArray], day: float) -> float:
+def _as_of(series: tuple[Ints, Floats], day: float) -> float:
     at = int(np.searchsorted(series[0], day, side="right")) - 1
     return float(series[1][at]) if at >= 0 else float("nan")
 
@@ -154,9 +153,7 @@ def _of_day(
     return made
 
 
-def _choose(
-    promised: FloatArray, later: FloatArray, firm: tuple[float, float, float]
-) -> tuple[str, float, float]:
+def _choose(promised: Floats, later: Floats, firm: tuple[float, float, float]) -> tuple[str, float, float]:
     """Option, promised and paid cost of the cheapest choice; a tie goes to on-demand."""
     at = int(np.nanargmin(promised))
     if firm[0] <= promised[at]:
@@ -212,7 +209,7 @@ def summarized(table: pd.DataFrame) -> list[dict[str, Any]]:
     return made
 
 
-def _interval(values: FloatArray, days: npt.NDArray[np.int64]) -> tuple[float, float]:
+def _interval(values: Floats, days: Ints) -> tuple[float, float]:
     """90 % interval of the mean: decision days are drawn with replacement."""
     names, code = np.unique(days, return_inverse=True)
     sums, sizes = np.bincount(code, weights=values), np.bincount(code)

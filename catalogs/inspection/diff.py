@@ -9,12 +9,11 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
 from catalogs.store.history import open_snapshot
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog
-from catalogs.tables.table import BoolArray, Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 
 Key = tuple[str, ...]
 _UNTOLD = frozenset({"source", "as_of", "note"})
@@ -132,7 +131,9 @@ def diff_refs(
     """
     before, after = open_snapshot(old, home=home), open_snapshot(new, home=home)
     ref_providers = {
-        _only(catalog) for ref, catalog in ((old, before), (new, after)) if _names_one(ref, catalog)
+        catalog.manifests[0].provider
+        for ref, catalog in ((old, before), (new, after))
+        if len(catalog.manifests) == 1 and ref not in ("bundled", "latest")
     }
     if len(ref_providers) > 1:
         raise CatalogInputError(f"{old} and {new} are of different providers: nothing to compare")
@@ -190,14 +191,6 @@ def diff_catalogs(
         n_small_moves=small,
         n_same=same,
     )
-
-
-def _names_one(ref: str, catalog: Catalog) -> bool:
-    return len(catalog.manifests) == 1 and ref not in ("bundled", "latest")
-
-
-def _only(catalog: Catalog) -> str:
-    return catalog.manifests[0].provider
 
 
 def _cut(catalog: Catalog, providers: Iterable[str], purchase_options: Sequence[str]) -> Catalog:
@@ -298,7 +291,7 @@ def _compare_offers(
     return moves, small, same, _sorted_keys(old, ~matched), _sorted_keys(new, fresh)
 
 
-def _moves(old: Table, new: Table, ratio: npt.NDArray[np.float64]) -> tuple[PriceMove, ...]:
+def _moves(old: Table, new: Table, ratio: Floats) -> tuple[PriceMove, ...]:
     columns = [
         new.keys_of(*OFFER_KEY),
         *(table[name] for name in ("price_per_hour", "currency") for table in (old, new)),
@@ -315,13 +308,11 @@ def _size(ratio: float) -> float:
     return math.inf if math.isnan(ratio) else ratio
 
 
-def _sorted_keys(offers: Table, mask: BoolArray) -> tuple[Key, ...]:
+def _sorted_keys(offers: Table, mask: Bools) -> tuple[Key, ...]:
     return tuple(sorted(offers.take(mask).keys_of(*OFFER_KEY)))
 
 
-def _joint_codes(
-    old: Table, new: Table, names: Sequence[str]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _joint_codes(old: Table, new: Table, names: Sequence[str]) -> tuple[Ints, Ints]:
     """One number per row and key, the same in both tables."""
     joint = np.zeros(old.n_rows, dtype=np.int64), np.zeros(new.n_rows, dtype=np.int64)
     for name in names:
@@ -333,15 +324,13 @@ def _joint_codes(
     return joint
 
 
-def _dense(
-    old: npt.NDArray[np.int64], new: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _dense(old: Ints, new: Ints) -> tuple[Ints, Ints]:
     """Number the codes that occur from 0 on, so that the next column cannot overflow them."""
     codes = np.unique(np.concatenate([old, new]), return_inverse=True)[1].astype(np.int64)
     return codes[: len(old)], codes[len(old) :]
 
 
-def _shared_codes(old: Coded, new: Coded) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _shared_codes(old: Coded, new: Coded) -> tuple[Ints, Ints]:
     index: dict[str, int] = {}
     maps = [
         np.asarray([index.setdefault(text, len(index)) for text in (*coded.values, "")], dtype=np.int64)
@@ -350,6 +339,6 @@ def _shared_codes(old: Coded, new: Coded) -> tuple[npt.NDArray[np.int64], npt.ND
     return maps[0][old.codes], maps[1][new.codes]
 
 
-def _same_text(old: Table, new: Table, name: str) -> BoolArray:
+def _same_text(old: Table, new: Table, name: str) -> Bools:
     old_codes, new_codes = _shared_codes(old.coded(name), new.coded(name))
     return np.asarray(old_codes == new_codes, dtype=np.bool_)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from decimal import Decimal
 from functools import cache
 
 from catalogs.offers.flags import admit_offers
-from catalogs.tables.columns import DATA_DIRECTORY, column_names, make_table, read_csv_table
+from catalogs.tables.columns import DATA_DIRECTORY, bundled_rows, column_names, make_table, read_csv_table
 from catalogs.tables.model import Catalog, PurchaseOption
 from catalogs.tables.table import Table
 
@@ -78,8 +77,7 @@ def _derived(base: dict[str, str], ratio: dict[str, str]) -> dict[str, str]:
 
 @cache
 def _provider_options() -> tuple[tuple[str, str], ...]:
-    with (DATA_DIRECTORY / "provider_options.csv").open(encoding="utf-8", newline="") as file:
-        rows = [(row["provider"], row["purchase_option"]) for row in csv.DictReader(file)]
+    rows = [(row["provider"], row["purchase_option"]) for row in bundled_rows("provider_options.csv")]
     return tuple(dict.fromkeys(rows))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.tables.model import Severity
-from catalogs.tables.table import BoolArray, Coded, Table
+from catalogs.tables.table import Bools, Coded, Table
 
 FLAG_SEPARATOR = ";"
 NO_PRICE = "no_price"
@@ -47,7 +47,7 @@ class Admission:
         refused: number of offers kept out per refusing flag (an offer counts once, at its first one).
     """
 
-    mask: BoolArray
+    mask: Bools
     refused_by: Coded
     counts: Mapping[str, int]
     refused: Mapping[str, int]
@@ -81,7 +81,7 @@ def is_placeless(flags: str) -> bool:
     return any(flag in definitions and definitions[flag].scope == "place" for flag in split_flags(flags))
 
 
-def placeless(offers: Table) -> BoolArray:
+def placeless(offers: Table) -> Bools:
     """Mask of offers whose place and stock are not known, shape `(n_offers,)`."""
     column = offers.coded("flags")
     return np.asarray([*map(is_placeless, column.values), False], dtype=np.bool_)[column.codes]
@@ -130,12 +130,12 @@ def _first_refusing(text: str, definitions: Mapping[str, Flag], tolerated: froze
     return ""
 
 
-def _is_priced(offers: Table) -> BoolArray:
+def _is_priced(offers: Table) -> Bools:
     """Offers with a price: above zero, or zero for a machine that its owner says costs nothing more."""
     return _has_price(offers) | _owned_for_nothing(offers)
 
 
-def _owned_for_nothing(offers: Table) -> BoolArray:
+def _owned_for_nothing(offers: Table) -> Bools:
     if "purchase_option" not in offers:
         return np.zeros(offers.n_rows, dtype=np.bool_)
     prices, options = offers.coded("price_per_hour"), offers.coded("purchase_option")
@@ -144,7 +144,7 @@ def _owned_for_nothing(offers: Table) -> BoolArray:
     return np.asarray(nothing[prices.codes] & owned[options.codes], dtype=np.bool_)
 
 
-def _has_price(offers: Table) -> BoolArray:
+def _has_price(offers: Table) -> Bools:
     column = offers.coded("price_per_hour")
     try:
         price = offers.number("price_per_hour")

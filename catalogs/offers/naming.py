@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection
 from functools import lru_cache
 
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -35,13 +34,12 @@ def _driver_names() -> dict[str, frozenset[str]]:
     (`RTX 6000 Ada`, a generation); `H200` alone may be any of its forms.
     """
     found: dict[str, set[str]] = {}
-    with (DATA_DIRECTORY / "driver_names.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name = row["driver_name"].lower()
-            short = re.sub(_MAKERS, "", name)
-            names = {name, short} if len(re.findall(_PARTS, short)) > 1 else {name}
-            for key in names | {re.sub(_AFTER, "", one) for one in names}:
-                found.setdefault(key, set()).add(row["accelerator"])
+    for row in bundled_rows("driver_names.csv"):
+        name = row["driver_name"].lower()
+        short = re.sub(_MAKERS, "", name)
+        names = {name, short} if len(re.findall(_PARTS, short)) > 1 else {name}
+        for key in names | {re.sub(_AFTER, "", one) for one in names}:
+            found.setdefault(key, set()).add(row["accelerator"])
     return {name: frozenset(ids) for name, ids in found.items()}
 
 

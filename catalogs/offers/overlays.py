@@ -21,17 +21,14 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
 from catalogs.patterns import matches
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Table
 
 FLAG = "overlay"
 _CHANGE = re.compile(r"(?P<sign>[+-]?)(?P<amount>\d+(?:\.\d+)?|\.\d+)(?P<percent>%?)")
 _PATTERNS = ("provider", "region", "instance_type", "purchase_option")
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ def _family_of(offers: Table, instance_types: Table) -> Coded:
     return Coded.encode(family.get(key, "") for key in offers.keys_of(*keys))
 
 
-def _hits(offers: Table, family: Coded, overlay: Overlay) -> BoolArray:
+def _hits(offers: Table, family: Coded, overlay: Overlay) -> Bools:
     hit = np.ones(offers.n_rows, dtype=np.bool_)
     for name in _PATTERNS:
         pattern = getattr(overlay, name)
@@ -160,12 +157,12 @@ def _hits(offers: Table, family: Coded, overlay: Overlay) -> BoolArray:
     return hit & _match(family, overlay.family) if overlay.family else hit
 
 
-def _match(column: Coded, pattern: str) -> BoolArray:
+def _match(column: Coded, pattern: str) -> Bools:
     fits = np.asarray([matches(pattern, text) for text in (*column.values, "")], dtype=np.bool_)
     return np.asarray(fits[column.codes], dtype=np.bool_)
 
 
-def _apply(offers: Table, hit: BoolArray, change: _Change) -> tuple[Table, str]:
+def _apply(offers: Table, hit: Bools, change: _Change) -> tuple[Table, str]:
     """Change the rows where `hit`; returns the first price that fell to zero or below as a fault."""
     fault = ""
 
@@ -194,7 +191,7 @@ def _apply(offers: Table, hit: BoolArray, change: _Change) -> tuple[Table, str]:
     return offers.with_columns(**columns), fault
 
 
-def _mapped(column: Coded, hit: BoolArray, new: Callable[[str], str]) -> Coded:
+def _mapped(column: Coded, hit: Bools, new: Callable[[str], str]) -> Coded:
     """Replace the texts of the rows where `hit`; `new` is called once per distinct text there."""
     texts = list(column.values)
     index = {text: code for code, text in enumerate(texts)}

@@ -13,10 +13,9 @@ from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
 from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
-from catalogs.tables.table import BoolArray, Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs import usd_per
 
-Floats = npt.NDArray[np.float64]
 SORT_KEYS = {
     "price": "usd_per_hour",
     "price-per-accelerator-hour": "usd_per_accelerator_hour",
@@ -196,7 +195,7 @@ def _unknown(label: str, text: str, values: Iterable[str]) -> str:
 Unmatched = list[tuple[str, str, tuple[str, ...]]]
 
 
-def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
+def _match(catalog: Catalog, query: OfferQuery) -> tuple[Bools, Unmatched]:
     """Offers that fit every filter but the price, and filters that fit nothing."""
     offers = catalog.offers
     mask = np.ones(offers.n_rows, dtype=np.bool_)
@@ -213,7 +212,7 @@ def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
     return mask, unmatched
 
 
-def _unpriced(catalog: Catalog, query: OfferQuery, mask: BoolArray) -> tuple[str, ...]:
+def _unpriced(catalog: Catalog, query: OfferQuery, mask: Bools) -> tuple[str, ...]:
     """Machines asked for by name or accelerator without an offer in `mask`; none where neither is asked for."""
     if not (query.accelerators or query.instance_types):
         return ()
@@ -223,7 +222,7 @@ def _unpriced(catalog: Catalog, query: OfferQuery, mask: BoolArray) -> tuple[str
     return tuple(sorted({str(name) for name in types["instance_type"][machines]}))
 
 
-def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> BoolArray:
+def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> Bools:
     """Machines that fit the filters on hardware, shape `(n_instance_types,)`."""
     mask = np.ones(types.n_rows, dtype=np.bool_)
     if query.accelerators:
@@ -239,7 +238,7 @@ def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> Bo
     return mask
 
 
-def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmatched) -> BoolArray:
+def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmatched) -> Bools:
     """Rows whose text fits one of `texts`; those that fit nothing go to `unmatched`."""
     values = (*coded.values, "")
     for text in texts:
@@ -281,7 +280,7 @@ def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:
     return order
 
 
-def _ranks(column: Coded) -> npt.NDArray[np.int64]:
+def _ranks(column: Coded) -> Ints:
     order: Sequence[str] = sorted(column.values)
     rank = {text: at for at, text in enumerate(order)}
     return np.asarray([rank[text] for text in column.values] or [0], dtype=np.int64)[column.codes]

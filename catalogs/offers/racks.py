@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 
 _COLUMNS = ("allocation_unit", "link_domain_accelerators")
 
@@ -41,8 +40,7 @@ class Rack:
 @cache
 def load_racks() -> tuple[Rack, ...]:
     """Read racks.csv."""
-    with (DATA_DIRECTORY / "racks.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Rack(**row) for row in csv.DictReader(file))
+    return tuple(Rack(**row) for row in bundled_rows("racks.csv"))
 
 
 def with_racks(types: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:

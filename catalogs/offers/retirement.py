@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 
 Row = Mapping[str, str]
 RETIRED = "retired"
@@ -39,8 +38,7 @@ class Retirement:
 @cache
 def load_retirements() -> tuple[Retirement, ...]:
     """Read retired.csv."""
-    with (DATA_DIRECTORY / "retired.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Retirement(**row) for row in csv.DictReader(file))
+    return tuple(Retirement(**row) for row in bundled_rows("retired.csv"))
 
 
 def retirement_of(provider: str, instance_type: str, day: str) -> Retirement | None:

@@ -6,7 +6,6 @@ they are the same for the bundled snapshot and for every refresh.
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from catalogs.offers.flags import join_flags, load_flags, split_flags
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.model import OFFER_KEY, PurchaseOption, Severity
 
 Row = Mapping[str, str]
@@ -42,11 +41,10 @@ class FeedLimit:
 @cache
 def load_feed_limits() -> tuple[FeedLimit, ...]:
     """Read feed_limits.csv."""
-    with (DATA_DIRECTORY / "feed_limits.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            FeedLimit(row["provider"], row["purchase_option"], float(row["ratio_to_on_demand"]), row["flag"])
-            for row in csv.DictReader(file)
-        )
+    return tuple(
+        FeedLimit(row["provider"], row["purchase_option"], float(row["ratio_to_on_demand"]), row["flag"])
+        for row in bundled_rows("feed_limits.csv")
+    )
 
 
 def key_of(row: Row) -> Key:

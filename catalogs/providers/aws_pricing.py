@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +24,7 @@ from catalogs.providers.aws_rows import (
     reservation,
 )
 from catalogs.providers.row_reader import RowReader, read_rows
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.model import PurchaseOption
 
 API = "pricing:GetProducts"
@@ -117,8 +116,7 @@ def _location(attributes: Mapping[str, Any]) -> str:
 @cache
 def _region_at() -> dict[str, str]:
     """Region by its location in words: answers before 2021 state no code."""
-    with (DATA_DIRECTORY / "regions.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["provider"] == PROVIDER and row["location"]]
+    rows = [row for row in bundled_rows("regions.csv") if row["provider"] == PROVIDER and row["location"]]
     return {row["location"]: row["region"] for row in rows}
 
 

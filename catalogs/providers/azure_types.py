@@ -6,7 +6,6 @@ the patterns of azure_sizes.csv for sizes it does not have. Every capability is 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +16,7 @@ from typing import Any
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.normalize import decimal_text, family_of, number_of
 
 Row = dict[str, str]
@@ -54,8 +53,7 @@ class SizePattern:
 @cache
 def load_size_patterns() -> tuple[SizePattern, ...]:
     """Read azure_sizes.csv; the first pattern that fits decides."""
-    with (DATA_DIRECTORY / "azure_sizes.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(SizePattern(**row) for row in csv.DictReader(file))
+    return tuple(SizePattern(**row) for row in bundled_rows("azure_sizes.csv"))
 
 
 @dataclass(frozen=True)

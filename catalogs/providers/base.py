@@ -283,10 +283,6 @@ class FetchOptions:
         url = self.endpoints.get(api) or (os.environ.get(variable, "") if variable else "")
         return (url or default).rstrip("/")
 
-    def wants(self, option: str) -> bool:
-        """Whether a purchase option was asked for."""
-        return not self.purchase_options or option in self.purchase_options
-
 
 def require(payload: object, name: str, *, provider: str, region: str = "", api: str = "") -> object:
     """Return a field that an answer must have.

@@ -7,7 +7,6 @@ look like a bargain.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from catalogs.offers.flags import join_flags
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, SkuNote
 from catalogs.providers.gcp_types import NO_SSD, Machine, Row, attached_names, ssd_gib
 from catalogs.providers.known_types import known_places, known_types
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.model import PurchaseOption
 from catalogs.tables.normalize import decimal_text
 
@@ -74,8 +73,7 @@ class MachineRule:
 @cache
 def load_machine_rules() -> tuple[MachineRule, ...]:
     """Read gcp_machines.csv; the first pattern that fits decides."""
-    with (DATA_DIRECTORY / "gcp_machines.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(MachineRule(**row) for row in csv.DictReader(file))
+    return tuple(MachineRule(**row) for row in bundled_rows("gcp_machines.csv"))
 
 
 def machine_rule(name: str) -> MachineRule | None:

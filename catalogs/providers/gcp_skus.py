@@ -7,7 +7,6 @@ take `... attached to DWS Defined Duration VMs` (flex-start) or the 80 GB card f
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from catalogs.providers.base import FetchLog, SchemaChanged, require
 from catalogs.providers.row_reader import RowReader
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 
 PROVIDER = "gcp"
 BILLING_API = "cloudbilling.services.skus.list"
@@ -106,8 +105,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 @cache
 def load_sku_rules() -> tuple[tuple[SkuRule, re.Pattern[str]], ...]:
     """Read gcp_skus.csv: each rule with its compiled pattern."""
-    with (DATA_DIRECTORY / "gcp_skus.csv").open(encoding="utf-8", newline="") as file:
-        return tuple((SkuRule(**row), pattern_of(row["description"])) for row in csv.DictReader(file))
+    return tuple((SkuRule(**row), pattern_of(row["description"])) for row in bundled_rows("gcp_skus.csv"))
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +15,7 @@ from catalogs.providers.gcp_skus import PROVIDER
 from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
 from catalogs.tables.accelerators import canonical
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.normalize import decimal_text, family_of, number_of
 
 Row = dict[str, str]
@@ -80,8 +79,7 @@ class AcceleratorType:
 @cache
 def load_accelerator_types() -> Mapping[str, AcceleratorType]:
     """Read gcp_accelerators.csv by accelerator type."""
-    with (DATA_DIRECTORY / "gcp_accelerators.csv").open(encoding="utf-8", newline="") as file:
-        return {row["accelerator_type"]: AcceleratorType(**row) for row in csv.DictReader(file)}
+    return {row["accelerator_type"]: AcceleratorType(**row) for row in bundled_rows("gcp_accelerators.csv")}
 
 
 @dataclass(frozen=True)
@@ -96,11 +94,10 @@ class Attachable:
 @cache
 def load_attachable() -> tuple[Attachable, ...]:
     """Read gcp_attachable.csv."""
-    with (DATA_DIRECTORY / "gcp_attachable.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Attachable(row["accelerator_type"], int(row["count"]), int(row["max_vcpus"]))
-            for row in csv.DictReader(file)
-        )
+    return tuple(
+        Attachable(row["accelerator_type"], int(row["count"]), int(row["max_vcpus"]))
+        for row in bundled_rows("gcp_attachable.csv")
+    )
 
 
 @cache
@@ -254,10 +251,11 @@ def gpu_share(name: str) -> Decimal:
 
 @cache
 def _shares() -> tuple[tuple[str, Decimal], ...]:
-    with (DATA_DIRECTORY / "gcp_machines.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            (row["pattern"], Decimal(row["gpu_share"])) for row in csv.DictReader(file) if row["gpu_share"]
-        )
+    return tuple(
+        (row["pattern"], Decimal(row["gpu_share"]))
+        for row in bundled_rows("gcp_machines.csv")
+        if row["gpu_share"]
+    )
 
 
 def ssd_gib(machine: Machine) -> int | None:

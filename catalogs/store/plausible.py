@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from catalogs.errors import CatalogError
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.model import INSTANCE_TYPE_KEY
 from catalogs.tables.table import Table
 from catalogs.tariffs import load_tariffs
@@ -30,11 +29,10 @@ class Band:
 @cache
 def load_bands() -> tuple[Band, ...]:
     """Read plausibility.csv; the first pattern that fits an accelerator decides."""
-    with (DATA_DIRECTORY / "plausibility.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Band(row["accelerator"], float(row["min_usd_per_hour"]), float(row["max_usd_per_hour"]))
-            for row in csv.DictReader(file)
-        )
+    return tuple(
+        Band(row["accelerator"], float(row["min_usd_per_hour"]), float(row["max_usd_per_hour"]))
+        for row in bundled_rows("plausibility.csv")
+    )
 
 
 def band_of(accelerator: str) -> Band | None:

@@ -51,7 +51,7 @@ def prune(
 
     Arguments, result and errors are those of `compact`.
     """
-    return _remove(_all, older_than_days, provider, today, home)
+    return _remove(list, older_than_days, provider, today, home)
 
 
 def _remove(
@@ -84,10 +84,6 @@ def _repeats(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
         for snapshot, before in pairs
         if snapshot.content_sha256 and snapshot.content_sha256 == before.content_sha256
     ]
-
-
-def _all(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-    return list(snapshots)
 
 
 def _month_ends(snapshots: Sequence[Snapshot]) -> set[Path]:

@@ -117,7 +117,11 @@ def newest_source(bundled: Path | None, stored: Path | None, day: date | None = 
     """
     source = stored_source(stored, day) if stored else None
     old = bundled_snapshot(bundled) if bundled else None
-    if old and (day is None or old.as_of <= day) and (source is None or old.as_of > _newest_day(source)):
+    if (
+        old
+        and (day is None or old.as_of <= day)
+        and (source is None or old.as_of > day_of(source[0].newest_as_of))
+    ):
         return read_provider(old.path)
     return source
 
@@ -234,10 +238,6 @@ def histories(home: Path) -> list[Path]:
     except OSError as error:
         warn(f"cannot read {home}: {error.strerror}; the bundled prices are used")
         return []
-
-
-def _newest_day(source: Source) -> date:
-    return day_of(source[0].newest_as_of)
 
 
 def warn(message: str) -> None:

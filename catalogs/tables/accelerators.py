@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.columns import DATA_DIRECTORY, bundled_rows, read_csv_table
 from catalogs.tables.table import Table
 
 
@@ -45,11 +44,8 @@ def _load() -> Table:
 @lru_cache(maxsize=256)  # asked by names that callers give
 def load_aliases(provider: str) -> tuple[Alias, ...]:
     """Load the aliases of a provider (or `performance`: the names of the measured rows); empty if none."""
-    path = DATA_DIRECTORY / "aliases" / f"{provider}.csv"
-    if not path.is_file():
-        return ()
-    with path.open(encoding="utf-8", newline="") as file:
-        return tuple(Alias(**row) for row in csv.DictReader(file))
+    name = f"aliases/{provider}.csv"
+    return tuple(Alias(**row) for row in bundled_rows(name)) if (DATA_DIRECTORY / name).is_file() else ()
 
 
 def canonical(name: str, provider: str = "performance", instance_type: str = "") -> str:

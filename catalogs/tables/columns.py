@@ -51,6 +51,12 @@ class Column(NamedTuple):
     description: str
 
 
+def bundled_rows(name: str) -> list[dict[str, str]]:
+    """Rows of `catalogs/data/NAME` as texts by column, in the order of the file."""
+    with (DATA_DIRECTORY / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 @cache
 def load_columns() -> dict[str, tuple[Column, ...]]:
     """Read the data dictionary: table name to its columns, in order."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 
 _DATE = r"\d{4}-\d{2}(-\d{2})?"
 _PLACES = Decimal("1e-8")
@@ -69,10 +68,9 @@ def split_date(text: str) -> tuple[str, str]:
 
 @cache
 def _family_rules() -> tuple[tuple[str, re.Pattern[str], str], ...]:
-    with (DATA_DIRECTORY / "families.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            (row["provider"], re.compile(row["pattern"]), row["family"]) for row in csv.DictReader(file)
-        )
+    return tuple(
+        (row["provider"], re.compile(row["pattern"]), row["family"]) for row in bundled_rows("families.csv")
+    )
 
 
 def family_of(provider: str, instance_type: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.patterns import matches
-from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.columns import bundled_rows
 from catalogs.tables.regions import load_regions
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Table
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,7 @@ class Partition:
 @cache
 def load_partitions() -> tuple[Partition, ...]:
     """Read partitions.csv."""
-    with (DATA_DIRECTORY / "partitions.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Partition(**row) for row in csv.DictReader(file))
+    return tuple(Partition(**row) for row in bundled_rows("partitions.csv"))
 
 
 def partition_of(place: str) -> Partition | None:
@@ -58,7 +54,7 @@ def partition_of(place: str) -> Partition | None:
 
 def not_asked(
     offers: Table, regions: Collection[str] = (), residency: Collection[str] = (), home: str = ""
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Mask of offers in partitions that nobody asks for, shape `(n_offers,)`.
 
     Args:

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Ints, distinct
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    IntArray = npt.NDArray[np.int64]
 
 _ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly
 
 
-def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     """Return the position of one of each distinct row of numbers, and each row's position among those.
 
     Rows are equal when all their bits are, so what is computed of one holds for the others to the last digit. They are
@@ -52,12 +51,12 @@ def least(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return _by_column(np.minimum, values)
 
 
-def whole(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def whole(values: Bools) -> Bools:
     """Whether all of each row holds, shape `(n,)`."""
     return _by_column(np.logical_and, values)
 
 
-def some(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def some(values: Bools) -> Bools:
     """Whether any of each row holds, shape `(n,)`."""
     return _by_column(np.logical_or, values)
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 _SMALL, _EACH = 1 << 11, 8  # so many flags, and as many per value, are set in less time than a sort takes
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Coded:
 
     codes: npt.NDArray[np.int32]
     values: tuple[str, ...]
-    parsed: npt.NDArray[np.float64] | None = None
+    parsed: Floats | None = None
 
     @classmethod
     def encode(cls, texts: Iterable[str]) -> Coded:
@@ -53,7 +54,7 @@ class Coded:
         """Return the rows at integer positions `at`."""
         return Coded(self.codes[at], self.values, self.parsed)
 
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Return each row's text as a number, `""` as NaN, shape `(n_rows,)`.
 
         Raises:
@@ -95,8 +96,8 @@ class Table(Mapping[str, Array]):
             raise ValueError(f"columns differ in length: {sizes}")
         self._columns: dict[str, Array | Coded] = typed
         self._decoded: dict[str, Array] = {}
-        self._numbers: dict[str, npt.NDArray[np.float64]] = {}
-        self._codes_by_key: dict[tuple[str, ...], tuple[IntArray, IntArray]] = {}
+        self._numbers: dict[str, Floats] = {}
+        self._codes_by_key: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
         self._length = lengths.pop() if lengths else 0
 
     @classmethod
@@ -147,7 +148,7 @@ class Table(Mapping[str, Array]):
             return Coded.encode(())  # an empty sequence says nothing of its type
         raise TypeError(f"column {name!r} is not text")
 
-    def number(self, name: str) -> npt.NDArray[np.float64]:
+    def number(self, name: str) -> Floats:
         """Return a column as float64; decimal texts are parsed once per table, `""` is NaN (read-only)."""
         column = self._columns[name]
         if not isinstance(column, Coded):
@@ -157,14 +158,14 @@ class Table(Mapping[str, Array]):
             self._numbers[name].setflags(write=False)
         return self._numbers[name]
 
-    def is_in(self, name: str, values: Iterable[str]) -> BoolArray:
+    def is_in(self, name: str, values: Iterable[str]) -> Bools:
         """Mask of rows whose text column `name` is one of `values`, shape `(n_rows,)`."""
         column = self.coded(name)
         allowed = frozenset(values)
         hit = np.asarray([text in allowed for text in (*column.values, "")], dtype=np.bool_)
         return np.asarray(hit[column.codes], dtype=np.bool_)
 
-    def equals(self, name: str, value: str) -> BoolArray:
+    def equals(self, name: str, value: str) -> Bools:
         """Mask of rows whose text column `name` equals `value`, shape `(n_rows,)`."""
         column = self.coded(name)
         if value and value in column.values:  # compared by its code, not text by text
@@ -197,7 +198,7 @@ class Table(Mapping[str, Array]):
         """Return the key of each row as a tuple of the text columns `names`."""
         return list(zip(*(self[name] for name in names), strict=True))
 
-    def lookup(self, other: Table, on: Sequence[str]) -> IntArray:
+    def lookup(self, other: Table, on: Sequence[str]) -> Ints:
         """For each row here, the row of `other` with the same key `on`; -1 where there is none.
 
         Raises:
@@ -210,16 +211,16 @@ class Table(Mapping[str, Array]):
         codes, keys = self.distinct_keys(*on)
         return np.asarray([where.get(key, -1) for key in keys], dtype=np.int64)[codes]
 
-    def distinct_keys(self, *names: str) -> tuple[IntArray, list[tuple[str, ...]]]:
+    def distinct_keys(self, *names: str) -> tuple[Ints, list[tuple[str, ...]]]:
         """Return the code of each row's key over the text columns `names`, and the distinct keys."""
         codes, first = self._keyed(names)
         return codes, self.select(names).take(first).keys_of(*names)
 
-    def key_codes(self, *names: str) -> IntArray:
+    def key_codes(self, *names: str) -> Ints:
         """Return the code of each row's key over the text columns `names`, without the keys (read-only)."""
         return self._keyed(names)[0]
 
-    def _keyed(self, names: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+    def _keyed(self, names: tuple[str, ...]) -> tuple[Ints, Ints]:
         """Code of each row's key, and the first row of each key: worked out once."""
         if names not in self._codes_by_key:
             joint, size = np.zeros(self._length, dtype=np.int64), 1
@@ -275,7 +276,7 @@ class Table(Mapping[str, Array]):
         return f"Table({self._length} rows: {', '.join(self._columns)})"
 
 
-def distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray, IntArray]:
+def distinct(values: npt.NDArray[Any]) -> tuple[Array, Ints, Ints]:
     """Return sorted distinct values, the first position of each, and each row's position among them.
 
     Like `numpy.unique`, which costs 15 ms at its first call (it imports numpy.ma) and sorts what need not be sorted.
@@ -295,7 +296,7 @@ def distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray, IntArray]:
     return ordered[starts], order[starts].astype(np.int64), codes
 
 
-def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray]:
+def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, Ints]:
     """Return sorted distinct values and how often each occurs: a tenth of the time of `distinct`."""
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(len(values) > 0, ordered[1:] != ordered[:-1]))
@@ -307,7 +308,7 @@ def distinct_values(values: npt.NDArray[Any]) -> Array:
     return count_distinct(values)[0]
 
 
-def _distinct_small(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
+def _distinct_small(values: Ints, size: int) -> tuple[Ints, Ints]:
     """First position of each distinct value and each row's number, for values below `size`: no sorting."""
     first = np.full(size, -1, dtype=np.int64)
     first[values[::-1]] = np.arange(len(values) - 1, -1, -1, dtype=np.int64)

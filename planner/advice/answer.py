@@ -28,10 +28,11 @@ from planner.spot.policy.view import EPS_HOURS, MODES, JobView
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalogs.tables.table import Bools, Floats
     from planner.advice.question import Question
     from planner.spot.hazards import HazardModel
     from planner.spot.policy.survival import Memory
-    from planner.spot.policy.view import ArrayPolicy, BoolArray, FloatArray
+    from planner.spot.policy.view import ArrayPolicy
 
 FUTURES = 400
 MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
@@ -159,11 +160,11 @@ class _Luck:
         had_ratio: probability that on-demand comes when it is asked for.
     """
 
-    up: BoolArray
-    alone: BoolArray
+    up: Bools
+    alone: Bools
     had_ratio: float
 
-    def p_finish(self, finished: BoolArray, asked: BoolArray) -> float:
+    def p_finish(self, finished: Bools, asked: Bools) -> float:
         """Probability to be in time: where on-demand was asked for and does not come, by spot alone.
 
         Args:
@@ -203,7 +204,7 @@ def _options(
     ]
 
 
-def _half(usd: FloatArray) -> float:
+def _half(usd: Floats) -> float:
     """Half of the 80 % interval of a mean."""
     return float(Z80 * usd.std() / np.sqrt(len(usd)))
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools
 from planner.errors import InputError
 from planner.inputs.faults import Fault, near
 from planner.records import record
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from planner.inputs.state_load import LoadedState
     from planner.inputs.state_schema import RunState, StateZone
 
-BoolArray = npt.NDArray[np.bool_]
 HISTORY_HOURS = 24.0
 TICK_HOURS, MOST_TICKS = 0.1, 1_680  # a week of 6 minutes
 _FUTURE = timedelta(minutes=5)  # clocks of launchers differ by less
@@ -46,7 +45,7 @@ class Question:
     plan: SpotPlan
     job: SpotJob
     state: JobState
-    history: Mapping[str, BoolArray]
+    history: Mapping[str, Bools]
     seen: tuple[StateZone, ...]
     now: datetime
     interrupted: bool
@@ -312,7 +311,7 @@ def _since(zone: StateZone, now: datetime) -> float:
     return zone.since or 0.0
 
 
-def _history(zone: StateZone, tick_hours: float) -> BoolArray:
+def _history(zone: StateZone, tick_hours: float) -> Bools:
     """The last day before the present spell, up per tick."""
     parts = [np.full(max(round(spell.hours / tick_hours), 1), spell.available) for spell in zone.history]
     whole = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)

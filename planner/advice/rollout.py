@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.spot.policy.guard import guarded
 from planner.spot.policy.job import JobState, SpotJob
 from planner.spot.policy.view import (
@@ -28,9 +28,6 @@ from planner.spot.replay_batch import BatchReplay, Runs
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 DAY_HOURS = 24.0
 
 
@@ -45,7 +42,7 @@ class Guarded(ArrayPolicy):
     def __init__(self, policy: ArrayPolicy) -> None:
         self.view, self._policy = policy.view, policy
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """The policy's decision, made safe."""
         view, rows = self.view, np.arange(len(runs.mode))
         mode, zone = self._policy.decide_runs(runs)
@@ -65,13 +62,11 @@ class Guarded(ArrayPolicy):
 class Forced(ArrayPolicy):
     """A policy whose first decision is given, one for all runs or one each; everything after it is the policy's own."""
 
-    def __init__(
-        self, policy: ArrayPolicy, first_hours: float, mode: int | IntArray, zone: int | IntArray
-    ) -> None:
+    def __init__(self, policy: ArrayPolicy, first_hours: float, mode: int | Ints, zone: int | Ints) -> None:
         self.view = policy.view
         self._policy, self._first_hours, self._mode, self._zone = policy, first_hours, mode, zone
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """The given action at the first tick, else the policy's."""
         if runs.elapsed_hours > self._first_hours + 1e-9:
             return self._policy.decide_runs(runs)
@@ -88,10 +83,10 @@ def futures_of(
     job: SpotJob,
     tables: Mapping[str, HazardTable],
     state: JobState,
-    history: Mapping[str, BoolArray],
+    history: Mapping[str, Bools],
     n: int,
     seed: int,
-) -> BoolArray:
+) -> Bools:
     """Futures of the zones from now to the deadline; the first tick is what is seen now.
 
     Args:
@@ -119,7 +114,7 @@ def futures_of(
 
 
 def with_history(
-    job: SpotJob, tables: Mapping[str, HazardTable], state: JobState, history: Mapping[str, BoolArray]
+    job: SpotJob, tables: Mapping[str, HazardTable], state: JobState, history: Mapping[str, Bools]
 ) -> SpotJob:
     """The job with what was seen of its zones up to now: what came before the present spells, and the spells.
 
@@ -143,9 +138,7 @@ def with_history(
     return replace(job, history=seen)
 
 
-def roll_out(
-    job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, times: int = 1
-) -> BatchReplay:
+def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: Bools, times: int = 1) -> BatchReplay:
     """Follow the policy from the present state through every future; costs count from now.
 
     Spot prices stay as they are now.
@@ -171,7 +164,7 @@ def roll_out(
     return runs.result()
 
 
-def spot_alone_in_time(job: SpotJob, view: JobView, state: JobState, up: BoolArray) -> BoolArray:
+def spot_alone_in_time(job: SpotJob, view: JobView, state: JobState, up: Bools) -> Bools:
     """Whether a run that only ever takes spot, from the present state on, is done by the deadline, shape `(n,)`.
 
     As a roll-out of `spot_only`, whose zones do not depend on the work left: they alone are followed tick by tick.
@@ -208,9 +201,7 @@ def spot_alone_in_time(job: SpotJob, view: JobView, state: JobState, up: BoolArr
     return np.asarray(progress.sum(axis=0) >= job.work_hours - state.done_hours - EPS_HOURS, dtype=np.bool_)
 
 
-def drive(
-    runs: Runs, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray, first: float = 0.0
-) -> None:
+def drive(runs: Runs, policy: ArrayPolicy, up: Bools, held: Ints, usd: Floats, first: float = 0.0) -> None:
     """Step runs through availability until all are done or it ends.
 
     Args:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Ints
 from planner.advice.rollout import Guarded
 from planner.errors import InputError
 from planner.records import record
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotJob
     from planner.spot.policy.view import ArrayPolicy
 
-IntArray = npt.NDArray[np.int64]
 SCHEMA_VERSION = 1
 CSV_COLUMNS = (
     "mode", "zone", "zone_order", "up", "restart_left_ticks", "age_from_ticks", "time_left_from_ticks",
@@ -118,7 +117,7 @@ def build_table(job: SpotJob, model: HazardModel, policy_name: str) -> DecisionT
     return DecisionTable(job, policy_name, _order(job, tables), _without_repeats(rows))
 
 
-def _points(most: int, exact: bool) -> IntArray:
+def _points(most: int, exact: bool) -> Ints:
     """Ticks of time left or slack to ask at: all, or every tick at first and every fourth later.
 
     A reader takes the point at or below its own. Whether an action is safe depends on the slack alone and more slack
@@ -144,8 +143,8 @@ def _keys(job: SpotJob) -> Iterator[Key]:
 
 
 def _ask(
-    policy: ArrayPolicy, keys: list[Key], tables: dict[str, HazardTable], time_left: int, slack: IntArray
-) -> npt.NDArray[np.int64]:
+    policy: ArrayPolicy, keys: list[Key], tables: dict[str, HazardTable], time_left: int, slack: Ints
+) -> Ints:
     """Actions per key and slack, shape `(n_keys, n_slack)`."""
     view, job = policy.view, policy.view.job
     tick, n_zones, n = job.tick_hours, len(job.zones), len(slack)
@@ -177,7 +176,7 @@ def _ask(
     return np.asarray(policy.decide_runs(runs)[0]).reshape(len(keys), n)
 
 
-def _run_lengths(slack: IntArray, actions: IntArray) -> Runs:
+def _run_lengths(slack: Ints, actions: Ints) -> Runs:
     """Slack from which on each action holds; the first one holds for all less as well."""
     at = np.flatnonzero(np.append(True, actions[1:] != actions[:-1]))
     return tuple((int(slack[i]) if i else 0, MODES[actions[i]]) for i in at)

@@ -8,22 +8,19 @@ fact) or `workload` (the user set it). A row with a
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.bundled import bundled_rows
 from planner.inputs.faults import Fault, FaultError, near
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
-
-DATA_FILE = Path(__file__).parents[1] / "data" / "assumptions.csv"
 
 
 @record(frozen=True)
@@ -167,8 +164,7 @@ def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | N
 
 @cache
 def _read(kind: str) -> tuple[Assumption, ...]:
-    with DATA_FILE.open(encoding="utf-8", newline="") as stream:
-        rows = {row["key"]: row for row in csv.DictReader(stream) if row["kind"] in ("", kind)}
+    rows = {row["key"]: row for row in bundled_rows("assumptions.csv") if row["kind"] in ("", kind)}
     return tuple(
         Assumption(
             key=row["key"],

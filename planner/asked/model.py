@@ -11,15 +11,12 @@ import numpy as np
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Floats, Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
     from planner.inputs.fio import DiskRates
     from planner.inputs.schema import Workload
 
-    FloatArray = npt.NDArray[np.float64]
 
 _GB_PER_GIB = 2.0**30 / 1e9
 
@@ -54,7 +51,7 @@ class Asked:
     disk: DiskRates | None = None
     keeps_shapes: bool = True
 
-    def read_hours(self, write_hours: FloatArray) -> FloatArray:
+    def read_hours(self, write_hours: Floats) -> Floats:
         """Hours to read a checkpoint back, from those to write it: all nodes at once, up to what the store gives.
 
         Args:
@@ -65,7 +62,7 @@ class Asked:
         least_s = self.job.checkpoint_gib * _GB_PER_GIB / assume.object_store_read_gb_per_s_total
         return np.maximum(write_hours * per_node, least_s / 3600.0)
 
-    def restart_hours(self, write_hours: FloatArray) -> FloatArray:
+    def restart_hours(self, write_hours: Floats) -> Floats:
         """Hours from capacity back to training: the workload's, else the assumed ones and reading a checkpoint."""
         given = self.job.restart_hours
         if given is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Ints, Table
 from planner.calibration.kernel import Common, Points, load_prior, posterior, spread_ratio
 from planner.normal import Z80
 from planner.performance.constants import load_constants
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from planner.calibration.store import Calibration
     from planner.performance.spec import ModelSpec, TrainingSpec
 
-Floats = npt.NDArray[np.float64]
 # A residual this many standard deviations out is more likely a wrong input than a slow run.
 SUSPECT_DEVIATIONS = 3.0
 # What was measured did fit, whatever the memory model says; a need 1.4 times the memory (this probability of running
@@ -208,7 +207,7 @@ class Correction:
         return max(known, default=0.0)
 
     def _factors(
-        self, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64], machine: npt.NDArray[np.int64],
+        self, shapes: Table, hardware: Table, rows: Ints, machine: Ints,
         generation: npt.NDArray[np.object_],
     ) -> tuple[Floats, Floats]:  # fmt: skip
         count = np.maximum(np.floor(hardware.number("accelerator_count")[machine] + 1e-9), 1.0)

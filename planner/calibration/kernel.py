@@ -26,10 +26,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
-
-Floats = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 DATA_FILE = Path(__file__).resolve().parent.parent / "data" / "calibration.csv"
 
@@ -123,7 +121,7 @@ class Common:
     """
 
     deviation: float
-    measured: BoolArray
+    measured: Bools
     generation: npt.NDArray[np.object_]
     target_generation: npt.NDArray[np.object_]
     target_sigma: Floats
@@ -164,7 +162,7 @@ def posterior(
     return Posterior(weights.T @ log_ratio, np.clip(left, 0.0, 1.0), alike.max(axis=0))
 
 
-def spread_ratio(left: Floats, trust: Floats, repeated: BoolArray, prior: Mapping[str, float]) -> Floats:
+def spread_ratio(left: Floats, trust: Floats, repeated: Bools, prior: Mapping[str, float]) -> Floats:
     """Standard deviation that is left over the one without measurements, 0..1.
 
     A repeated run keeps the measurement's own spread. Elsewhere residuals have heavier tails than a Gaussian process:

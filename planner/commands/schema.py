@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from planner.bundled import bundled_rows
 from planner.commands.options import examples
 
 
@@ -89,10 +90,7 @@ def _adapters() -> str:
 
 def _engines() -> str:
     """Return one line per inference engine and year that the model knows."""
-    import csv
-
-    with (Path(__file__).parent.parent / "data" / "engines.csv").open(encoding="utf-8", newline="") as file:
-        engines = list(csv.DictReader(file))
+    engines = bundled_rows("engines.csv")
     rows = [("ENGINE", "YEAR", "SHARE OF BANDWIDTH", "")]
     rows += [(row["engine"], row["year"], row["bandwidth_ratio"], "") for row in engines]
     return _aligned(rows)

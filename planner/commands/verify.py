@@ -14,7 +14,7 @@ from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
-    from planner.judge.verdict import Verdict
+    from planner.judge.findings import Verdict
 
 _WORDS = {
     "commit": "commitment plan",
@@ -219,7 +219,7 @@ def _commit(saved: Any, path: Path) -> Verdict:
 
 
 def _certificate(certificate: dict[str, Any]) -> Verdict:
-    from planner.judge.verdict import Verdict
+    from planner.judge.findings import Verdict
     from planner.plan.certificates import check_certificate, summary
 
     faults = tuple(map(str, check_certificate(certificate)))

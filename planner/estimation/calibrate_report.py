@@ -51,7 +51,7 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
     )
     if evidence["mad_s"] is not None:
         steps += f", median absolute deviation {seconds(evidence['mad_s'])}"
-    low, high = (prediction.step_time_s * factor for factor in _ends(prediction.spread))
+    low, high = (prediction.step_time_s * exp(end) for end in (-prediction.spread, prediction.spread))
     unit = calibrated.unit
     speed = f"{seconds(item.step_time_s)} per step, {three(calibrated.units_per_step / item.step_time_s)} {unit}/s"
     before = f"{seconds(prediction.step_time_s)} per step (80 %: {seconds(low)} to {seconds(high)})"
@@ -86,10 +86,6 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
         COLUMNS,
         [row],
     )
-
-
-def _ends(spread: float) -> tuple[float, float]:
-    return exp(-spread), exp(spread)
 
 
 def _row(name: str, calibrated: Calibrated, after: Interval, file: str) -> dict[str, Cell]:

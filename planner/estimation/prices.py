@@ -17,8 +17,8 @@ from planner.market.offers import unit_of_offer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalogs.tables.table import Bools
     from planner.asked.model import Asked
-    from planner.candidates.constraints.base import Bools
     from planner.estimation.values import Estimate
     from planner.market.machines import Machine
     from planner.market.offers import OfferSet

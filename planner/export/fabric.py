@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
+from planner.bundled import bundled_rows
 from planner.export.view import Pool
 from planner.records import record
 
-_FOLDER = Path(__file__).parents[1] / "data"
 Where = Literal["any", "kubernetes"]
 
 
@@ -32,8 +30,7 @@ class Fabric:
 
 @cache
 def _rows(name: str) -> tuple[Mapping[str, str], ...]:
-    with (_FOLDER / name).open(encoding="utf-8", newline="") as stream:
-        return tuple(csv.DictReader(stream))
+    return tuple(bundled_rows(name))
 
 
 def fabric_of(pool: Pool) -> Fabric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -23,12 +22,6 @@ def shell_words(words: Iterable[str]) -> str:
 def comment(text: str) -> str:
     """Text that stays on one comment line: line ends and other control characters become spaces."""
     return "".join(char if char.isprintable() else " " for char in text).strip()
-
-
-def hcl(text: str) -> str:
-    """A quoted string of HCL: escapes of JSON, and no template (`${`, `%{`)."""
-    quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return quoted.replace("${", "$${").replace("%{", "%%{")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from fnmatch import fnmatch
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.export.view import Pool
 from planner.records import record
 
-_DATA = Path(__file__).parents[1] / "data"
 _CUDA_OF_TAG = re.compile(r"(?:cuda[:-]?|cu)(\d+)\.?(\d+)")
 
 
@@ -49,18 +47,16 @@ class Software:
 @cache
 def load_software() -> tuple[Software, ...]:
     """Read gpu_images.csv; of several rows for a chip the first holds."""
-    with (_DATA / "gpu_images.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Software(**row) for row in csv.DictReader(file))
+    return tuple(Software(**row) for row in bundled_rows("gpu_images.csv"))
 
 
 @cache
 def load_efa() -> dict[str, tuple[int, int]]:
     """EFA interfaces and network cards of AWS instance types (efa_interfaces.csv); a type without EFA is absent."""
-    with (_DATA / "efa_interfaces.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["instance_type"]: (int(row["efa_interfaces"]), int(row["network_cards"]))
-            for row in csv.DictReader(file)
-        }
+    return {
+        row["instance_type"]: (int(row["efa_interfaces"]), int(row["network_cards"]))
+        for row in bundled_rows("efa_interfaces.csv")
+    }
 
 
 def software_of(pool: Pool) -> Software | None:

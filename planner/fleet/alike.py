@@ -10,8 +10,9 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.fleet.greedy import Mix
-from planner.fleet.question import FleetInput, Floats
+from planner.fleet.question import FleetInput
 
 
 def first_of_alike(fleet: FleetInput, counts: Mapping[Hashable, int], busy: Mapping[Hashable, float]) -> Mix:

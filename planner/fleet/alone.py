@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.candidates.plan_parts.frame import moment_text
 from planner.fleet.carbon import footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.kept import kept_usd
 from planner.fleet.mix import Mix
-from planner.fleet.question import Bools, violations
+from planner.fleet.question import violations
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import build_with_storage, in_whole_runs
@@ -30,16 +31,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.kept import Kept
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
     from planner.fleet.workers import Workers
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _WHOLE = 1.0 - 1e-6  # shares below this are limits
 MOST_ASKED = 200  # offers whose chance is worked out, those of least cost
@@ -57,24 +54,24 @@ class Alone:
 
     workers: Workers
     kept: Kept
-    count: FloatArray
+    count: Floats
     work: float
-    most: FloatArray
+    most: Floats
     run_units: float
 
     @property
-    def hours(self) -> FloatArray:
+    def hours(self) -> Floats:
         """Of work, each worker in the mean."""
         return np.asarray(self.work / (self.workers.units_per_hour * self.count))
 
-    def take(self, numbers: IntArray) -> Alone:
+    def take(self, numbers: Ints) -> Alone:
         """Those of the offers `numbers`."""
         return Alone(
             self.workers.take(numbers), self.kept.take(numbers), self.count[numbers], self.work, self.most[numbers],
             self.run_units,
         )  # fmt: skip
 
-    def cost_usd(self, search: CandidateSearch) -> FloatArray:
+    def cost_usd(self, search: CandidateSearch) -> Floats:
         """Of all workers, as billed."""
         workers, kept, hours = self.workers, self.kept, self.hours
         mix, stay = self.mix(np.inf), workers.lead_hours + hours
@@ -146,7 +143,7 @@ def cheapest_sure(
         if not cost[at] < least:
             break
         sure = _sure(search, alone.take(np.asarray([at])), wanted)
-        if sure is None or not _allowed(ask(sure.workers), sure):
+        if sure is None or broken_by(ask(sure.workers), sure):
             continue
         usd = float(sure.cost_usd(search)[0])
         best, least = (sure, usd) if usd < least else (best, least)
@@ -181,10 +178,6 @@ def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
         middle = float(np.floor((low + high) / 2.0))
         low, high = (low, middle) if is_sure(middle) else (middle, high)
     return replace(one, count=np.asarray([high]))
-
-
-def _allowed(question: FleetInput, one: Alone) -> bool:
-    return not broken_by(question, one)
 
 
 def broken_by(question: FleetInput, one: Alone) -> list[str]:

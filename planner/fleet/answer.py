@@ -46,8 +46,6 @@ from solvers.problem.solution import Status
 from solvers.search.search import Clock
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.fleet.alone import Alone
@@ -56,8 +54,6 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
 _NONE_JUDGED = (

@@ -18,8 +18,7 @@ from planner.inputs.faults import Fault
 from planner.market.obtainable import instances_at_once
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked, Dates
     from planner.candidates.constraints.base import Use
     from planner.candidates.context import Context
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.market.model import Market
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_offer")  # of the work, in whole runs
 
@@ -124,19 +121,19 @@ def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
     return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
 
 
-def _places(market: Market, rows: IntArray) -> list[str]:
+def _places(market: Market, rows: Ints) -> list[str]:
     offers = market.offer_set.offers
     provider, region = offers["provider"], offers["region"]
     return [f"{provider[row]}/{region[row]}" for row in rows.tolist()]
 
 
-def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
+def _codes(names: list[str]) -> tuple[Ints, tuple[str, ...], Ints]:
     """Codes of `names`, the distinct names, and the first position of each."""
     distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
     return codes.astype(np.int64), tuple(distinct.tolist()), first
 
 
-def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
+def _shared_capacity(market: Market, rows: Ints, nodes: Ints, held: Floats) -> dict[str, Any]:
     """Rows that are the same offer twice share one capacity."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)

@@ -12,14 +12,11 @@ from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
 from planner.normal import Z80
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.fleet.workers import Workers
     from planner.plan.carbon import Carbon
-
-    FloatArray = npt.NDArray[np.float64]
 
 
 def carbon_of(candidates: Candidates, mix: Mix, *, in_order: bool = False) -> Carbon:
@@ -79,9 +76,7 @@ class Footprint(NamedTuple):
     operational_kgco2e: float | None
 
 
-def worker_kwh(
-    machines: Machines, worked: FloatArray, setup: FloatArray, family: str, level: int = MID
-) -> FloatArray:
+def worker_kwh(machines: Machines, worked: Floats, setup: Floats, family: str, level: int = MID) -> Floats:
     """Energy of one instance of each worker in kWh: its paid hours of work and those of its setup."""
     work, idle = (np.full(len(worked), draw_in(phase, family, level)) for phase in ("compute", "setup"))
     return worked * machines.kwh_per_hour(work, level) + setup * machines.kwh_per_hour(idle, level)

@@ -30,8 +30,7 @@ from planner.normal.arrays import normal_quantile_by_table
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.fleet.luck import Luck
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     from planner.fleet.waits import Levels
     from planner.fleet.workers import Workers
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
@@ -64,12 +60,12 @@ class Progress:
         luck: how spot comes and goes; None: nothing is taken back.
     """
 
-    lead: FloatArray
-    most: FloatArray
-    rate: FloatArray
-    sigma: FloatArray
+    lead: Floats
+    most: Floats
+    rate: Floats
+    sigma: Floats
     levels: Levels = ()
-    count: FloatArray | None = None
+    count: Floats | None = None
     run_units: float = 0.0
     luck: Luck | None = None
 
@@ -86,7 +82,7 @@ class Progress:
         levels = self.levels or ((1.0, self.lead),)
         hours = np.minimum(np.maximum(at_hours - np.stack([lead for _, lead in levels]), 0.0), self.most)
         lucky = np.zeros(len(self.rate), dtype=np.bool_) if self.luck is None else self.luck.is_lucky
-        of_spot: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        of_spot: dict[bytes, tuple[Floats, Floats, Floats]] = {}
         weights, on_spot = np.asarray([weight for weight, _ in levels]), (lucky & (hours > 0)).any(axis=1)
         slowest = self._slowest(self.rate * hours[~on_spot], work)
         parts = [
@@ -104,7 +100,7 @@ class Progress:
         """Whether `chance` is at least `level`."""
         return self.chance(at_hours, work) >= level
 
-    def _on_spot(self, hours: FloatArray, lines: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _on_spot(self, hours: Floats, lines: Ints) -> tuple[Floats, Floats, Floats]:
         """Mean, variance and most of what spot does in `hours`, in units or whole runs, at each speed."""
         assert self.luck is not None
         luck, hours = self.luck.take(lines), hours[lines]
@@ -123,9 +119,7 @@ class Progress:
         whole = count * np.floor(one + WORK_TOLERANCE)
         return (count * mean).sum(axis=1), variance.sum(axis=1), whole.sum(axis=1)
 
-    def _beside(
-        self, hours: FloatArray, lines: IntArray, spot: tuple[FloatArray, FloatArray, FloatArray], work: float
-    ) -> float:
+    def _beside(self, hours: Floats, lines: Ints, spot: tuple[Floats, Floats, Floats], work: float) -> float:
         """The chance that spot does what the others leave of the work."""
         done = self.rate[lines] * hours[lines] * self._slower(lines)
         if not self.run_units:
@@ -137,11 +131,11 @@ class Progress:
         left = round(work / self.run_units) - runs
         return float(np.where(left <= 0, 1.0, at_least(left - 0.5, *spot)).mean())
 
-    def _slower(self, lines: IntArray) -> FloatArray:
+    def _slower(self, lines: Ints) -> Floats:
         """Speeds that are as likely as each other, over the predicted one, shape `(SPEEDS, len(lines))`."""
         return np.exp(-self.sigma[lines] * _speeds()[:, None])
 
-    def _slowest(self, done: FloatArray, work: float) -> FloatArray:
+    def _slowest(self, done: Floats, work: float) -> Floats:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`.
 
         Args:
@@ -157,7 +151,7 @@ class Progress:
             low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low
 
-    def _is_done(self, done: FloatArray, work: float) -> BoolArray:
+    def _is_done(self, done: Floats, work: float) -> Bools:
         """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count.
 
         Args:
@@ -234,7 +228,7 @@ class Progress:
                 return middle
         return high
 
-    def _steps(self, low: float, high: float) -> FloatArray:
+    def _steps(self, low: float, high: float) -> Floats:
         """Hours between `low` and `high` at which a worker, at one of the speeds, ends another whole run; in order."""
         if not self.run_units or self.count is None:
             return np.empty(0)
@@ -251,7 +245,7 @@ class Progress:
         return np.unique(np.concatenate(found)) if found else np.empty(0)
 
 
-def _at_a_step(steps: FloatArray, low: float, middle: float, high: float) -> tuple[FloatArray, float]:
+def _at_a_step(steps: Floats, low: float, middle: float, high: float) -> tuple[Floats, float]:
     """The steps left between `low` and `high`, and hours to look at: beside the step that is next to `middle`."""
     steps = steps[(steps > low) & (steps < high)]
     if not len(steps):
@@ -262,7 +256,7 @@ def _at_a_step(steps: FloatArray, low: float, middle: float, high: float) -> tup
 
 
 @cache
-def _speeds() -> FloatArray:
+def _speeds() -> Floats:
     """Standard normal z of speeds that are as likely as each other, shape `(SPEEDS,)`."""
     return np.asarray([NormalDist().inv_cdf((at + 0.5) / SPEEDS) for at in range(SPEEDS)])
 
@@ -289,7 +283,7 @@ def progress_of(search: CandidateSearch, mix: Mix, known: Progress | None = None
     )
 
 
-def luck_of(candidates: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
+def luck_of(candidates: Candidates, workers: Workers) -> tuple[Floats, Floats]:
     """Relative sd of one worker's hours: times the root of its hours, and what hours do not lessen; 0 but for spot."""
     context = candidates.context
     alone, level = np.zeros(len(workers.rows)), np.zeros(len(workers.rows))
@@ -303,7 +297,7 @@ def luck_of(candidates: Candidates, workers: Workers) -> tuple[FloatArray, Float
     return alone, level
 
 
-def _most_hours(candidates: Candidates, mix: Mix) -> FloatArray:
+def _most_hours(candidates: Candidates, mix: Mix) -> Floats:
     """Hours of work that each line's purchase holds; infinite where it is paid as it goes."""
     market, workers = candidates.context.market, mix.workers
     rules = [market.offer_set.rules[code] for code in market.offer_set.rule_of_offer[workers.rows].tolist()]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.fleet.model.prepared import Prepared
-from planner.fleet.question import Bools, Floats, Ints
 
 MOST_STEPS = 400
 DONE = 1e-12  # of the requirement

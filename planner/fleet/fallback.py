@@ -31,15 +31,11 @@ from planner.fleet.workers import Workers, build_with_storage
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.candidates.ways.course import Frame
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 FALLBACKS_COMPARED = "fall-backs are compared in fleets of one spot offer, not in mixes"
 NOT_JUDGED = "of some fleets with a fall-back the probability was not worked out: they may be likely enough"
@@ -59,9 +55,9 @@ class Ways:
 
     workers: Workers
     kept: Kept
-    on_demand: IntArray
+    on_demand: Ints
 
-    def take(self, numbers: IntArray) -> Ways:
+    def take(self, numbers: Ints) -> Ways:
         """Those of `numbers`."""
         return Ways(self.workers.take(numbers), self.kept.take(numbers), self.on_demand[numbers])
 
@@ -78,13 +74,13 @@ class Shares:
         possible: whether they may be used: in time, and not all on on-demand.
     """
 
-    runs: FloatArray
+    runs: Floats
     course: Course
-    ends: FloatArray
-    sure: FloatArray
-    possible: BoolArray
+    ends: Floats
+    sure: Floats
+    possible: Bools
 
-    def take(self, numbers: IntArray) -> Shares:
+    def take(self, numbers: Ints) -> Shares:
         """Those of `numbers`."""
         return Shares(
             self.runs[numbers], take_columns(self.course, numbers), self.ends[numbers], self.sure[numbers],
@@ -120,7 +116,7 @@ def ways_of(search: CandidateSearch, limit_hours: float) -> Ways:
     return Ways(workers, kept, partner[workers.rows])
 
 
-def least_usd(search: CandidateSearch, ways: Ways, runs: float) -> FloatArray:
+def least_usd(search: CandidateSearch, ways: Ways, runs: float) -> Floats:
     """Lower bound of the cost of all work on each way: its bare hours at the least price of spot, shape `(n_ways,)`."""
     candidates, workers = search.candidates, ways.workers
     hourly = search.context.market.offer_set.least_usd_per_hour[workers.rows]
@@ -128,7 +124,7 @@ def least_usd(search: CandidateSearch, ways: Ways, runs: float) -> FloatArray:
     return np.asarray(workers.nodes * hourly * work * 0.999, dtype=np.float64)
 
 
-def jobs_of(search: CandidateSearch, ways: Ways, runs: FloatArray) -> tuple[Candidates, Cells]:
+def jobs_of(search: CandidateSearch, ways: Ways, runs: Floats) -> tuple[Candidates, Cells]:
     """Shares of the work as jobs of one worker each: candidates with the work of `runs` runs, and where they run.
 
     Args:
@@ -147,7 +143,7 @@ def jobs_of(search: CandidateSearch, ways: Ways, runs: FloatArray) -> tuple[Cand
     return scaled, cells
 
 
-def shares_of(search: CandidateSearch, ways: Ways, runs: FloatArray) -> Shares:
+def shares_of(search: CandidateSearch, ways: Ways, runs: Floats) -> Shares:
     """Expect the course of workers of `ways` that do `runs` runs each, both of shape `(n,)`."""
     scaled, cells = jobs_of(search, ways, runs)
     dates, frame = search.context.dates, frame_of(scaled, cells)
@@ -176,39 +172,39 @@ class Fleets:
     """
 
     ways: Ways
-    count: IntArray
-    more: IntArray
+    count: Ints
+    more: Ints
     few: Shares
     most: Shares
 
-    def take(self, numbers: IntArray) -> Fleets:
+    def take(self, numbers: Ints) -> Fleets:
         """Those of `numbers`."""
         return Fleets(
             self.ways.take(numbers), self.count[numbers], self.more[numbers], self.few.take(numbers),
             self.most.take(numbers),
         )  # fmt: skip
 
-    def mean(self, name: str) -> FloatArray:
+    def mean(self, name: str) -> Floats:
         """A figure of the course of a worker, in the mean of all."""
         part = self.more / self.count
         few, most = (getattr(share.course, name) for share in (self.few, self.most))
         return np.asarray(most * part + few * (1.0 - part), dtype=np.float64)
 
     @property
-    def stay_hours(self) -> FloatArray:
+    def stay_hours(self) -> Floats:
         """From the start to the end of a worker."""
         part = self.more / self.count
         return np.asarray(self.most.ends * part + self.few.ends * (1.0 - part), dtype=np.float64)
 
     @property
-    def on_demand_share(self) -> FloatArray:
+    def on_demand_share(self) -> Floats:
         """Of the work of all, what on-demand does."""
         rest = (self.count - self.more) * self.few.runs
         more = self.more * self.most.runs
         done = more * self.most.course.work_share + rest * self.few.course.work_share
         return np.asarray(done / (more + rest), dtype=np.float64)
 
-    def cost_usd(self, search: CandidateSearch) -> FloatArray:
+    def cost_usd(self, search: CandidateSearch) -> Floats:
         """Of all workers, as billed; what their place shares is paid until the last of them ends."""
         market, workers, stay = search.context.market, self.ways.workers, self.stay_hours
         last, count = self.most.ends, self.count.astype(np.float64)

@@ -36,8 +36,7 @@ from planner.normal import Z80
 from planner.plan.launch import Launch
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.fleet.fallback import Fleets, Shares
     from planner.fleet.fallback_mix import FallbackMix
     from planner.fleet.fallback_search import Chances
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from planner.fleet.rounds import Round
     from planner.spot.distribution import SpotPool
 
-    FloatArray = npt.NDArray[np.float64]
 
 NOTE = (
     "hours are summed over workers; the finish is that of the last of them; each worker needs on-demand with the "
@@ -142,7 +140,7 @@ def _expected(asked: Round, mix: FallbackMix) -> float:
     return float((_machines_usd(asked, one, paid) * mix.count)[0])
 
 
-def _machines_usd(asked: Round, one: Fleets, paid: tuple[FloatArray, FloatArray]) -> FloatArray:
+def _machines_usd(asked: Round, one: Fleets, paid: tuple[Floats, Floats]) -> Floats:
     """What one worker pays for hours on spot and on on-demand; as billed where they are of one outcome each."""
     costs, workers, out = asked.found.context.market.costs, one.ways.workers, np.zeros(len(paid[0]))
     for rows, hours in zip((workers.rows, one.ways.on_demand), paid, strict=True):
@@ -153,7 +151,7 @@ def _machines_usd(asked: Round, one: Fleets, paid: tuple[FloatArray, FloatArray]
     return out
 
 
-def _of_group(asked: Round, mix: FallbackMix, count: int, share: Shares) -> FloatArray:
+def _of_group(asked: Round, mix: FallbackMix, count: int, share: Shares) -> Floats:
     """What `count` workers of one share pay for their machines in every outcome, USD."""
     one, fixed = mix.own, float(mix.workers.fixed_hours[0])
     outcomes = possible_outcomes(_task(asked, one, share), _pool(asked, one))
@@ -161,7 +159,7 @@ def _of_group(asked: Round, mix: FallbackMix, count: int, share: Shares) -> Floa
     return usd_of_workers(usd, count, _shrunk(asked, mix))
 
 
-def usd_of_workers(usd: FloatArray, count: int, shrunk: float) -> FloatArray:
+def usd_of_workers(usd: Floats, count: int, shrunk: float) -> Floats:
     """What workers pay together in every outcome.
 
     Args:

@@ -15,8 +15,7 @@ from planner.fleet.mix import Bill, Mix
 from planner.market.pricing import total_usd
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.fallback import Fleets
     from planner.fleet.rounds import Round
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from planner.market.costs import Money
     from planner.market.model import Market
     from planner.plan.model import PlanLine
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +42,7 @@ class FallbackMix(Mix):
         return self.fleet
 
     @property
-    def ends_hours(self) -> FloatArray:
+    def ends_hours(self) -> Floats:
         """When the last worker ends."""
         return self.own.most.ends
 
@@ -59,7 +55,7 @@ class FallbackMix(Mix):
             stay.checkpoint_gib_months,
         )  # fmt: skip
 
-    def _priced(self, market: Market, paid: FloatArray, hours: FloatArray) -> Money:
+    def _priced(self, market: Market, paid: Floats, hours: Floats) -> Money:
         rows, nodes = self.workers.rows, self.workers.nodes
         return market.costs.evaluate(rows, nodes, paid, hours, expected=True, run_hours=self.own.stay_hours)
 

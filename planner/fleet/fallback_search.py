@@ -27,14 +27,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.fleet.fallback import Ways
     from planner.fleet.rounds import Round
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 32  # offers looked at together
 _EACH, _STEP = 32, 1.1  # numbers of workers that are all compared; factor between those beyond
@@ -90,7 +86,7 @@ def cheapest_with_fallback(
 
 
 def _least_of(
-    asked: Round, ways: Ways, most: FloatArray, runs: float, below_usd: float, budget: Decimal | None
+    asked: Round, ways: Ways, most: Floats, runs: float, below_usd: float, budget: Decimal | None
 ) -> Cheapest:
     """The cheapest fleet of any of the ways; `most`: workers of each; `runs`: of all together; `budget`: USD."""
     from planner.fleet.rounds import confidence_of
@@ -126,7 +122,7 @@ def _least_of(
     return Cheapest(best, unjudged)
 
 
-def numbers_of_workers(most: int) -> IntArray:
+def numbers_of_workers(most: int) -> Ints:
     """The numbers of workers compared where there may be up to `most`, ascending."""
     out, count = list(range(1, min(most, _EACH) + 1)), float(_EACH)
     while out[-1] < most:
@@ -135,7 +131,7 @@ def numbers_of_workers(most: int) -> IntArray:
     return np.asarray(out, dtype=np.int64)
 
 
-def most_workers(asked: Round, ways: Ways) -> FloatArray:
+def most_workers(asked: Round, ways: Ways) -> Floats:
     """Workers of each way that nodes, capacity and quotas of spot and of on-demand allow, shape `(n_ways,)`.
 
     All of them may be on spot at once, and all on on-demand; no worker is on both.
@@ -152,7 +148,7 @@ def most_workers(asked: Round, ways: Ways) -> FloatArray:
     return np.floor(most + 1e-9)
 
 
-def fleets_of(asked: Round, ways: Ways, most: FloatArray, runs: float) -> Fleets:
+def fleets_of(asked: Round, ways: Ways, most: Floats, runs: float) -> Fleets:
     """Fleets of each way in every number of workers compared; those that are not in time are left out.
 
     Args:
@@ -194,7 +190,7 @@ def chances_of_fleet(asked: Round, one: Fleets) -> Chances:
     return Chances(max(alone, sure + (1.0 - had) * alone), alone, had)
 
 
-def are_allowed(asked: Round, fleets: Fleets) -> BoolArray:
+def are_allowed(asked: Round, fleets: Fleets) -> Bools:
     """Whether fleets keep every limit but the budget, on spot and on on-demand, shape `(n_fleets,)`."""
     workers, count = workers_of_fallback(asked, fleets), fleets.count.astype(np.float64)
     fits = np.ones(len(count), dtype=np.bool_)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.fleet.divide import Division, Limit, divide
 from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.model.rows import before, in_rows
-from planner.fleet.question import Bools, FleetInput, Floats, Ints, violations
+from planner.fleet.question import FleetInput, violations
 
 TARGETS = (1.0, 1.05, 1.25, 2.0, 4.0)  # times the requirement, tried in turn until a fleet fits
 PLACES = (
@@ -69,14 +70,8 @@ class _Room:
 Mix = tuple[dict[Hashable, int], dict[Hashable, float]]  # workers and their work (in full workers) per key
 
 
-def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Hashable, int] | None:
-    """Return workers per key of a feasible fleet, None when none was found (which proves nothing)."""
-    mix = greedy_mix(fleet, prepared)
-    return None if mix is None else mix[0]
-
-
 def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | None:
-    """Return workers and their work per key of a feasible fleet, None when none was found."""
+    """Return workers and their work per key of a feasible fleet, None when none was found (which proves nothing)."""
     prepared = prepared or prepare(fleet)
     if fleet.part_time:
         return _divided(prepared)

@@ -20,14 +20,10 @@ from planner.market.storage.stores import BLOCK, FILE_SYSTEM, LOCAL, OBJECT, PAC
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked
     from planner.candidates.model import Candidates
     from planner.market.model import Market
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -42,26 +38,26 @@ class Kept:
         alone_usd, alone_usd_per_hour: of the whole fleet of the offer alone, once and per hour that it is there.
     """
 
-    code: IntArray
-    workers: FloatArray
-    part: FloatArray
-    once_usd: FloatArray
-    shared_usd: FloatArray
-    usd_per_unit: FloatArray
-    usd_per_hour: FloatArray
-    alone_usd: FloatArray
-    alone_usd_per_hour: FloatArray
+    code: Ints
+    workers: Floats
+    part: Floats
+    once_usd: Floats
+    shared_usd: Floats
+    usd_per_unit: Floats
+    usd_per_hour: Floats
+    alone_usd: Floats
+    alone_usd_per_hour: Floats
 
-    def take(self, numbers: IntArray) -> Kept:
+    def take(self, numbers: Ints) -> Kept:
         """Those of the workers `numbers`."""
         return Kept(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
 
 def kept_by(
     candidates: Candidates,
-    at: IntArray,
-    units_per_hour: FloatArray,
-    most_hours: FloatArray,
+    at: Ints,
+    units_per_hour: Floats,
+    most_hours: Floats,
     most_workers: float,
 ) -> Kept:
     """Choose the way of each worker.
@@ -99,9 +95,7 @@ def kept_by(
     )  # fmt: skip
 
 
-def kept_usd(
-    kept: Kept, count: FloatArray, stay_hours: FloatArray, last_hours: FloatArray, *, repeats: bool
-) -> FloatArray:
+def kept_usd(kept: Kept, count: Floats, stay_hours: Floats, last_hours: Floats, *, repeats: bool) -> Floats:
     """What fleets of one offer each pay for their data, shape `(n_workers,)`.
 
     Volumes and copies are of each worker, a file system is of all until the last ends.
@@ -127,7 +121,7 @@ def work_units(asked: Asked) -> float:
     return asked.job.total_units * (1 if fleet is None else fleet.runs)
 
 
-def copy_rate(market: Market, rows: IntArray) -> FloatArray:
+def copy_rate(market: Market, rows: Ints) -> Floats:
     """USD per hour of the copy of the data set that a place keeps, shape `(n,)`."""
     none, month = np.zeros(len(rows)), np.full(len(rows), HOURS_PER_MONTH)
     kept = market.costs.copy_usd(rows, month) - market.costs.copy_usd(rows, none)

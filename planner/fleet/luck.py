@@ -23,12 +23,10 @@ from planner.records import record
 from planner.spot.distribution import frailties
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.fleet.workers import Workers
 
-    FloatArray = npt.NDArray[np.float64]
 
 LEVELS = 7  # points of the frailty
 _FEW, _EACH_SIDE = 9.0, 4  # whole numbers looked at; those below a mean
@@ -46,31 +44,31 @@ class Luck:
         pace: per hour, how fast up and down times even out.
     """
 
-    weight: FloatArray
-    up: FloatArray
-    pace: FloatArray
+    weight: Floats
+    up: Floats
+    pace: Floats
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Expected share of time up, shape `(n_lines,)`."""
         return np.asarray(self.weight @ self.up)
 
     @property
-    def is_lucky(self) -> npt.NDArray[np.bool_]:
+    def is_lucky(self) -> Bools:
         """Lines that may be taken back, shape `(n_lines,)`."""
         return np.asarray((self.up < 1.0).any(axis=0))
 
     @property
-    def level_variance(self) -> FloatArray:
+    def level_variance(self) -> Floats:
         """Variance of the share that the workers of a line have in common, shape `(n_lines,)`."""
         return np.maximum(self.weight @ self.up**2 - self.mean**2, 0.0)
 
-    def own_variance(self, hours: FloatArray) -> FloatArray:
+    def own_variance(self, hours: Floats) -> Floats:
         """Variance of the share of one worker over `hours` by its own luck, shape `(n_lines,)`."""
         evened = _evened(self.pace * hours)
         return np.asarray(self.weight @ (self.up * (1.0 - self.up) * evened))
 
-    def take(self, lines: npt.NDArray[np.int64]) -> Luck:
+    def take(self, lines: Ints) -> Luck:
         """Of some lines."""
         return Luck(self.weight, self.up[:, lines], self.pace[:, lines])
 
@@ -89,7 +87,7 @@ def luck_of_lines(candidates: Candidates, workers: Workers) -> Luck | None:
     return Luck(spot.weight, up, pace)
 
 
-def luck_at(rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersion: FloatArray) -> Luck:
+def luck_at(rate: Floats, wait: Floats, frailty_sd: Floats, dispersion: Floats) -> Luck:
     """The luck of spot.
 
     Args:
@@ -106,7 +104,7 @@ def luck_at(rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersi
     return Luck(weight, 1.0 / (1.0 + rate * wait), (rate + 1.0 / wait) / dispersion)
 
 
-def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: FloatArray) -> FloatArray:
+def at_least(need: Floats, mean: Floats, variance: Floats, most: Floats) -> Floats:
     """P(X >= need) of X between 0 and `most` with a mean and a variance, as a beta distribution; elementwise."""
     from scipy.special import betainc
 
@@ -125,7 +123,7 @@ def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: Flo
     return chance
 
 
-def whole_part(most: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def whole_part(most: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of the whole part of X between 0 and `most`, a beta variable with a mean and a variance.
 
     From the chances to reach each whole number, where those that matter are few; where X spreads over more it is as
@@ -145,7 +143,7 @@ def whole_part(most: FloatArray, mean: FloatArray, variance: FloatArray) -> tupl
     return out, spread
 
 
-def _evened(y: FloatArray) -> FloatArray:
+def _evened(y: Floats) -> Floats:
     """2 (y - 1 + e^-y) / y^2, 1 at 0."""
     safe = np.maximum(y, 1e-3)
     return np.where(y < 1e-3, 1.0 - y / 3.0, 2.0 * (safe + np.expm1(-safe)) / safe**2)

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.fleet.search import FleetResult
     from planner.fleet.workers import Workers
     from planner.market.model import Market
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 class Bill(NamedTuple):
     """Of one worker of each line, in the mean, as in `planner.market.costs.Money`; shape `(n_lines,)` each."""
 
-    billed_hours: FloatArray
-    instance_hours: FloatArray
-    cost_usd: FloatArray
-    dataset_gib_months: FloatArray
-    checkpoint_gib_months: FloatArray
+    billed_hours: Floats
+    instance_hours: Floats
+    cost_usd: Floats
+    dataset_gib_months: Floats
+    checkpoint_gib_months: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +38,10 @@ class Mix:
         run_units: tokens or samples of a run that nobody divides, 0 where work divides freely.
     """
 
-    numbers: IntArray
+    numbers: Ints
     workers: Workers
-    count: IntArray
-    hours: FloatArray
+    count: Ints
+    hours: Floats
     limit_hours: float
     work: float
     proof: FleetResult | None
@@ -55,7 +51,7 @@ class Mix:
     run_units: float = 0.0
 
     @property
-    def shifts(self) -> tuple[FloatArray, FloatArray, IntArray]:
+    def shifts(self) -> tuple[Floats, Floats, Ints]:
         """Hours of the workers that do the fewest and the most runs of each line, and how many do the most."""
         if not self.run_units:
             return self.hours, self.hours, self.count
@@ -80,7 +76,7 @@ class Mix:
         return Bill(billed, hours, usd, last.dataset_gib_months, saved)
 
     @property
-    def ends_hours(self) -> FloatArray:
+    def ends_hours(self) -> Floats:
         """When the last worker of each line ends, hours after the start, shape `(n_lines,)`."""
         ends = np.minimum(self.workers.lead_hours + self.shifts[1], self.limit_hours)
         return np.asarray(ends, dtype=np.float64)
@@ -90,12 +86,12 @@ class Mix:
         """When the last worker ends, hours after the start."""
         return float(self.ends_hours.max())
 
-    def runs(self, job_units: float) -> FloatArray:
+    def runs(self, job_units: float) -> Floats:
         """Runs of `job_units` that each line does, shape `(n_lines,)`."""
         return self.units / job_units
 
     @property
-    def units(self) -> FloatArray:
+    def units(self) -> Floats:
         """Tokens or samples that each line's workers do together, at the cautious end; shape `(n_lines,)`."""
         done = self.count * self.workers.units_per_hour * self.hours
         return np.asarray(done, dtype=np.float64)

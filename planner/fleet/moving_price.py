@@ -22,13 +22,10 @@ from planner.fleet.workers import Workers, in_whole_runs
 from planner.market.price_path import RUN_HOURS
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.fleet.question import FleetInput
     from planner.market.model import Market
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-12  # relative, towards a lower cost
 _SAME = 1e-9  # of the hours
@@ -61,7 +58,7 @@ def at_full_hours(workers: Workers, market: Market, run_units: float = 0.0) -> W
     short = workers.take(sooner)
     short = in_whole_runs(replace(short, hours_limit=short.best_hours), run_units)
     short = short.take(np.flatnonzero(short.hours_limit > 0))
-    parts = [_priced(one, market, one.lead_hours + one.hours_limit) for one in (workers, short)]
+    parts = [_charged(one, _moved(one, market, one.lead_hours + one.hours_limit)) for one in (workers, short)]
     return Workers.joined(parts)
 
 
@@ -83,17 +80,13 @@ def at_their_dearest(question: FleetInput, whole: FleetInput) -> FleetInput:
     return replace(question, cost_usd=whole.cost_usd, fixed_cost_usd=whole.fixed_cost_usd)
 
 
-def _priced(workers: Workers, market: Market, run_hours: FloatArray) -> Workers:
-    return _charged(workers, _moved(workers, market, run_hours))
-
-
-def _moved(workers: Workers, market: Market, run_hours: FloatArray) -> FloatArray:
+def _moved(workers: Workers, market: Market, run_hours: Floats) -> Floats:
     """What the price of a worker's hour is above that of the start, in the middle of a run."""
     offers, rows = market.offer_set, workers.rows
     return (offers.usd_during(rows, run_hours) - offers.usd_per_hour[rows]) * workers.nodes
 
 
-def _charged(workers: Workers, moved: FloatArray) -> Workers:
+def _charged(workers: Workers, moved: Floats) -> Workers:
     return replace(
         workers,
         fixed_usd=workers.start_fixed_usd + moved * workers.fixed_hours,
@@ -104,7 +97,7 @@ def _charged(workers: Workers, moved: FloatArray) -> Workers:
 class _Curve:
     """Costs of workers as parabolas a + b h + c h^2 of their hours h on pieces, arrays of shape `(n_pieces, n)`."""
 
-    def __init__(self, workers: Workers, market: Market, longest: FloatArray) -> None:
+    def __init__(self, workers: Workers, market: Market, longest: Floats) -> None:
         """Take workers whose price moves, and the hours that each may work."""
         lead, fixed, ratio = workers.lead_hours, workers.fixed_hours, workers.paid_ratio
         self.longest = longest
@@ -123,7 +116,7 @@ class _Curve:
         self.at_longest = workers.start_fixed_usd + workers.start_usd_per_hour * longest
         self.at_longest = self.at_longest + moved[-1] * (fixed + ratio * longest)
 
-    def cheapest(self) -> tuple[FloatArray, FloatArray]:
+    def cheapest(self) -> tuple[Floats, Floats]:
         """Hours at which an hour costs least, the longest of equals, and that cost."""
         inside = np.clip(_root(self.a, self.c), self.low, self.high)
         hours = np.concatenate([self.high[::-1], self.low[::-1], inside])
@@ -137,7 +130,7 @@ class _Curve:
         at, columns = usd.argmin(axis=0), np.arange(len(self.longest))
         return hours[at, columns], usd[at, columns]
 
-    def fixed_below(self) -> FloatArray:
+    def fixed_below(self) -> Floats:
         """Largest A such that A + v h is nowhere above the cost and meets it at the longest hours."""
         most, rate = self.longest, self.at_longest / self.longest
         last = self.high >= most
@@ -152,13 +145,13 @@ class _Curve:
         return np.asarray(np.concatenate(found).min(axis=0), dtype=np.float64)
 
 
-def _root(top: FloatArray, bottom: FloatArray) -> FloatArray:
+def _root(top: Floats, bottom: Floats) -> Floats:
     """Where top / x + bottom x is least, 0 where that is at an end."""
     own = (top > 0) & (bottom > 0)
     return np.where(own, np.sqrt(np.where(own, top, 0.0) / np.where(own, bottom, 1.0)), 0.0)
 
 
-def _lines(curve: _Curve, best: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _lines(curve: _Curve, best: Floats, rate: Floats) -> tuple[Floats, Floats]:
     """Fixed cost and cost per hour of the greatest line below each curve."""
     most = np.minimum(curve.at_start, curve.at_longest)
     fixed = np.clip(curve.fixed_below() * (1.0 - _ROUNDING), 0.0, np.maximum(most, 0.0))

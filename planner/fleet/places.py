@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.fleet.model.prepared import Prepared, Switch
-from planner.fleet.question import Floats
 from planner.fleet.search import FleetSearch
 from solvers.problem.milp import Milp
 from solvers.search.switches import Branching, Switched

@@ -38,8 +38,6 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
@@ -49,9 +47,6 @@ if TYPE_CHECKING:
     from planner.plan.carbon import Carbon
     from planner.plan.model import PlanLine, Relaxation
     from planner.plan.storage import StorageChoice
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"

@@ -16,14 +16,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.candidates.constraints.base import Use
 from solvers.problem.errors import ModelError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 TOLERANCE = 1e-9  # relative; what a check in floating point may be off by
 WORK_TOLERANCE = 1e-6  # of all work; what a solver's division of work may be off by
 SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_provider", "max_share_per_offer")

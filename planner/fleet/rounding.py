@@ -25,13 +25,10 @@ from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.options import SolveOptions
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.fleet.mix import Mix
     from planner.fleet.question import FleetInput
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 MOST_NODES = 10_000  # of branch and bound; the cheapest runs found by then are taken
 
@@ -48,7 +45,7 @@ class Runs:
 
 def cheapest_runs(
     mix: Mix, question: FleetInput, units: float, time_limit_s: float = math.inf, *, keep_idle: bool
-) -> IntArray | None:
+) -> Ints | None:
     """Runs of each line that cost least in the model and meet every limit but the budget; None: none, or none in time.
 
     Args:
@@ -104,6 +101,6 @@ def build_whole_runs(mix: Mix, question: FleetInput, units: float, *, keep_idle:
     return builder.build()
 
 
-def _usd(usd: FloatArray, fleet: FleetInput) -> FloatArray:
+def _usd(usd: Floats, fleet: FleetInput) -> Floats:
     """Costs, what is negligible beside the dearest worker as 0."""
     return np.where(usd < NEGLIGIBLE * float(fleet.cost_usd.max(initial=0.0)), 0.0, usd)

@@ -27,13 +27,10 @@ from solvers.problem.solution import Termination
 from solvers.search.search import Clock
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked, Dates
     from planner.asked.options import Options
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 # Asked again in whole granules of billing where rounding hours up adds more than this part of the bill.
 ROUNDING_RATIO = 1e-3
@@ -73,7 +70,7 @@ class Round:
     clock: Clock
     first: Proven | None = None
     spread: Spread = _ANYHOW
-    likely: IntArray | None = None
+    likely: Ints | None = None
     prove: bool = True
 
     @property
@@ -228,13 +225,13 @@ def cheapest(asked: Round) -> Outcome:
     return Outcome(best, asked.chance(best), least, question, result, first)
 
 
-def likely_of(workers: Workers, first: Outcome) -> IntArray | None:
+def likely_of(workers: Workers, first: Outcome) -> Ints | None:
     """Candidates of the offers among which the first mix was found; None where it was looked for among all."""
     core = first.first[1].core
     return np.unique(workers.at[np.asarray(core, dtype=np.int64)]) if core else None
 
 
-def _cheapest_work(question: FleetInput) -> IntArray:
+def _cheapest_work(question: FleetInput) -> Ints:
     """Numbers of the offers whose work is cheapest, of spot and of the rest."""
     density = question.cost_usd / question.throughput
     rank = np.argsort(density, kind="stable")
@@ -244,7 +241,7 @@ def _cheapest_work(question: FleetInput) -> IntArray:
 
 def _nearby(
     workers: Workers, question: FleetInput, mix: Mix, *, everything: bool
-) -> tuple[Workers, IntArray, FloatArray]:
+) -> tuple[Workers, Ints, Floats]:
     """Workers to ask again about, which of them the mix uses, and the hours those work.
 
     To save billed hours, those cheapest per work are enough beside the used ones; to keep the budget, all are asked.

@@ -23,11 +23,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound, reachable_work
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
 from planner.fleet.places import branch, switched, under
-from planner.fleet.question import FleetInput, Floats, Ints
+from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult, FleetSearch
 from planner.fleet.tighten import caps_under, openings, tighten
 from solvers.backends.base import Relaxation

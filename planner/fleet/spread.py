@@ -30,14 +30,10 @@ from planner.spot.distribution import SPREAD_POINTS, frailties
 from planner.spot.moments import compute_moments, split_job
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True)
@@ -86,7 +82,7 @@ def _below(total: float, *distances: float) -> float:
     return total * -math.expm1(-math.hypot(*(math.log1p(-distance / total) for distance in distances)))
 
 
-def _slower(mix: Mix, times: FloatArray) -> Mix:
+def _slower(mix: Mix, times: Floats) -> Mix:
     """The same shares of the work by workers that take `times` as long; a purchase holds what it held."""
     workers = replace(
         mix.workers,
@@ -96,7 +92,7 @@ def _slower(mix: Mix, times: FloatArray) -> Mix:
     return replace(mix, workers=workers, hours=mix.hours * times, limit_hours=math.inf)
 
 
-def interruptions_sd(candidates: Candidates, mix: Mix, spot: IntArray) -> float:
+def interruptions_sd(candidates: Candidates, mix: Mix, spot: Ints) -> float:
     """Standard deviation in USD by interruptions of the spot lines `spot`."""
     if not len(spot):
         return 0.0
@@ -108,7 +104,7 @@ def interruptions_sd(candidates: Candidates, mix: Mix, spot: IntArray) -> float:
     return float(np.linalg.norm(money.worker_usd / money.billed_hours * hours_sd))
 
 
-def _paid_variances(candidates: Candidates, at: IntArray) -> tuple[FloatArray, FloatArray]:
+def _paid_variances(candidates: Candidates, at: Ints) -> tuple[Floats, Floats]:
     """Variance of the paid hours of one run by its own luck, and by the level of the hazards that its line shares."""
     context = candidates.context
     rows, nodes, work = candidates.gang(at)
@@ -126,7 +122,7 @@ def _paid_variances(candidates: Candidates, at: IntArray) -> tuple[FloatArray, F
     return alone, np.maximum(square - mean**2, 0.0)
 
 
-def _price_sides(candidates: Candidates, mix: Mix, spot: IntArray) -> tuple[float, float]:
+def _price_sides(candidates: Candidates, mix: Mix, spot: Ints) -> tuple[float, float]:
     """USD from the cost to its P10 and P90 by the prices of the spot lines `spot`, which move together."""
     offers, workers = candidates.context.market.offer_set, mix.workers.take(spot)
     run, hours = workers.lead_hours + mix.hours[spot], mix.hours[spot]

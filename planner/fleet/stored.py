@@ -12,15 +12,11 @@ from planner.market.storage.lines import monthly_lines, packing_line, read_lines
 from planner.market.storage.stores import BLOCK, FILE_SYSTEM, NONE, OBJECT, PACKED, Gangs
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.market.storage.stores import Named
     from planner.plan.model import CostLine
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 class Lines:
@@ -66,7 +62,7 @@ def work_share(mix: Mix, at: int) -> float:
     return float(mix.units[at] / mix.units.sum())
 
 
-def stay_hours(mix: Mix) -> FloatArray:
+def stay_hours(mix: Mix) -> Floats:
     """Hours from the start until each line's workers end, in the mean of them, shape `(n_lines,)`."""
     return np.asarray(mix.workers.lead_hours + mix.hours, dtype=np.float64)
 
@@ -89,7 +85,7 @@ def _ways(candidates: Candidates, mix: Mix, at: int, count: float) -> tuple[opti
     return cell, {one.code: one for one in ways}
 
 
-def shared_system(candidates: Candidates, mix: Mix, lines: IntArray, code: int) -> Named:
+def shared_system(candidates: Candidates, mix: Mix, lines: Ints, code: int) -> Named:
     """The file system that workers of a place share: for the data, and for what all of them read."""
     stores, first = candidates.context.market.stores, int(lines[0])
     cells = [_ways(candidates, mix, at, float(mix.count[at]))[0] for at in lines.tolist()]

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.part_time import last_workers
 from planner.fleet.model.prepared import Prepared, Switch, Total
 from planner.fleet.model.regions import most_busy
-from planner.fleet.question import Floats, Ints
 from planner.fleet.search import FleetSearch
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend

@@ -22,14 +22,12 @@ from planner.candidates.ways.fallback import unit_quadrature
 from planner.normal.arrays import normal_cdf_by_table
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from planner.candidates.model import Candidates
     from planner.fleet.workers import Workers
 
-    FloatArray = npt.NDArray[np.float64]
 
-Levels = tuple[tuple[float, "FloatArray"], ...]
+Levels = tuple[tuple[float, "Floats"], ...]
 POINTS = 12  # of the luck between two chances to come at all
 _HALVINGS = 20
 _SPAN = 3.0  # logarithms of hours that are searched below the longest
@@ -73,7 +71,7 @@ def in_time(candidates: Candidates, workers: Workers) -> Workers:
     confidence = candidates.context.asked.workload.constraints.deadline_confidence
     wanted = min(confidence + _SLACK, (1.0 + confidence) / 2.0)
 
-    def sure(shorter: FloatArray) -> npt.NDArray[np.bool_]:
+    def sure(shorter: Floats) -> Bools:
         """Whether hours shorter by a logarithm are in time."""
         over = times + shorter
         chance = np.where(

@@ -22,14 +22,10 @@ from planner.fleet.workers import HAIR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess, FleetInput
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 def run_units(asked: Asked) -> float:
@@ -86,7 +82,7 @@ def model_cost(mix: Mix, question: FleetInput) -> float:
     return question.cost_of(*_in_question(mix, question))
 
 
-def _in_question(mix: Mix, question: FleetInput) -> tuple[FloatArray, FloatArray]:
+def _in_question(mix: Mix, question: FleetInput) -> tuple[Floats, Floats]:
     """Workers and their work, in workers used in full, at their places in the question."""
     count, busy = np.zeros(question.n_options), np.zeros(question.n_options)
     count[mix.numbers] = mix.count
@@ -94,7 +90,7 @@ def _in_question(mix: Mix, question: FleetInput) -> tuple[FloatArray, FloatArray
     return count, busy
 
 
-def _towards_cheaper(mix: Mix, units: float) -> IntArray | None:
+def _towards_cheaper(mix: Mix, units: float) -> Ints | None:
     """Whole numbers of runs that add up to all: each line's rounded down, the rest where a run is cheapest."""
     runs, most = mix.units / units, mix.count * mix.workers.runs_limit
     rounded, wanted = np.floor(runs + HAIR).astype(np.int64), round(mix.work / units)
@@ -106,7 +102,7 @@ def _towards_cheaper(mix: Mix, units: float) -> IntArray | None:
     return rounded if rounded.sum() == wanted else None
 
 
-def _of_runs(mix: Mix, runs: IntArray, units: float, *, keep_idle: bool, fewest: bool = False) -> Mix:
+def _of_runs(mix: Mix, runs: Ints, units: float, *, keep_idle: bool, fewest: bool = False) -> Mix:
     """The mix whose lines do `runs`, with no more workers than that takes; `fewest`: in all hours that there are."""
     at = np.flatnonzero((runs > 0) | keep_idle)
     workers, runs, count = mix.workers.take(at), runs[at], mix.count[at]

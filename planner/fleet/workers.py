@@ -21,22 +21,17 @@ from planner.market.storage.stores import FILE_SYSTEM
 from planner.spot.renewal import launch_wait_hours
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import OptionRule
     from planner.candidates.model import Candidates
     from planner.market.costs import Money
     from planner.market.model import Market
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 HAIR = 1e-6  # of a run: rounding of what a solver divides
 COARSE_HOURS = 1 / 60  # a billing granularity from here on is planned in whole granules
-_PROBE_HOURS = (
-    1_000.0  # a whole number of every billing granularity, so that prices per hour come out exactly
-)
+# a whole number of every billing granularity, so that prices per hour come out exactly
+_PROBE_HOURS = 1_000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,30 +58,30 @@ class Workers:
         runs_limit: whole runs that there is time for (`in_whole_runs`), infinite where work divides freely.
     """
 
-    at: IntArray
-    rows: IntArray
-    nodes: IntArray
-    lead_hours: FloatArray
-    fixed_hours: FloatArray
-    hours_limit: FloatArray
-    units_per_hour: FloatArray
-    caution: FloatArray
-    paid_ratio: FloatArray
-    fixed_usd: FloatArray
-    usd_per_hour: FloatArray
-    place_usd: FloatArray
-    granule_hours: FloatArray
-    granule_usd: FloatArray
-    store: IntArray
-    gang_workers: FloatArray
-    gang_part: FloatArray
-    copy_usd_per_hour: FloatArray
-    opened_usd: FloatArray
-    system_usd_per_hour: FloatArray
-    start_fixed_usd: FloatArray
-    start_usd_per_hour: FloatArray
-    best_hours: FloatArray
-    runs_limit: FloatArray
+    at: Ints
+    rows: Ints
+    nodes: Ints
+    lead_hours: Floats
+    fixed_hours: Floats
+    hours_limit: Floats
+    units_per_hour: Floats
+    caution: Floats
+    paid_ratio: Floats
+    fixed_usd: Floats
+    usd_per_hour: Floats
+    place_usd: Floats
+    granule_hours: Floats
+    granule_usd: Floats
+    store: Ints
+    gang_workers: Floats
+    gang_part: Floats
+    copy_usd_per_hour: Floats
+    opened_usd: Floats
+    system_usd_per_hour: Floats
+    start_fixed_usd: Floats
+    start_usd_per_hour: Floats
+    best_hours: Floats
+    runs_limit: Floats
 
     @classmethod
     def joined(cls, parts: list[Workers]) -> Workers:
@@ -95,11 +90,11 @@ class Workers:
             *(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__)
         )
 
-    def take(self, numbers: IntArray) -> Workers:
+    def take(self, numbers: Ints) -> Workers:
         """Return the workers `numbers`."""
         return Workers(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
-    def price(self, market: Market, hours: FloatArray, mean_hours: FloatArray | None = None) -> Money:
+    def price(self, market: Market, hours: Floats, mean_hours: Floats | None = None) -> Money:
         """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms).
 
         Prices are those to expect in the middle of a run, from the start of all work to its end: of this worker, or of
@@ -161,7 +156,7 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
     return workers.take(usable), kept.take(usable)
 
 
-def _course_hours(candidates: Candidates, at: IntArray) -> FloatArray:
+def _course_hours(candidates: Candidates, at: Ints) -> Floats:
     """Expected hours of one run of a worker that goes on from run to run, shape `(n_at,)`.
 
     Spot may be down when it is asked for. A worker meets that once, not at each of its runs, and the share of time that
@@ -175,40 +170,38 @@ def _course_hours(candidates: Candidates, at: IntArray) -> FloatArray:
     return course
 
 
-def _least_by(region: IntArray, usd: FloatArray) -> FloatArray:
+def _least_by(region: Ints, usd: Floats) -> Floats:
     """Least of each worker's region, shape `(n_workers,)`."""
     least = np.full(int(region.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least, region, usd)
     return np.asarray(least[region])
 
 
-def _most_workers(candidates: Candidates, nodes: IntArray) -> float:
+def _most_workers(candidates: Candidates, nodes: Ints) -> float:
     """Workers that may be used together, at least one."""
     limit = candidates.context.asked.workload.constraints.max_nodes
     return float(max(limit // max(int(nodes.max(initial=1)), 1), 1))
 
 
-def bought_whole(market: Market, rows: IntArray) -> BoolArray:
+def bought_whole(market: Market, rows: Ints) -> Bools:
     """Whether each offer is a block or a whole term, owed in full, shape `(n_rows,)`."""
     whole = [bool(rule.block_hours) or rule.whole_term for rule in market.offer_set.rules]
     return np.asarray(whole, dtype=np.bool_)[market.offer_set.rule_of_offer[rows]]
 
 
-def _granule_hours(market: Market, rows: IntArray) -> FloatArray:
+def _granule_hours(market: Market, rows: Ints) -> Floats:
     granules = [(rule.billing_granularity_s or 1.0) / 3600.0 for rule in market.offer_set.rules]
     return np.asarray(granules, dtype=np.float64)[market.offer_set.rule_of_offer[rows]]
 
 
-def _caution(candidates: Candidates) -> FloatArray:
+def _caution(candidates: Candidates) -> Floats:
     """Step time at the confidence asked for, over the middle of the prediction, per candidate."""
     context = candidates.context
     z = NormalDist().inv_cdf(context.asked.workload.constraints.deadline_confidence)
     return np.asarray(np.exp(np.maximum(z, 0.0) * candidates.sigma), dtype=np.float64)
 
 
-def _ways(
-    candidates: Candidates, feasible: IntArray, limit_hours: float
-) -> tuple[IntArray, FloatArray, BoolArray]:
+def _ways(candidates: Candidates, feasible: Ints, limit_hours: float) -> tuple[Ints, Floats, Bools]:
     """Candidates, most paid hours and whether those are owed in full; a candidate sold in blocks comes once per length.
 
     The lengths up to the first that holds the whole time are kept: a later deadline adds to them, it takes none away.
@@ -241,9 +234,7 @@ def _lengths(rule: OptionRule, limit_hours: float) -> list[tuple[float, bool]]:
     return [(np.inf if rule.max_term_hours is None else rule.max_term_hours, False)]
 
 
-def _prices(
-    market: Market, rows: IntArray, nodes: IntArray, owed_hours: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _prices(market: Market, rows: Ints, nodes: Ints, owed_hours: Floats) -> tuple[Floats, Floats]:
     """Fixed USD and USD per paid hour of one worker; `owed_hours` is NaN for what is sold by the hour."""
     none = np.zeros(len(rows))
     owed = np.isfinite(owed_hours)
@@ -256,7 +247,7 @@ def _prices(
     return np.where(np.abs(fixed) < 1e-9 * np.abs(once.worker_usd), 0.0, fixed), hourly
 
 
-def _place_prices(market: Market, rows: IntArray, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+def _place_prices(market: Market, rows: Ints, nodes: Ints) -> tuple[Floats, Floats]:
     """Checkpoints per hour that one worker is there, and what the place costs once (transfers), in USD."""
     none = np.zeros(len(rows))
     month = market.costs.evaluate(rows, nodes, none, np.full(len(rows), HOURS_PER_MONTH))
@@ -283,9 +274,7 @@ def in_whole_runs(workers: Workers, units: float) -> Workers:
     )
 
 
-def in_granules(
-    workers: Workers, used: IntArray, hours: FloatArray, work: float, run_units: float = 0.0
-) -> Workers:
+def in_granules(workers: Workers, used: Ints, hours: Floats, work: float, run_units: float = 0.0) -> Workers:
     """Return ways to be a worker whose bills never exceed their cost in the model.
 
     Every worker is charged a granule of billing more. Where billing is coarse there are also whole numbers of granules,
@@ -304,7 +293,7 @@ def in_granules(
     return Workers.joined([charged, *(block.take(np.flatnonzero(block.hours_limit > 0)) for block in owed)])
 
 
-def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> Workers:
+def _block(workers: Workers, granules: Floats, *, at_most: bool = False) -> Workers:
     """Workers of coarse billing with `granules` of it owed in full; `at_most`: also where there is no time for all."""
     paid = granules * workers.granule_hours
     worked = (paid - workers.fixed_hours) / workers.paid_ratio

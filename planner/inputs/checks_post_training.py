@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.faults import Fault, near
 from planner.inputs.item_passes import passes_of
 from planner.inputs.models import merge_model
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Training
 
-_ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
 ANY_FAMILY = ("pretrain", "sft", "contrastive")
 _EXAMPLES = {
     "teacher": "'teacher: {preset: qwen3-32b}'",
@@ -32,8 +30,7 @@ _EXAMPLES = {
 @cache
 def engine_names() -> tuple[str, ...]:
     """Inference engines that data/engines.csv knows."""
-    with _ENGINES.open(encoding="utf-8", newline="") as file:
-        return tuple(dict.fromkeys(row["engine"] for row in csv.DictReader(file)))
+    return tuple(dict.fromkeys(row["engine"] for row in bundled_rows("engines.csv")))
 
 
 def method_faults(w: Workload) -> Iterator[Fault]:

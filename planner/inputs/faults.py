@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import pathlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import takewhile
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.records import record
 
 Path = tuple[str | int, ...]
 MAX_SHOWN = 50
-_COMPANIES = pathlib.Path(__file__).parents[1] / "data" / "provider_names.csv"
 _MAX_LINE = 160
 _MAX_KEY = 60
 _TIES = 12  # words that may be alike to the last digit
@@ -180,8 +178,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
 @cache
 def _companies() -> dict[str, str]:
     """Providers by the names of their companies."""
-    with _COMPANIES.open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row["provider"] for row in csv.DictReader(file)}
+    return {row["name"]: row["provider"] for row in bundled_rows("provider_names.csv")}
 
 
 def alike(word: str, known: Iterable[str], *, cutoff: float) -> str:

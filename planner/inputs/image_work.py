@@ -11,28 +11,24 @@ of arXiv:2205.05198). Activations grow with `n + t`, as no scores are kept.
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.presets import find_preset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-TOKENS = Path(__file__).parent.parent / "data" / "image_tokens.csv"
-
 
 @cache
 def load_image_tokens() -> dict[str, tuple[float, float]]:
     """Image and text tokens of presets at their own image size."""
-    with TOKENS.open(encoding="utf-8", newline="") as file:
-        return {
-            row["preset"]: (float(row["image_tokens"]), float(row["text_tokens"]))
-            for row in csv.DictReader(file)
-        }
+    return {
+        row["preset"]: (float(row["image_tokens"]), float(row["text_tokens"]))
+        for row in bundled_rows("image_tokens.csv")
+    }
 
 
 def image_growth(preset: str, values: Mapping[str, Any], image_size: float) -> tuple[float, float]:

@@ -7,11 +7,10 @@ come at a measured share of the rate of one pass over all positions.
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.presets import find_preset
 from planner.inputs.resolved import Assumed
 from planner.records import record
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from planner.inputs.post_training_schema import Inference
     from planner.inputs.training_schema import Model
 
-_DATA = Path(__file__).parents[1] / "data" / "item_passes.csv"
 _ANY = "*"
 
 
@@ -42,14 +40,13 @@ class Passes:
 @cache
 def load_passes() -> dict[str, Passes]:
     """Read item_passes.csv, by preset."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return {
-            row["preset"]: Passes(
-                row["source"], int(row["steps"]) if row["steps"] else None, row["guidance"] == "true",
-                float(row["rate_ratio"] or 1.0),
-            )
-            for row in csv.DictReader(file)
-        }  # fmt: skip
+    return {
+        row["preset"]: Passes(
+            row["source"], int(row["steps"]) if row["steps"] else None, row["guidance"] == "true",
+            float(row["rate_ratio"] or 1.0),
+        )
+        for row in bundled_rows("item_passes.csv")
+    }  # fmt: skip
 
 
 def passes_of(model: Model, family: str, section: Inference | None = None) -> Passes:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.resolved import Assumed
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.inputs.training_schema import Data
-
-TABLE = Path(__file__).parents[1] / "data" / "loading.csv"
 
 
 @record(frozen=True)
@@ -31,14 +28,13 @@ class LoadingRate:
 @cache
 def loading_rates() -> dict[str, LoadingRate]:
     """The rates by key: `image_cpu`, `audio_cpu`, `video_cpu` per core, `image_gpu`, `image_decoded`."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        return {
-            row["key"]: LoadingRate(
-                float(row["value"]) if row["value"] else None, row["unit"], row["confidence"], row["source"],
-                row["as_of"], row["note"],
-            )
-            for row in csv.DictReader(file)
-        }  # fmt: skip
+    return {
+        row["key"]: LoadingRate(
+            float(row["value"]) if row["value"] else None, row["unit"], row["confidence"], row["source"],
+            row["as_of"], row["note"],
+        )
+        for row in bundled_rows("loading.csv")
+    }  # fmt: skip
 
 
 def decode_rate(data: Data, noted: list[Assumed]) -> float | None:

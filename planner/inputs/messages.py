@@ -34,9 +34,8 @@ def _shown(value: object) -> str:
 
 
 _MAX_KEYS = 12  # of a section that a message lists
-_MISSPELT = (
-    0.85  # likeness from which a key was meant for one of its own section, whatever other sections have
-)
+# likeness from which a key was meant for one of its own section, whatever other sections have
+_MISSPELT = 0.85
 _YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
 # By pydantic's error type; `shown` is the value as typed, the other names are pydantic's own.
 _TEXTS = {

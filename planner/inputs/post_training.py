@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.presets import find_preset
 from planner.records import record
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from planner.inputs.post_training_schema import Lengths as LengthSection
     from planner.inputs.training_schema import Training
 
-_DATA = Path(__file__).parent.parent / "data"
 ADAPTED = ("lora", "qlora")
 # Steps of batch inference exist only to count progress: requests of one such step.
 REQUESTS_PER_STEP = 1024
@@ -99,21 +97,19 @@ class PostTraining:
 @cache
 def load_objectives() -> dict[str, Objective]:
     """Read objectives.csv."""
-    with (_DATA / "objectives.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["objective"]: Objective(
-                row["objective"], int(row["sequences_per_sample"]), row["reference"] == "true",
-                row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true", row["description"],
-            )
-            for row in csv.DictReader(file)
-        }  # fmt: skip
+    return {
+        row["objective"]: Objective(
+            row["objective"], int(row["sequences_per_sample"]), row["reference"] == "true",
+            row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true", row["description"],
+        )
+        for row in bundled_rows("objectives.csv")
+    }  # fmt: skip
 
 
 @cache
 def adapter_names() -> tuple[str, ...]:
     """Kinds of adapters that data/adapters.csv knows."""
-    with (_DATA / "adapters.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(row["adapter"] for row in csv.DictReader(file))
+    return tuple(row["adapter"] for row in bundled_rows("adapters.csv"))
 
 
 def adapter_key(kind: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.records import record
 
-_DATA = Path(__file__).parent.parent / "data"
 _INTEGERS = frozenset(
     (
         "params",
@@ -74,29 +72,25 @@ def _is_patch(name: str) -> bool:
 @cache
 def _rows() -> dict[str, dict[str, str]]:
     """Rows of presets.csv by name, in the order of the file."""
-    with (_DATA / "presets.csv").open(encoding="utf-8", newline="") as file:
-        return {row["preset"]: row for row in csv.DictReader(file)}
+    return {row["preset"]: row for row in bundled_rows("presets.csv")}
 
 
 @cache
 def encoder_positions() -> dict[str, str]:
     """How encoders number their tokens where they have no learned table: `rotary` or `relative`, by preset."""
-    with (_DATA / "encoder_positions.csv").open(encoding="utf-8", newline="") as file:
-        return {row["preset"]: row["positions"] for row in csv.DictReader(file)}
+    return {row["preset"]: row["positions"] for row in bundled_rows("encoder_positions.csv")}
 
 
 @cache
 def _stepwise_gelu() -> frozenset[str]:
     """Presets whose usual code computes GELU operator by operator (stepwise_gelu.csv says where)."""
-    with (_DATA / "stepwise_gelu.csv").open(encoding="utf-8", newline="") as file:
-        return frozenset(row["preset"] for row in csv.DictReader(file))
+    return frozenset(row["preset"] for row in bundled_rows("stepwise_gelu.csv"))
 
 
 @cache
 def _samples() -> dict[str, str]:
     """What a sample of a model of sound is (preset_samples.csv says where it is stated)."""
-    with (_DATA / "preset_samples.csv").open(encoding="utf-8", newline="") as file:
-        return {row["preset"]: row["sample"] for row in csv.DictReader(file)}
+    return {row["preset"]: row["sample"] for row in bundled_rows("preset_samples.csv")}
 
 
 @cache
@@ -156,14 +150,14 @@ def find_preset(name: str) -> Preset | None:
 @cache
 def load_released() -> dict[str, tuple[str, str]]:
     """Read released_precision.csv: the precision of weights that were released in fewer bits, and who says so."""
-    with (_DATA / "released_precision.csv").open(encoding="utf-8", newline="") as file:
-        return {row["preset"]: (row["precision"], row["source"]) for row in csv.DictReader(file)}
+    return {
+        row["preset"]: (row["precision"], row["source"]) for row in bundled_rows("released_precision.csv")
+    }
 
 
 @cache
 def _not_modelled() -> tuple[dict[str, str], ...]:
-    with (_DATA / "not_modelled.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
+    return tuple(bundled_rows("not_modelled.csv"))
 
 
 def why_not_modelled(name: str) -> str:
@@ -181,8 +175,9 @@ def published_detector(word: str, image_size: int | None = None) -> dict[str, in
 
     Activations are in proportion to those of ResNet-50. Empty where nothing is published.
     """
-    with (_DATA / "detectors.csv").open(encoding="utf-8", newline="") as file:
-        found = {row["name"]: row for row in csv.DictReader(file)}.get(re.sub(r"\.pt$|[^a-z0-9]", "", word))
+    found = {row["name"]: row for row in bundled_rows("detectors.csv")}.get(
+        re.sub(r"\.pt$|[^a-z0-9]", "", word)
+    )
     if found is None:
         return {}
     size = image_size or int(found["image_size"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.resolve import resolve_training
@@ -18,8 +17,6 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Data
-
-_DATA = Path(__file__).parent.parent / "data"
 
 
 @record(frozen=True)
@@ -46,8 +43,7 @@ class TaskVariant:
 @cache
 def load_tasks() -> dict[str, tuple[dict[str, str], ...]]:
     """Read the ladders: rows by task, from the least effort to the most."""
-    with (_DATA / "tasks.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = bundled_rows("tasks.csv")
     return {
         name: tuple(r for r in rows if r["task"] == name) for name in dict.fromkeys(r["task"] for r in rows)
     }
@@ -56,8 +52,7 @@ def load_tasks() -> dict[str, tuple[dict[str, str], ...]]:
 @cache
 def _tasks_of_words() -> dict[str, frozenset[str]]:
     """Tasks by the word that people use for them, and by the parts of their own names."""
-    with (_DATA / "task_words.csv").open(encoding="utf-8", newline="") as file:
-        found = {row["word"]: set(row["tasks"].split()) for row in csv.DictReader(file)}
+    found = {row["word"]: set(row["tasks"].split()) for row in bundled_rows("task_words.csv")}
     for task in load_tasks():
         for part in task.split("_"):
             found.setdefault(part, set()).add(task)

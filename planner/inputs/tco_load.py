@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.faults import Path as FaultPath
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.inputs.tco_schema import Estimate, Tco
 
 _DATA = Path(__file__).parents[1] / "data"
-DEFAULTS_FILE = _DATA / "tco_defaults.csv"
-PRICES_FILE = _DATA / "hardware_prices.csv"
 # least and most of an estimate by its key; None: no bound
 BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "usd": (0.0, 1e9),
@@ -96,27 +94,25 @@ class LoadedTco:
 @cache
 def hardware_prices() -> tuple[HardwarePrice, ...]:
     """All rows of hardware_prices.csv, in its order."""
-    with PRICES_FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(
-            HardwarePrice(
-                row["category"], row["item"], row["condition"], float(row["low"]), float(row["value"]),
-                float(row["high"]), row["unit"], row["note"], row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(stream)
-        )  # fmt: skip
+    return tuple(
+        HardwarePrice(
+            row["category"], row["item"], row["condition"], float(row["low"]), float(row["value"]),
+            float(row["high"]), row["unit"], row["note"], row["source"], row["as_of"],
+        )
+        for row in bundled_rows("hardware_prices.csv")
+    )  # fmt: skip
 
 
 @cache
 def defaults() -> dict[str, Default]:
     """What is assumed of each estimate that a file leaves out, by its key."""
-    with DEFAULTS_FILE.open(encoding="utf-8", newline="") as stream:
-        rows = [
-            Default(
-                row["key"], float(row["low"]), float(row["value"]), float(row["high"]), row["unit"], row["words"],
-                row["basis"], row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(stream)
-        ]  # fmt: skip
+    rows = [
+        Default(
+            row["key"], float(row["low"]), float(row["value"]), float(row["high"]), row["unit"], row["words"],
+            row["basis"], row["source"], row["as_of"],
+        )
+        for row in bundled_rows("tco_defaults.csv")
+    ]  # fmt: skip
     return {row.key: row for row in rows}
 
 

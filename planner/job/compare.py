@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from catalogs.tables.table import Bools, Ints
     from planner.asked.model import Dates
     from planner.asked.options import Options
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
 
-    BoolArray = npt.NDArray[np.bool_]
 
 Over = Literal["region", "type", "option", "provider"]
 OVERS: tuple[Over, ...] = ("region", "type", "option", "provider")
@@ -211,13 +211,13 @@ class _Question:
         extra = (WITH_FALLBACK,) if self.over == "option" else ()
         return _known(name, (*known, *extra), "--base", "such row" if among else self.over)
 
-    def _best(self, name: str) -> tuple[Candidates, BoolArray, int | None]:
+    def _best(self, name: str) -> tuple[Candidates, Bools, int | None]:
         """The candidates, which of them are within `name`, and the best of these, or the one that misses least."""
         # what removes an offer cannot be missed: such offers only say why there is nothing
         candidates, mine, at = self._best_of(name, admitted_only=True)
         return (candidates, mine, at) if at is not None else self._best_of(name, admitted_only=False)
 
-    def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, BoolArray, int | None]:
+    def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, Bools, int | None]:
         engine = self._engine(self._limited(name), name, admitted_only=admitted_only)
         candidates = engine.at(self.deadline, _BEST).candidates
         mine = self._members(name, candidates)
@@ -285,7 +285,7 @@ class _Question:
                 found.append("unrecorded")
         return tuple(dict.fromkeys(found))
 
-    def _members(self, name: str, candidates: Candidates) -> BoolArray:
+    def _members(self, name: str, candidates: Candidates) -> Bools:
         """Mask of the candidates within `name`, shape `(n_candidates,)`."""
         mine = self._mask(name)[candidates.offer]
         if name == WITH_FALLBACK:
@@ -296,7 +296,7 @@ class _Question:
             mine = mine & backed
         return mine
 
-    def _mask(self, name: str) -> BoolArray:
+    def _mask(self, name: str) -> Bools:
         """Mask of the offers within `name`, shape `(n_offers,)`."""
         option = "spot" if name == WITH_FALLBACK else name
         return np.asarray(self._names[self.over] == option, dtype=np.bool_)
@@ -314,7 +314,7 @@ class _Question:
         limits = limits.model_copy(update={**all_changes[self.over], **also})
         return workload.model_copy(update={"constraints": limits})
 
-    def _why_none(self, name: str, bits: npt.NDArray[np.int64]) -> str:
+    def _why_none(self, name: str, bits: Ints) -> str:
         """Why nothing within `name` can run the job."""
         mask = self._mask(name)
         if not mask.any():

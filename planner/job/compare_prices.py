@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.bundled import bundled_rows
 from planner.market.offers import places_of
 from planner.records import record
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from planner.market.model import Market
     from planner.market.offers import OfferSet
 
-CLAIMS_FILE = Path(__file__).parents[1] / "data" / "price_claims.csv"
 _HIGH_SAVING = 0.7
 
 
@@ -172,5 +170,4 @@ def _gap(one: Mapping[str, tuple[float, str]], other: Mapping[str, tuple[float, 
 
 @cache
 def _claims() -> tuple[dict[str, str], ...]:
-    with CLAIMS_FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(csv.DictReader(stream))
+    return tuple(bundled_rows("price_claims.csv"))

@@ -44,9 +44,8 @@ _FLAT = (
 _OF_ROW = ("speed_ratio", "cost_ratio", "hours_ratio", "storage_usd", "data_in")
 _NOUNS = {"type": "instance types", "region": "regions", "option": "ways to buy", "provider": "providers"}
 _SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
-_NARROWER = (
-    19  # columns of the plan's that emissions and long names take, or lines of what stands below the table
-)
+# columns of the plan's that emissions and long names take, or lines of what stands below the table
+_NARROWER = 19
 
 
 def comparison_report(comparison: Comparison) -> Answer:

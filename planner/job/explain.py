@@ -14,15 +14,12 @@ from planner.market.machines import machine_hint
 from planner.render.numbers import usd, usd_change
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Ints
     from planner.asked.model import Asked
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.plan.model import Plan
-
-    IntArray = npt.NDArray[np.int64]
 
 
 def explain_kinds(search: CandidateSearch | None) -> list[str]:
@@ -116,7 +113,7 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
     return [*out, *_why_no_shape(search, rows)]
 
 
-def _why_no_shape(search: CandidateSearch, rows: IntArray) -> list[str]:
+def _why_no_shape(search: CandidateSearch, rows: Ints) -> list[str]:
     context = search.candidates.context
     hardware = np.unique(
         context.market.offer_set.hardware_of_type[context.market.offer_set.type_of_offer[rows]]

@@ -40,15 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from planner.asked.options import Options
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
 
-    FloatArray = npt.NDArray[np.float64]
 
 _BLOCK = 128  # candidates whose finishing time is worked out at once
 _BOUND = 0.999  # of a lower bound of hours: quantiles are interpolated
@@ -248,7 +246,7 @@ def _deadlines(free: CandidateSearch, wished: Sequence[float], steps: int) -> tu
     return sorted({*ends, *between}), set(wished)
 
 
-def _front(candidates: Candidates) -> FloatArray:
+def _front(candidates: Candidates) -> Floats:
     """Hours that each candidate on the front needs to be sure enough, by rising hours.
 
     Worked out where a candidate could still be on the front: not before its work without any interruption is done.
@@ -270,7 +268,7 @@ def _front(candidates: Candidates) -> FloatArray:
     return hours[pareto_front(hours, cost)]
 
 
-def _outermost(hours: FloatArray, cost: FloatArray) -> npt.NDArray[np.bool_]:
+def _outermost(hours: Floats, cost: Floats) -> Bools:
     """The front, the front of what is left without it and so on, until there are `_BLOCK`."""
     out, left = np.zeros(len(cost), dtype=np.bool_), np.arange(len(cost))
     while len(left) and out.sum() < _BLOCK:

@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Ints
     from planner.asked.options import Options
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
 
-    IntArray = npt.NDArray[np.int64]
 
 _SAME = 1.0 - 1e-9  # a point must cost less than the one before it by more than this
 
@@ -151,7 +149,7 @@ def find_carbon_frontier(engine: Engine, workload: Workload, deadline: datetime 
     )
 
 
-def front_of(candidates: Candidates, at: IntArray) -> IntArray:
+def front_of(candidates: Candidates, at: Ints) -> Ints:
     """Positions on the front, by rising emissions: ranked as for least carbon, then each cheaper than all before."""
     if not len(at):
         return at

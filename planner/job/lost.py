@@ -25,14 +25,10 @@ from planner.candidates.ways.kept_out import with_kept_out
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _MOST_DEARER = 32  # ways per reason that are worked out though they cannot cost less
 DEARER, NO_SIZE = "dearer", "no_size"
@@ -99,7 +95,7 @@ def _as_bought(search: CandidateSearch, winner: int) -> Candidates:
     return replace(candidates, bits=bits)
 
 
-def _filters(candidates: Candidates, offer_bits: IntArray) -> IntArray:
+def _filters(candidates: Candidates, offer_bits: Ints) -> Ints:
     """How many filters remove each candidate; those in `offer_bits` of its offer count as one, shape `(n,)`."""
     own = offer_bits[candidates.offer]
     count = np.asarray(own != 0, dtype=np.int64)
@@ -111,7 +107,7 @@ def _filters(candidates: Candidates, offer_bits: IntArray) -> IntArray:
 _WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits more"}
 
 
-def _group(candidates: Candidates, reason: str, rows: IntArray, hourly: FloatArray, known: IntArray) -> Lost:
+def _group(candidates: Candidates, reason: str, rows: Ints, hourly: Floats, known: Ints) -> Lost:
     """Offers that lost for one reason; `known`: their candidates, first the one whose cost is given."""
     item = next((one for one in CONSTRAINTS if one.id == reason), None)
     objective = candidates.context.asked.workload.preferences.objective
@@ -146,7 +142,7 @@ def _named(candidates: Candidates, row: int, then: str = "") -> str:
     return f"{text['instance_type']} {text['purchase_option']}{then} {place}"
 
 
-def _accelerator_hour(candidates: Candidates) -> FloatArray:
+def _accelerator_hour(candidates: Candidates) -> Floats:
     """USD per accelerator-hour of each offer, infinity where no price is known, shape `(n_offers,)`."""
     offer_set = candidates.context.market.offer_set
     count = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)[offer_set.type_of_offer]
@@ -155,7 +151,7 @@ def _accelerator_hour(candidates: Candidates) -> FloatArray:
     return np.where(usable, usd / np.where(count > 0, count, 1.0), np.inf)
 
 
-def _least(candidates: Candidates, value: FloatArray, mask: BoolArray) -> FloatArray:
+def _least(candidates: Candidates, value: Floats, mask: Bools) -> Floats:
     """The least value of each offer's candidates, infinity without one, shape `(n_offers,)`."""
     out = np.full(candidates.context.market.offer_set.offers.n_rows, np.inf)
     at = np.flatnonzero(mask & np.isfinite(value))
@@ -164,7 +160,7 @@ def _least(candidates: Candidates, value: FloatArray, mask: BoolArray) -> FloatA
 
 
 def _reasons(
-    offer_bits: IntArray, candidates: Candidates, winner: int, looks: BoolArray, nearest: dict[int, int]
+    offer_bits: Ints, candidates: Candidates, winner: int, looks: Bools, nearest: dict[int, int]
 ) -> dict[int, str]:
     """The reason of each offer that looks cheaper."""
     runs = _runs(candidates, winner)
@@ -182,7 +178,7 @@ def _reasons(
     return out
 
 
-def _runs(candidates: Candidates, winner: int) -> BoolArray:
+def _runs(candidates: Candidates, winner: int) -> Bools:
     """Offers that lead a feasible candidate, or would with a fall-back but for the price of their bare work.
 
     Ways with a fall-back whose work on spot alone costs more than is of use are not worked out (`candidates.wanted`).
@@ -211,7 +207,7 @@ def _runs(candidates: Candidates, winner: int) -> BoolArray:
     return np.asarray(out | (np.isfinite(least) & (least > value_of(candidates)[winner])), dtype=np.bool_)
 
 
-def _nearest(candidates: Candidates, count: IntArray) -> dict[int, int]:
+def _nearest(candidates: Candidates, count: Ints) -> dict[int, int]:
     """Position of each offer's candidate that the fewest filters remove (`count` of each), the cheapest of these."""
     order = np.lexsort((candidates.cost_usd, count, candidates.offer))
     rows, first = np.unique(candidates.offer[order], return_index=True)

@@ -15,12 +15,10 @@ from planner.market.quota import draws_on
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked
     from planner.candidates.model import Candidates
     from planner.market.model import Market
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 def mix_input(candidates: Candidates) -> MixInput | None:
@@ -65,9 +63,7 @@ def mix_input(candidates: Candidates) -> MixInput | None:
     )
 
 
-def _counts(
-    candidates: Candidates, at: IntArray
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+def _counts(candidates: Candidates, at: Ints) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     """One count per choice and steady offer that can serve it: choice, offer, unit cost, unit cash, most instances."""
     context = candidates.context
     mixes = candidates.mixes
@@ -91,7 +87,7 @@ def _counts(
     return choice, offer, unit.astype(np.float64), cash.astype(np.float64), most.astype(np.float64)
 
 
-def _is_linear(asked: Asked, market: Market, offers: IntArray) -> bool:
+def _is_linear(asked: Asked, market: Market, offers: Ints) -> bool:
     """Whether filling by unit cost is exact; else the model keeps to the planner's own counts.
 
     It is not where instances of one quota need different units of it.

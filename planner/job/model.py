@@ -17,16 +17,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.job.model_mix import MixInput, add_mix
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 HOPELESS = 1e6  # a candidate this many times dearer than the cheapest that fits can never be chosen
 
 

@@ -28,12 +28,9 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 DRAWS, RIVALS, SEED = 1000, 40, 1
 _CHUNK = 50  # draws worked out at once
@@ -90,9 +87,9 @@ class _Worlds:
 
     def __init__(self, seed: int, draws: int) -> None:
         self.seed, self.draws = seed, draws
-        self._known: dict[str, FloatArray] = {}
+        self._known: dict[str, Floats] = {}
 
-    def normal(self, *key: object) -> FloatArray:
+    def normal(self, *key: object) -> Floats:
         """Standard normal numbers of one error, shape `(draws,)`."""
         name = "/".join(map(str, key))
         if name not in self._known:
@@ -132,9 +129,9 @@ def stays_best(
 
 
 def _values(
-    candidates: Candidates, at: IntArray, run: tuple[FloatArray, FloatArray, FloatArray], price: dict[int, FloatArray],
+    candidates: Candidates, at: Ints, run: tuple[Floats, Floats, Floats], price: dict[int, Floats],
     part: slice,
-) -> FloatArray:  # fmt: skip
+) -> Floats:  # fmt: skip
     """What is compared in each world, infinity where a limit is broken, shape `(worlds, rivals)`."""
     context, shape = candidates.context, run[0].shape
     work, rate, wait = (error.ravel() for error in run)
@@ -155,9 +152,7 @@ def _values(
     return np.where(broken, np.inf, value).reshape(shape)
 
 
-def _run_errors(
-    candidates: Candidates, at: IntArray, worlds: _Worlds
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _run_errors(candidates: Candidates, at: Ints, worlds: _Worlds) -> tuple[Floats, Floats, Floats]:
     """Factors of work, of rates of interruption and of waits, shape `(draws, rivals)` each."""
     speed, rate, wait = (np.ones((worlds.draws, len(at))) for _ in range(3))
     context = candidates.context
@@ -181,7 +176,7 @@ def _run_errors(
     return speed, rate, wait
 
 
-def _price_errors(candidates: Candidates, at: IntArray, worlds: _Worlds) -> dict[int, FloatArray]:
+def _price_errors(candidates: Candidates, at: Ints, worlds: _Worlds) -> dict[int, Floats]:
     """Factors of each offer's price over the expected one, shape `(draws,)`; firm prices are left out."""
     offer_set = candidates.context.market.offer_set
     book, offers = offer_set.book, offer_set.offers
@@ -203,7 +198,7 @@ def _price_errors(candidates: Candidates, at: IntArray, worlds: _Worlds) -> dict
     return out
 
 
-def _counted(value: FloatArray, at: IntArray, seed: int, same: npt.NDArray[np.bool_]) -> StaysBest:
+def _counted(value: Floats, at: Ints, seed: int, same: Bools) -> StaysBest:
     """Count the worlds; the choice is the first column. `same`: on its machines and count, shape `(rivals,)`."""
     draws = len(value)
     best = value.min(axis=1)

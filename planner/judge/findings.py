@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +16,17 @@ from planner.records import record
 
 # of a figure computed by the same formula in another order
 ROUNDING = 1e-8
+
+
+@record(frozen=True)
+class Verdict:
+    """What a check found: `faults`, what was `checked`, what is `left_out` with the reason; `nothing` to check."""
+
+    faults: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+    summary: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    nothing: str = ""
 
 
 @record(frozen=True)

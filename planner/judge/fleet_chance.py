@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import exp, expm1, inf, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
 from planner.judge.findings import Near
@@ -22,8 +22,6 @@ from planner.judge.fleet_workers import Worker, begins
 from planner.judge.money import Charge
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Levels = tuple[tuple[float, float, float], ...]
 _SPEEDS, _LEVELS = 400, 7
 _HALVINGS = 60

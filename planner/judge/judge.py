@@ -25,7 +25,7 @@ from planner.judge import (
 )
 from planner.judge.bench import CORRECTED, ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
-from planner.judge.findings import Findings
+from planner.judge.findings import Findings, Verdict
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
@@ -42,7 +42,6 @@ from planner.judge.stated import (
     SERVING,
     TCO,
 )
-from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog

@@ -20,9 +20,7 @@ import numpy as np
 from catalogs.offers.flags import admit_offers, is_placeless
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Ints, Table
 
 Z80 = 1.2815515655446004  # half of an interval that holds 80 %, in standard deviations
 _MOST_DAYS = 36_525.0  # a file may be dated 9999; no quote is a hundred years old
@@ -109,7 +107,7 @@ def expected_price(
     return scaled(quote, spot_quote.during(run_hours).expected)
 
 
-def _deciding(offers: Table, row: int) -> npt.NDArray[np.int64]:
+def _deciding(offers: Table, row: int) -> Ints:
     """Rows that the price to expect of one offer follows from: itself; of spot, its provider's spot and list prices."""
     if offers["purchase_option"][row] != "spot":
         return np.asarray([row])

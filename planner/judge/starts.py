@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
+from planner.bundled import bundled_rows
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -205,9 +204,7 @@ def most_by_asking(
 
 @cache
 def _table(name: str) -> list[dict[str, str]]:
-    path = Path(__file__).parents[1] / "data" / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return bundled_rows(f"{name}.csv")
 
 
 def _lead(hours: float, clock: str, start: datetime) -> float:

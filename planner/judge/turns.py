@@ -147,9 +147,8 @@ class Situation:
     had: float  # probability that the fall-back comes within it
     export: float
     fallback: bool
-    waits: Callable[[float], float] | None = (
-        None  # hours by level of what is asked for, where they may differ
-    )
+    # hours by level of what is asked for, where they may differ
+    waits: Callable[[float], float] | None = None
     later: float = 0.0
 
     def chance_within(self, hours: float, more: float = 0.0) -> float:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.inputs.view import with_defaults
 from planner.performance.inference.chips import may_use_fp16
 from planner.performance.kernels import default_attention, default_experts
-from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, model_of, training_of
 from planner.performance.phases import phases_of
+from planner.performance.post_training.adapters import learned_params
 from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec, answer_bytes
 from planner.records import record
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Checkpoint
 
-ASSUMPTIONS = Path(__file__).parents[1] / "data" / "assumptions.csv"
 GIB, GB = 2.0**30, 1e9
 WEIGHT_BYTES = 2.0  # of an exported model, per parameter
 
@@ -81,8 +79,7 @@ def assumption_rows(kind: str = "training") -> list[dict[str, str]]:
 
 @cache
 def _assumption_table() -> list[dict[str, str]]:
-    with ASSUMPTIONS.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return bundled_rows("assumptions.csv")
 
 
 def work_of(workload: Workload) -> Work:

@@ -29,15 +29,11 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
     from planner.market.storage.stores import Stored
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -47,14 +43,14 @@ class Money:
     `worker_usd` is compute with its disk; `kept_usd` what the place costs once (storage, transfer); `cost_usd` both.
     """
 
-    billed_hours: FloatArray
-    instance_hours: FloatArray
-    dataset_gib_months: FloatArray
-    checkpoint_gib_months: FloatArray
-    worker_usd: FloatArray
-    kept_usd: FloatArray
-    cost_usd: FloatArray
-    cash_usd: FloatArray
+    billed_hours: Floats
+    instance_hours: Floats
+    dataset_gib_months: Floats
+    checkpoint_gib_months: Floats
+    worker_usd: Floats
+    kept_usd: Floats
+    cost_usd: Floats
+    cash_usd: Floats
 
 
 @record(frozen=True, eq=False)
@@ -102,22 +98,22 @@ class CostModel:
         at = int(self._place_of_offer[row])
         return Place(self._tags.storage[at], self._moves.transfers[at], self._tags.disk[at])
 
-    def moved_usd(self, rows: IntArray) -> FloatArray:
+    def moved_usd(self, rows: Ints) -> Floats:
         """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""
         return np.asarray(self._moves.usd[self._place_of_offer[rows]], dtype=np.float64)
 
     def evaluate(
         self,
-        rows: IntArray,
-        nodes: IntArray,
-        paid_hours: FloatArray,
-        hours: FloatArray,
+        rows: Ints,
+        nodes: Ints,
+        paid_hours: Floats,
+        hours: Floats,
         *,
         expected: bool = False,
-        fixed_hours: FloatArray | None = None,
-        work_log_sd: FloatArray | None = None,
+        fixed_hours: Floats | None = None,
+        work_log_sd: Floats | None = None,
         stored: Stored | None = None,
-        run_hours: FloatArray | None = None,
+        run_hours: Floats | None = None,
     ) -> Money:
         """Price candidates.
 
@@ -164,7 +160,7 @@ class CostModel:
             billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
         )
 
-    def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
+    def _billed(self, rows: Ints, paid_hours: Floats) -> Floats:
         rule_of = self._offers.rule_of_offer.take(rows)
         term = self._offers.offers["term_hours"][rows].astype(np.float64)
         out = np.empty(len(rows))
@@ -174,7 +170,7 @@ class CostModel:
             out[at] = billed_hours(rule, paid_hours[at], terms)
         return out
 
-    def _overrun(self, rows: IntArray, fixed: FloatArray, work: FloatArray, sd: FloatArray) -> FloatArray:
+    def _overrun(self, rows: Ints, fixed: Floats, work: Floats, sd: Floats) -> Floats:
         """Hours by which blocks are prolonged in the mean, 0 for all else, shape `(n,)`."""
         rule_of, out = self._offers.rule_of_offer[rows], np.zeros(len(rows))
         for code in np.flatnonzero(np.bincount(rule_of)).tolist():
@@ -232,7 +228,7 @@ class CostModel:
             )
         return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
 
-    def copy_usd(self, rows: IntArray, hours: FloatArray) -> FloatArray:
+    def copy_usd(self, rows: Ints, hours: Floats) -> Floats:
         """What a further region of one job costs: the data set brought there and kept, USD, shape `(n,)`.
 
         Args:
@@ -240,7 +236,7 @@ class CostModel:
             hours: elapsed hours.
         """
         place = self._place_of_offer[rows]
-        usd: FloatArray = (
+        usd: Floats = (
             self._copy_gib_months(place, hours) * self._tags.storage_usd[place]
             + self._moves.copied_usd[place]
         )
@@ -262,7 +258,7 @@ class CostModel:
             )
         return [*out, *(part.line() for part in copies(place.transfers))]
 
-    def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
+    def _copy_gib_months(self, place: Ints, hours: Floats) -> Floats:
         return _rounded(
             np.where(self._copy.take(place), self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
         )
@@ -289,11 +285,11 @@ class CostModel:
         return cost_label(cost_id, inference=self._job.is_inference)
 
 
-def _rounded(quantity: FloatArray) -> FloatArray:
+def _rounded(quantity: Floats) -> Floats:
     return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
 
 
-def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:
+def separate_disk(offer_set: OfferSet) -> Bools:
     """Mask of offers whose default system disk is billed beside the instance price, shape `(n_offers,)`."""
     flags = offer_set.offers.coded("flags")
     hit = np.asarray(["system_disk_separate" in text.split(";") for text in flags.values])

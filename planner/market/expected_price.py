@@ -31,11 +31,8 @@ from planner.market.price_law import HIGH, PriceLaw, moved_ratio
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from catalogs.tables.table import Bools, Floats, Ints
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
 OTHER_PROVIDER = "*"
@@ -76,12 +73,12 @@ class Quotes:
         providers: provider ids.
     """
 
-    usd_per_hour: FloatArray
-    on_demand_usd_per_hour: FloatArray
-    provider: IntArray
-    type: IntArray
-    age_days: FloatArray
-    derived: BoolArray
+    usd_per_hour: Floats
+    on_demand_usd_per_hour: Floats
+    provider: Ints
+    type: Ints
+    age_days: Floats
+    derived: Bools
     providers: tuple[str, ...]
 
 
@@ -97,17 +94,17 @@ class PriceTerms:
         constants: index into `models`.
     """
 
-    quote: FloatArray
-    base: FloatArray
-    x: FloatArray
-    level: FloatArray
-    relative: BoolArray
-    derived: BoolArray
-    offered: BoolArray
-    constants: IntArray
+    quote: Floats
+    base: Floats
+    x: Floats
+    level: Floats
+    relative: Bools
+    derived: Bools
+    offered: Bools
+    constants: Ints
     models: tuple[Constants, ...]
 
-    def expect(self, rows: IntArray, horizon_days: FloatArray) -> Expected:
+    def expect(self, rows: Ints, horizon_days: Floats) -> Expected:
         """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
         days = np.maximum(horizon_days, 0.0)
         law = self.law(rows, days)
@@ -115,23 +112,23 @@ class PriceTerms:
         mean, p10, p90 = (self._in_usd(over, rows, days) for over in (law.mean(), *bounds))
         return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), law.spread())
 
-    def mean(self, rows: IntArray, horizon_days: FloatArray) -> FloatArray:
+    def mean(self, rows: Ints, horizon_days: Floats) -> Floats:
         """Return the expected prices of `expect` alone, USD per hour."""
         days = np.maximum(horizon_days, 0.0)
         return self._in_usd(self.law(rows, days).mean(), rows, days)
 
-    def _in_usd(self, over_base: FloatArray, rows: IntArray, days: FloatArray) -> FloatArray:
+    def _in_usd(self, over_base: Floats, rows: Ints, days: Floats) -> Floats:
         """Prices over the base in USD per hour; those of now are the quotes."""
         now = (days <= 0.0) & ~self.derived[rows]
         return np.where(now, self.quote[rows], self.base[rows] * over_base)
 
-    def alike(self, horizon_days: FloatArray) -> tuple[IntArray, IntArray]:
+    def alike(self, horizon_days: Floats) -> tuple[Ints, Ints]:
         """Return one of each kind of quotes that are expected to go alike, and the kind of each quote among those."""
         return distinct_rows(
             self.quote, self.base, self.x, self.level, self.relative, self.derived, self.constants, horizon_days
         )  # fmt: skip
 
-    def at_level(self, rows: IntArray, horizon_days: FloatArray, level: FloatArray) -> FloatArray:
+    def at_level(self, rows: Ints, horizon_days: Floats, level: Floats) -> Floats:
         """Return the prices that quotes `rows` do not exceed with probability `level` at `horizon_days`, USD per hour.
 
         All three broadcast.
@@ -140,10 +137,10 @@ class PriceTerms:
         return np.asarray(self.base[rows] * law.quantile(level), dtype=np.float64)
 
     @cached_property
-    def _columns(self) -> dict[str, FloatArray]:
+    def _columns(self) -> dict[str, Floats]:
         return _columns(self.models)
 
-    def law(self, rows: IntArray, days: FloatArray) -> PriceLaw:
+    def law(self, rows: Ints, days: Floats) -> PriceLaw:
         """Return how the prices of quotes `rows` over their base are distributed `days` (at least 0) after them."""
         of = {name: column[self.constants[rows]] for name, column in self._columns.items()}
         x, level, relative, derived = self.x[rows], self.level[rows], self.relative[rows], self.derived[rows]
@@ -162,7 +159,7 @@ class PriceTerms:
         )  # fmt: skip
 
 
-def moved_and_kept(of: dict[str, FloatArray], days: FloatArray) -> tuple[FloatArray, FloatArray]:
+def moved_and_kept(of: dict[str, Floats], days: Floats) -> tuple[Floats, Floats]:
     """Share of prices that are no longer the quote, and the share of its distance that such a price has left.
 
     Args:
@@ -194,10 +191,10 @@ def shared_variance(provider: str, horizon_days: float) -> tuple[float, float, f
 class Expected:
     """Expected price and its 80 % interval in USD per hour, and the standard deviation of the logarithm."""
 
-    mean: FloatArray
-    p10: FloatArray
-    p90: FloatArray
-    sd: FloatArray
+    mean: Floats
+    p10: Floats
+    p90: Floats
+    sd: Floats
 
 
 @cache
@@ -266,9 +263,7 @@ def price_terms(quotes: Quotes, constants: dict[str, Constants] | None = None) -
     )
 
 
-def _levels(
-    quotes: Quotes, x: FloatArray, usable: BoolArray, relative: BoolArray, weight: FloatArray
-) -> FloatArray:
+def _levels(quotes: Quotes, x: Floats, usable: Bools, relative: Bools, weight: Floats) -> Floats:
     """Level of each quote's type: the median of its fresh quotes, drawn to the provider's where few places are known.
 
     Observed quotes rule; a type without any takes its derived ones. A type without usable quotes has its own price.
@@ -298,6 +293,6 @@ def _levels(
     return np.where(np.isnan(known), level, known)
 
 
-def _columns(models: tuple[Constants, ...]) -> dict[str, FloatArray]:
+def _columns(models: tuple[Constants, ...]) -> dict[str, Floats]:
     names = ("on_demand_base", *_FIGURES)
     return {name: np.asarray([float(getattr(m, name)) for m in models], dtype=np.float64) for name in names}

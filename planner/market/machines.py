@@ -8,17 +8,13 @@ import numpy as np
 
 from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Coded, Ints, Table
 from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from catalogs.tables.table import Table
-
-    IntArray = npt.NDArray[np.int64]
 
 
 _SOME = 4  # machines that a message names
@@ -44,7 +40,7 @@ class MachineSet:
 
     types: Table
     hardware: Table
-    hardware_of_type: IntArray
+    hardware_of_type: Ints
 
 
 @record(frozen=True)
@@ -59,7 +55,7 @@ class Machine:
     hardware: int
 
 
-def build_hardware(types: Table) -> tuple[Table, IntArray]:
+def build_hardware(types: Table) -> tuple[Table, Ints]:
     """Return the distinct hardware among `types` with accelerator columns, and the hardware row of each type."""
     own = [types[name].tolist() for name in HARDWARE_COLUMNS]
     keys = list(zip(*(map(str, column) for column in own), strict=True))

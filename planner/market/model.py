@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Bools, Coded, Ints, Table
 from planner.market.costs import CostModel
 from planner.market.offers import known_places, places_of, preference_rank
 from planner.market.storage.stores import Stores
@@ -16,15 +16,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
     from planner.market.offers import KnownPlaces, OfferSet
-
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -53,19 +48,19 @@ class Market:
         return known_places(self.offer_set, self.tariffs)
 
     @cached_property
-    def pool_of_offer(self) -> IntArray:
+    def pool_of_offer(self) -> Ints:
         """Code of (instance type, region, zone) per offer: what interruptions differ in."""
         codes = self.offer_set.offers.key_codes("provider", "region", "zone", "instance_type")
         return codes.astype(np.int64)
 
     @cached_property
-    def region_of_offer(self) -> IntArray:
+    def region_of_offer(self) -> Ints:
         """Code of (provider, region) per offer."""
         codes = self.offer_set.offers.key_codes("provider", "region")
         return codes.astype(np.int64)
 
     @cached_property
-    def is_spot(self) -> npt.NDArray[np.bool_]:
+    def is_spot(self) -> Bools:
         """Mask of offers that may be interrupted."""
         return self.offer_set.offers.equals("purchase_option", "spot")
 
@@ -79,31 +74,31 @@ class Market:
         return str(table.take(table.equals("accelerator", accelerator))["vendor"][0])
 
     @cached_property
-    def id_rank(self) -> IntArray:
+    def id_rank(self) -> Ints:
         """Rank of each offer for ties: preferred regions first, then its id in lexical order."""
         offers = self.offer_set.offers
         wished = tuple(self.asked.workload.preferences.prefer_regions)
         return self.offer_set.once(("id_rank", wished), lambda: _id_rank(offers, wished))
 
     @cached_property
-    def option_of_offer(self) -> IntArray:
+    def option_of_offer(self) -> Ints:
         """Code of the purchase option per offer; a commitment that is already paid for is an option of its own."""
         codes = self.offer_set.offers.coded("purchase_option").codes.astype(np.int64)
         return codes * 2 + ~np.isnan(self.offer_set.owned_share)
 
     @cached_property
-    def accelerator_of_offer(self) -> IntArray:
+    def accelerator_of_offer(self) -> Ints:
         """Code of the accelerator per offer."""
         codes = self.offer_set.types.coded("accelerator").codes.astype(np.int64)
         return np.asarray(codes[self.offer_set.type_of_offer], dtype=np.int64)
 
     @cached_property
-    def provider_of_offer(self) -> IntArray:
+    def provider_of_offer(self) -> Ints:
         """Code of the provider per offer."""
         return self.offer_set.offers.coded("provider").codes.astype(np.int64)
 
 
-def _id_rank(offers: Table, wished: Sequence[str]) -> IntArray:
+def _id_rank(offers: Table, wished: Sequence[str]) -> Ints:
     names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
     wishes = preference_rank(places_of(offers), wished)
     order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
@@ -112,7 +107,7 @@ def _id_rank(offers: Table, wished: Sequence[str]) -> IntArray:
     return rank
 
 
-def _lexical(column: object) -> IntArray:
+def _lexical(column: object) -> Ints:
     assert isinstance(column, Coded)
     order = np.argsort(np.asarray(column.values))
     rank = np.empty(len(order), dtype=np.int64)

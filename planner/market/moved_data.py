@@ -18,14 +18,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from catalogs.tariffs import Tariffs, TierCurve
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
-
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
 
 
 @record(frozen=True)
@@ -57,11 +53,11 @@ class Moves:
     """
 
     transfers: tuple[tuple[Transfer, ...], ...]
-    usd: FloatArray
-    is_staged: BoolArray
+    usd: Floats
+    is_staged: Bools
 
     @cached_property
-    def copied_usd(self) -> FloatArray:
+    def copied_usd(self) -> Floats:
         """What bringing the data to each place costs, USD, shape `(n_places,)`."""
         known = {id(transfers): _usd_of(copies(transfers)) for transfers in self.transfers}
         return np.asarray([known[id(transfers)] for transfers in self.transfers], dtype=np.float64)

@@ -10,7 +10,7 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 _WILDCARDS = frozenset("*?[")
 _LEAST_LETTERS = 4  # of a city or country that the names of regions are searched for
@@ -38,7 +38,7 @@ class NameCheck(NamedTuple):
         for position, name in enumerate(self.names):
             if name in self.known and not _WILDCARDS & set(name):
                 continue
-            fits = fits_name if self.is_machine else _fits_glob
+            fits: Callable[[str, str], bool] = fits_name if self.is_machine else matches
             if not any(fits(name, item) for item in self.known):
                 where = (*self.path, position) if self.listed else self.path
                 hint = near(name, self.known)
@@ -82,10 +82,6 @@ def _sold_nowhere(name: str, sold: str) -> list[str]:
         return meant
     alike = "" if sold else near(name, [str(one) for one in load_accelerators()["accelerator"]])
     return [alike] if alike else []
-
-
-def _fits_glob(pattern: str, name: str) -> bool:
-    return matches(pattern, name)
 
 
 def residency_names() -> list[str]:

@@ -21,15 +21,11 @@ from planner.performance.constants import load_software
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Table
     from catalogs.tariffs import Tariffs
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Constraints, QuotaLimit, Workload
     from planner.market.offers import OfferSet
-
-    Bools = npt.NDArray[np.bool_]
 
 
 def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:

@@ -5,28 +5,22 @@ Reservations, capacity blocks, queues and owned machines are firm: what bounds t
 
 from __future__ import annotations
 
-import csv
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
+from planner.bundled import bundled_rows
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.inputs.schema import ObtainableLimit
     from planner.market.offers import OfferSet
-
-    Floats = npt.NDArray[np.float64]
-
-_DATA = Path(__file__).parents[1] / "data" / "obtainable.csv"
 
 
 @record(frozen=True)
@@ -49,14 +43,13 @@ class Obtainable:
 @cache
 def load_obtainable() -> tuple[Obtainable, ...]:
     """Read obtainable.csv in its order."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Obtainable(
-                row["accelerator"], row["purchase_option"], float(row["most_accelerators"]), row["basis"],
-                row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(file)
-        )  # fmt: skip
+    return tuple(
+        Obtainable(
+            row["accelerator"], row["purchase_option"], float(row["most_accelerators"]), row["basis"],
+            row["source"], row["as_of"],
+        )
+        for row in bundled_rows("obtainable.csv")
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)

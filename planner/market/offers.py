@@ -18,7 +18,7 @@ import numpy as np
 
 from catalogs.offers.naming import fitting_names
 from catalogs.patterns import matches
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import FaultError
@@ -30,8 +30,6 @@ from planner.records import record
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    import numpy.typing as npt
-
     from catalogs.offers.overlays import PriceNote
     from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tables.model import Catalog
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import OwnedCommitment, Workload
     from planner.market.spot_prices import PriceBook
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 _T = TypeVar("_T")
 _MOST_KNOWN = 32  # answers about one set of offers
@@ -57,7 +52,7 @@ class KnownPlaces:
         curves: the dearest curve within a set of regions, and whether it is known.
     """
 
-    usd_per_gb: FloatArray
+    usd_per_gb: Floats
     curves: dict[frozenset[int], tuple[TierCurve, bool]]
 
 
@@ -82,15 +77,15 @@ class OfferSet(MachineSet):
     """
 
     offers: Table
-    type_of_offer: IntArray
-    usd_per_hour: FloatArray
-    upfront_usd: FloatArray
+    type_of_offer: Ints
+    usd_per_hour: Floats
+    upfront_usd: Floats
     rates: tuple[FxRate, ...]
-    rate_of_offer: IntArray
+    rate_of_offer: Ints
     rules: tuple[OptionRule, ...]
-    rule_of_offer: IntArray
-    owned_share: FloatArray
-    capacity: FloatArray
+    rule_of_offer: Ints
+    owned_share: Floats
+    capacity: Floats
     book: PriceBook
     quotes: Coded
     firm_only: bool = False
@@ -146,12 +141,12 @@ class OfferSet(MachineSet):
             return self.price(row)
         return self.book.price(self.quote(row), row, name, run_hours)
 
-    def usd_during(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def usd_during(self, rows: Ints, run_hours: Floats) -> Floats:
         """Price per instance-hour to expect in the middle of runs, USD, shape `(n,)`."""
         return self.usd_per_hour[rows] * self.book.growth(rows, run_hours)
 
     @property
-    def least_usd_per_hour(self) -> FloatArray:
+    def least_usd_per_hour(self) -> Floats:
         """Least price that a run of any length can expect, USD, shape `(n_offers,)`."""
         path = self.book.path
         return self.usd_per_hour if path is None else self.usd_per_hour * path.least_growth
@@ -263,7 +258,7 @@ def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineS
     return MachineSet(types, hardware, hardware_of_type)
 
 
-def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[FxRate, ...]]:
+def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[Floats, tuple[FxRate, ...]]:
     """Prices per hour in USD, and the exchange rates by code of the currency."""
     currencies = offers.coded("currency")
     rates = tuple(tariffs.usd_per(currency, on) for currency in currencies.values)
@@ -273,7 +268,7 @@ def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[F
 
 def _add_commitments(
     offers: Table, owned: Sequence[OwnedCommitment], sites: dict[int, Site]
-) -> tuple[Table, FloatArray]:
+) -> tuple[Table, Floats]:
     """Append one offer per owned commitment: no extra cost up to the part of its capacity that is free.
 
     `sites` gets its site where its machine has one of its own.
@@ -306,7 +301,7 @@ def _add_commitments(
 
 
 def _index(
-    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, book: PriceBook
+    offers: Table, types: Table, shares: Floats, tariffs: Tariffs, on: date, book: PriceBook
 ) -> OfferSet:
     hardware, hardware_of_type = build_hardware(types)
     type_of_offer = offers.lookup(types, ("provider", "instance_type"))
@@ -341,7 +336,7 @@ def _index(
     )
 
 
-def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], IntArray]:
+def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], Ints]:
     codes, keys = offers.distinct_keys("provider", "purchase_option", "option_variant")
     return tuple(tariffs.option_rule(*key) for key in keys), codes
 
@@ -354,12 +349,12 @@ def known_places(offer_set: OfferSet, tariffs: Tariffs) -> KnownPlaces:
     return offer_set.known_places[tariffs]
 
 
-def unit_of_offer(offer_set: OfferSet) -> IntArray:
+def unit_of_offer(offer_set: OfferSet) -> Ints:
     """Machines that each offer is sold in units of, 1 for those that the user has, shape `(n_offers,)`."""
     return offer_set.once("unit_of_offer", lambda: _unit_of_offer(offer_set))
 
 
-def _unit_of_offer(offer_set: OfferSet) -> IntArray:
+def _unit_of_offer(offer_set: OfferSet) -> Ints:
     unit = np.fmax(np.nan_to_num(offer_set.types.number("allocation_unit"), nan=1.0), 1.0)
     had = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
     return np.where(had, 1, unit[offer_set.type_of_offer].astype(np.int64))
@@ -371,7 +366,7 @@ def places_of(offers: Table) -> Coded:
     return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
-def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
+def match_globs(column: Coded, patterns: Sequence[str]) -> Bools:
     """Mask of rows matching a glob, over `provider/region` or, without a slash, over the region alone."""
     hits = []
     for text in column.values:
@@ -380,14 +375,14 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
-def match_names(column: Coded, patterns: Sequence[str]) -> BoolArray:
+def match_names(column: Coded, patterns: Sequence[str]) -> Bools:
     """Mask of rows that one of `patterns` names, as people write accelerators and instance types."""
     named = set[str]().union(*(fitting_names(pattern, column.values) for pattern in patterns))
     hits = [text in named for text in column.values]
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
-def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:
+def preference_rank(places: Coded, patterns: Sequence[str]) -> Ints:
     """Position of the first pattern that each place matches, shape `(n_offers,)`; past the last where none does."""
     rank = np.full(len(places.codes), len(patterns), dtype=np.int64)
     for position in reversed(range(len(patterns))):

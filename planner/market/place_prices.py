@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
 
-    FloatArray = npt.NDArray[np.float64]
 
 USD = Decimal(1)
 _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
@@ -30,8 +28,8 @@ class Tags:
 
     storage: tuple[PriceTag, ...]
     disk: tuple[PriceTag | None, ...]
-    storage_usd: FloatArray
-    disk_usd: FloatArray
+    storage_usd: Floats
+    disk_usd: Floats
 
 
 def _storage_tag(price: StoragePrice | None) -> PriceTag:

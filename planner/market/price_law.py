@@ -15,10 +15,8 @@ from planner.normal.arrays import normal_cdf, normal_quantile
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from catalogs.tables.table import Bools, Floats
 
-    FloatArray = npt.NDArray[np.float64]
-    BoolArray = npt.NDArray[np.bool_]
 
 HIGH = 0.9  # levels from here on are the list price where `listed`
 
@@ -34,25 +32,25 @@ class PriceLaw:
         listed: the dearest tenth is at list.
     """
 
-    x: FloatArray
-    moved: FloatArray
-    middle: FloatArray
-    sd: FloatArray
-    low: FloatArray
-    high: FloatArray
-    listed: BoolArray
+    x: Floats
+    moved: Floats
+    middle: Floats
+    sd: Floats
+    low: Floats
+    high: Floats
+    listed: Bools
 
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Expected price over the base."""
         of_moved = _clipped_mean(self.middle, self.sd, self.low, self.high)
         return np.asarray(of_moved + (1.0 - self.moved) * (np.exp(self.x) - of_moved), dtype=np.float64)
 
-    def spread(self) -> FloatArray:
+    def spread(self) -> Floats:
         """Standard deviation of the logarithm, before it is clipped."""
         between = (1.0 - self.moved) * (self.middle - self.x) ** 2
         return np.sqrt(self.moved * (self.sd**2 + between))
 
-    def quantile(self, level: FloatArray | float) -> FloatArray:
+    def quantile(self, level: Floats | float) -> Floats:
         """Price over the base that is not exceeded with probability `level`, which broadcasts against the law's shape.
 
         Of the prices that moved, `level / moved` are below a price under the quote, `1 - (1 - level) / moved` below one
@@ -66,13 +64,13 @@ class PriceLaw:
         return np.exp(np.where(self.listed & (levels >= HIGH), 0.0, logs))
 
 
-def moved_ratio(still_days: FloatArray, still_power: FloatArray, days: FloatArray) -> FloatArray:
+def moved_ratio(still_days: Floats, still_power: Floats, days: Floats) -> Floats:
     """Share of prices that are no longer the quote after `days`; all of them where `still_days` is 0."""
     stays = still_days > 0
     return np.where(stays, -np.expm1(-((days / np.where(stays, still_days, 1.0)) ** still_power)), 1.0)
 
 
-def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _clipped_mean(middle: Floats, sd: Floats, low: Floats, high: Floats) -> Floats:
     """Mean of exp(clip(N, low, high)) for normal N: the two ends hold the mass beyond them."""
     a, b = (low - middle) / sd, (high - middle) / sd
     inside = np.exp(middle + 0.5 * sd**2) * (normal_cdf(b - sd) - normal_cdf(a - sd))

@@ -16,12 +16,9 @@ import numpy as np
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.market.expected_price import PriceTerms
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)  # half lengths of runs; longer ones count as the last
 RUN_HOURS = tuple(days * 48.0 for days in HALF_DAYS)  # of whole runs; prices are straight between them
@@ -42,12 +39,12 @@ class PricePath:
     """
 
     n_offers: int
-    parts: tuple[tuple[IntArray, PriceTerms], ...]
-    horizon_days: FloatArray
-    usd_per_hour: FloatArray
+    parts: tuple[tuple[Ints, PriceTerms], ...]
+    horizon_days: Floats
+    usd_per_hour: Floats
 
     @cached_property
-    def place(self) -> IntArray:
+    def place(self) -> Ints:
         """Row of each offer in `expected`, -1 for those that are not here, shape `(n_offers,)`."""
         out = np.full(self.n_offers, -1, dtype=np.int64)
         at = np.concatenate([rows for rows, _ in self.parts])
@@ -55,21 +52,21 @@ class PricePath:
         return out
 
     @cached_property
-    def expected(self) -> FloatArray:
+    def expected(self) -> Floats:
         """Expected prices over the quote at each of `HALF_DAYS`, shape `(n, n_halves)`."""
         return np.concatenate([self._expected(rows, terms) for rows, terms in self.parts])
 
-    def _expected(self, rows: IntArray, terms: PriceTerms) -> FloatArray:
+    def _expected(self, rows: Ints, terms: PriceTerms) -> Floats:
         horizon, usd = self.horizon_days[rows], self.usd_per_hour[rows]
         one, own = terms.alike(horizon)  # zones of a region often share a quote: worked out once
         mean = terms.mean(np.repeat(one, len(HALF_DAYS)), _halves(horizon[one]))
         return np.asarray((mean / np.repeat(usd[one], len(HALF_DAYS))).reshape(-1, len(HALF_DAYS))[own])
 
     @cached_property
-    def _bounds(self) -> dict[int, FloatArray]:
+    def _bounds(self) -> dict[int, Floats]:
         return {}
 
-    def _bounds_of(self, row: int) -> FloatArray:
+    def _bounds_of(self, row: int) -> Floats:
         """The 80 % interval of one offer over the quote at each of `HALF_DAYS`, shape `(2, n_halves)`.
 
         Of an offer that is bought; the search asks for expected prices alone.
@@ -80,17 +77,17 @@ class PricePath:
             self._bounds[row] = np.stack([later.p10, later.p90]) / self.usd_per_hour[row]
         return self._bounds[row]
 
-    def _terms_of(self, row: int) -> tuple[IntArray, PriceTerms]:
+    def _terms_of(self, row: int) -> tuple[Ints, PriceTerms]:
         rows, terms = next(one for one in self.parts if row in one[0])
         return np.flatnonzero(rows == row), terms
 
-    def _values(self, name: str, row: int) -> FloatArray:
+    def _values(self, name: str, row: int) -> Floats:
         """A price of one offer over the quote at each of `HALF_DAYS`, shape `(n_halves,)`."""
         if name == NAMES[0]:
             return np.asarray(self.expected[self.place[row]])
         return np.asarray(self._bounds_of(row)[NAMES.index(name) - 1])
 
-    def ratios(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def ratios(self, name: str, rows: Ints, run_hours: Floats) -> Floats:
         """Prices over the quote of `rows`, all of which are here, in the middle of runs, shape `(n,)`.
 
         Args:
@@ -118,7 +115,7 @@ class PricePath:
         part = min(max(part, 0.0), 1.0)
         return float(values[at]) * (1.0 - part) + float(values[at + 1]) * part
 
-    def quantile(self, row: int, level: FloatArray, run_hours: float) -> FloatArray:
+    def quantile(self, row: int, level: Floats, run_hours: float) -> Floats:
         """Price of `row`, which is here, over the quote that is not exceeded with each of the probabilities `level`.
 
         In the middle of a run of `run_hours`; shape `(n,)`, as `level`.
@@ -132,7 +129,7 @@ class PricePath:
                 usd += share * terms.at_level(place, np.asarray([start + half]), level)
         return usd / float(self.usd_per_hour[row])
 
-    def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def cheapest_hours(self, rows: Ints, run_hours: Floats) -> Floats:
         """Length from `run_hours` on at which a run of `rows`, all of which are here, expects the least price."""
         later = np.where(run_hours[:, None] < _HOURS, self.expected[self.place[rows]], np.inf)
         best = later.argmin(axis=1)
@@ -140,7 +137,7 @@ class PricePath:
         return np.where(later[np.arange(len(rows)), best] < now, _HOURS[best], run_hours)
 
     @cached_property
-    def least_growth(self) -> FloatArray:
+    def least_growth(self) -> Floats:
         """Least that each offer's expected price can be over that of the start, shape `(n_offers,)`."""
         out, expected = np.ones(self.n_offers), self.expected
         own = self.place >= 0
@@ -148,6 +145,6 @@ class PricePath:
         return out
 
 
-def _halves(horizon_days: FloatArray) -> FloatArray:
+def _halves(horizon_days: Floats) -> Floats:
     """Horizons of the middle of runs of all lengths, those of one start side by side, shape `(n * n_halves,)`."""
     return np.asarray((horizon_days[:, None] + np.asarray(HALF_DAYS)).ravel())

@@ -20,9 +20,8 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from catalogs.tables.table import Floats
 
-    FloatArray = npt.NDArray[np.float64]
 
 HOURS_PER_MONTH = 730.0  # the cloud providers' billing month for GiB-month prices
 _FAR = 8.0  # standard deviations beyond which a chance counts as 0
@@ -43,7 +42,7 @@ class BillingRule(Protocol):
     def whole_term(self) -> bool: ...  # noqa: D102
 
 
-def billed_hours(rule: BillingRule, used_hours: FloatArray, term_hours: FloatArray) -> FloatArray:
+def billed_hours(rule: BillingRule, used_hours: Floats, term_hours: Floats) -> Floats:
     """Hours billed per instance for `used_hours` of use, by the rule of the purchase option.
 
     Per-second or per-hour granularity rounds up; a minimum charge applies; a whole term is billed in full (and again
@@ -71,9 +70,7 @@ def billed_hours(rule: BillingRule, used_hours: FloatArray, term_hours: FloatArr
     return np.asarray(np.round(np.maximum(hours, least), QUANTUM), dtype=np.float64)
 
 
-def overrun_hours(
-    rule: BillingRule, fixed_hours: FloatArray, work_hours: FloatArray, work_log_sd: FloatArray
-) -> FloatArray:
+def overrun_hours(rule: BillingRule, fixed_hours: Floats, work_hours: Floats, work_log_sd: Floats) -> Floats:
     """Expected hours by which blocks are prolonged, beyond the shortest that holds the predicted run.
 
     The work takes T = work e^(sd z) hours; a run that is not done when its block ends buys the next length, so the mean

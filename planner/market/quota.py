@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.patterns import matches
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Floats, Table, distinct
 from planner.plan.model import QuotaNeed
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
     from catalogs.tariffs import QuotaRule, Tariffs
     from planner.inputs.schema import QuotaLimit
     from planner.market.offers import OfferSet
 
-    FloatArray = npt.NDArray[np.float64]
 
 UNKNOWN = "unknown quota"
 VCPU, GPU, INSTANCES = "vCPU", "GPU", "instances"
@@ -104,7 +100,7 @@ def machine_of(offer_set: OfferSet, tariffs: Tariffs, row: int) -> Machine:
     return Machine(provider, str(offers["region"][row]), option, names, amounts, rule)
 
 
-def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> FloatArray:
+def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Floats:
     """Units of a declared limit that one instance of each offer takes, `(n_offers,)`.
 
     0 where an offer does not count against it; where what it takes is unknown, more than the limit: unknown is not 0.
@@ -127,7 +123,7 @@ def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Flo
 
 def draws_on(
     limits: Sequence[QuotaLimit], offer_set: OfferSet, tariffs: Tariffs
-) -> list[tuple[float, FloatArray]]:
+) -> list[tuple[float, Floats]]:
     """Each declared limit with the units that one instance of each offer takes of it (`quota_units`)."""
     return [(limit.limit, quota_units(offer_set, tariffs, limit)) for limit in limits]
 

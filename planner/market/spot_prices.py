@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import admit_offers, placeless
-from catalogs.tables.table import Coded
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from planner.market.expected_price import Quotes, list_terms, price_terms
 from planner.market.price_path import NAMES, PricePath
 from planner.market.pricing import price_age_days
@@ -27,14 +27,8 @@ from planner.records import record
 if TYPE_CHECKING:
     from datetime import date
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
     from planner.market.expected_price import PriceTerms
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 EXPECTED, QUOTED, FIRM = "expected", "quoted", "firm"
 _DIGITS = Context(prec=10)  # of an expected price
@@ -58,24 +52,24 @@ class PriceBook:
         laws: how spot prices are distributed, also where quotes are believed; None: without spot quotes.
     """
 
-    kind: IntArray
-    age_days: FloatArray
-    horizon_days: FloatArray
-    expected_ratio: FloatArray
-    p10_ratio: FloatArray
-    p90_ratio: FloatArray
+    kind: Ints
+    age_days: Floats
+    horizon_days: Floats
+    expected_ratio: Floats
+    p10_ratio: Floats
+    p90_ratio: Floats
     path: PricePath | None = None
     laws: PricePath | None = None
 
-    def during(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def during(self, name: str, rows: Ints, run_hours: Floats) -> Floats:
         """A price of `rows` over the quote in the middle of runs of `run_hours`, shape `(n,)`."""
-        out: FloatArray = getattr(self, name).take(rows)
+        out: Floats = getattr(self, name).take(rows)
         if self.path is not None:
             own = np.flatnonzero(self.path.place.take(rows) >= 0)
             out[own] = self.path.ratios(name, rows.take(own), run_hours.take(own))
         return out
 
-    def quantile(self, row: int, level: FloatArray, run_hours: float = 0.0) -> FloatArray:
+    def quantile(self, row: int, level: Floats, run_hours: float = 0.0) -> Floats:
         """Quantiles of the price of offer `row` over the quote at probabilities `level`, shape `(n,)`.
 
         In the middle of a run of `run_hours`. Prices without a law of their own are log-normal through the interval.
@@ -87,21 +81,21 @@ class PriceBook:
         z = normal_quantile(level)
         return np.asarray(mean * np.exp(np.where(z > 0, z * up, z * down)), dtype=np.float64)
 
-    def growth(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def growth(self, rows: Ints, run_hours: Floats) -> Floats:
         """Expected price in the middle of a run over that of its start, shape `(n,)`."""
         if self.path is None:
             return np.ones(len(rows))
         return self.during("expected_ratio", rows, run_hours) / self.expected_ratio.take(rows)
 
-    def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+    def cheapest_hours(self, rows: Ints, run_hours: Floats) -> Floats:
         """Length from `run_hours` on at which a run expects the least price, shape `(n,)`."""
-        out: FloatArray = np.array(run_hours, dtype=np.float64)
+        out: Floats = np.array(run_hours, dtype=np.float64)
         if self.path is not None:
             own = np.flatnonzero(self.path.place[rows] >= 0)
             out[own] = self.path.cheapest_hours(rows[own], out[own])
         return out
 
-    def is_known(self) -> BoolArray:
+    def is_known(self) -> Bools:
         """Mask of prices that were observed or are listed, at a known place."""
         return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED, LISTED))
 
@@ -121,7 +115,7 @@ def scaled(quote: Decimal, ratio: float) -> Decimal:
     return quote if ratio == 1.0 else _DIGITS.plus(quote * Decimal(repr(ratio)))
 
 
-def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date) -> PriceBook:
+def price_book(offers: Table, usd: Floats, mode: str, now: date, start: date) -> PriceBook:
     """Price all offers for a run.
 
     Args:
@@ -142,7 +136,7 @@ def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date
     book = PriceBook(kind, ages, horizon, one, one.copy(), one.copy())
     rows = np.flatnonzero(np.isin(kind, (OBSERVED, DERIVED)) & (usd > 0))
     listed = on_demand_usd(offers, usd)
-    path: list[tuple[IntArray, PriceTerms]] = []
+    path: list[tuple[Ints, PriceTerms]] = []
     if len(rows):
         admitted = admit_offers(offers, allow_flagged=False).mask
         known = rows[admitted[rows]]
@@ -183,15 +177,15 @@ def with_expected(offers: Table, book: PriceBook) -> Table:
 
 
 def _expect(
-    book: PriceBook, offers: Table, usd: FloatArray, listed: FloatArray, rows: IntArray, known: IntArray
-) -> list[tuple[IntArray, PriceTerms]]:
+    book: PriceBook, offers: Table, usd: Floats, listed: Floats, rows: Ints, known: Ints
+) -> list[tuple[Ints, PriceTerms]]:
     """Fill in the ratios of spot quotes `rows`; levels come from those that are `known` to be sound.
 
     Returns the terms that they follow from.
     """
     provider, types = offers.coded("provider"), offers.key_codes("provider", "instance_type")
 
-    def quotes(at: IntArray) -> Quotes:
+    def quotes(at: Ints) -> Quotes:
         return Quotes(
             usd_per_hour=usd[at], on_demand_usd_per_hour=listed[at], provider=provider.codes[at].astype(np.int64),
             type=types[at].astype(np.int64), age_days=book.age_days[at], derived=book.kind[at] == DERIVED,
@@ -221,7 +215,7 @@ def _expect_lists(book: PriceBook, offers: Table) -> None:
     book.p90_ratio[at] = book.expected_ratio[at] * np.exp(Z80 * sd)
 
 
-def on_demand_usd(offers: Table, usd: FloatArray) -> FloatArray:
+def on_demand_usd(offers: Table, usd: Floats) -> Floats:
     """On-demand price of each offer's type in its region, the least of its zones, NaN without one."""
     place = offers.key_codes("provider", "region", "instance_type")
     listed = np.flatnonzero(offers.equals("purchase_option", "on_demand") & (usd > 0))
@@ -230,7 +224,7 @@ def on_demand_usd(offers: Table, usd: FloatArray) -> FloatArray:
     return np.where(np.isfinite(price), price, np.nan)[place]
 
 
-def _kinds(offers: Table, usd: FloatArray) -> IntArray:
+def _kinds(offers: Table, usd: Floats) -> Ints:
     spot = offers.equals("purchase_option", "spot")
     derived = spot & offers.equals("basis", "derived")
     declared = spot & offers.equals("basis", "declared")
@@ -246,7 +240,7 @@ def _kinds(offers: Table, usd: FloatArray) -> IntArray:
     return kind
 
 
-def _unquoted(offers: Table, observed: BoolArray) -> BoolArray:
+def _unquoted(offers: Table, observed: Bools) -> Bools:
     """Mask of offers whose type is quoted somewhere, but not in their region."""
     types = offers.key_codes("provider", "instance_type")
     places = offers.key_codes("provider", "region", "instance_type")

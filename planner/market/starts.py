@@ -18,31 +18,25 @@ their rate is a Lomax distribution, P(wait - lead > t) = (1 + t / (mean (shape -
 
 from __future__ import annotations
 
-import csv
 from datetime import UTC, datetime, time, timedelta
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
+from planner.bundled import bundled_rows
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.inputs.schema import SeenWait, StartWait
     from planner.market.offers import OfferSet
 
-    Floats = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
-_DATA = Path(__file__).parents[1] / "data" / "waiting.csv"
 ALREADY_OWNED = "already_owned"  # variant of a commitment that the workload has
 MOST_NEVER = 0.5  # however large the cluster
 
@@ -76,16 +70,15 @@ class StartRule:
 @cache
 def load_starts() -> tuple[StartRule, ...]:
     """Read waiting.csv in its order."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            StartRule(
-                row["provider"], row["purchase_option"], row["accelerator"], float(row["lead_hours"]),
-                float(row["hours"]), float(row["accelerators"]), float(row["never_ratio"]),
-                time.fromisoformat(row["start_utc"]) if row["start_utc"] else None,
-                row["basis"], row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(file)
-        )  # fmt: skip
+    return tuple(
+        StartRule(
+            row["provider"], row["purchase_option"], row["accelerator"], float(row["lead_hours"]),
+            float(row["hours"]), float(row["accelerators"]), float(row["never_ratio"]),
+            time.fromisoformat(row["start_utc"]) if row["start_utc"] else None,
+            row["basis"], row["source"], row["as_of"],
+        )
+        for row in bundled_rows("waiting.csv")
+    )  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -115,28 +108,28 @@ class Starts:
     never_each: Floats
     accelerators: Floats
     never_flat: Floats
-    has_calendar: BoolArray
+    has_calendar: Bools
     shape: Floats
     beside: Floats | None = None
 
-    def has_spread(self, rows: IntArray) -> BoolArray:
+    def has_spread(self, rows: Ints) -> Bools:
         """Whether a wait may be longer or shorter than its mean."""
         return np.asarray(self.each[rows] > 0, dtype=np.bool_)
 
-    def within(self, rows: IntArray, nodes: IntArray | Floats, hours: Floats) -> Floats:
+    def within(self, rows: Ints, nodes: Ints | Floats, hours: Floats) -> Floats:
         """Probability that `nodes` instances are there within `hours`, given that they come."""
         return self.spread_of(rows, nodes).within(hours)
 
-    def spread_of(self, rows: IntArray, nodes: IntArray | Floats) -> Spread:
+    def spread_of(self, rows: Ints, nodes: Ints | Floats) -> Spread:
         """How the waits for `nodes` instances of offers are distributed, given that they come."""
         return Spread(self.lead[rows], self._scale(rows, nodes), self.shape[rows])
 
-    def at_level(self, rows: IntArray, nodes: IntArray | Floats, level: float | Floats) -> Floats:
+    def at_level(self, rows: Ints, nodes: Ints | Floats, level: float | Floats) -> Floats:
         """Hours that waiting for `nodes` instances does not exceed with probability `level`, given that they come."""
         times = (1.0 - np.asarray(level)) ** (-1.0 / self.shape[rows]) - 1.0
         return np.asarray(self.lead[rows] + self._scale(rows, nodes) * times, dtype=np.float64)
 
-    def kinds(self, rows: IntArray, nodes: IntArray | Floats) -> tuple[Floats, Floats, Floats]:
+    def kinds(self, rows: Ints, nodes: Ints | Floats) -> tuple[Floats, Floats, Floats]:
         """What the spread of waits for `nodes` instances follows from; -1 where `rows` is, of no offer."""
         none = rows < 0
         return (
@@ -144,20 +137,20 @@ class Starts:
             np.where(none, -1.0, self.shape[rows]),
         )  # fmt: skip
 
-    def _scale(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+    def _scale(self, rows: Ints, nodes: Ints | Floats) -> Floats:
         mean = self.each[rows] * self._asked(rows, nodes)
         return np.asarray(mean * (self.shape[rows] - 1.0), dtype=np.float64)
 
-    def hours(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+    def hours(self, rows: Ints, nodes: Ints | Floats) -> Floats:
         """Hours from asking for `nodes` instances of offers to having them."""
         return np.asarray(self.lead[rows] + self.each[rows] * self._asked(rows, nodes), dtype=np.float64)
 
-    def had(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+    def had(self, rows: Ints, nodes: Ints | Floats) -> Floats:
         """Probability that they come at all."""
         never = self.never_flat[rows] + self.never_each[rows] * self._asked(rows, nodes)
         return np.asarray(1.0 - np.minimum(never, MOST_NEVER), dtype=np.float64)
 
-    def _asked(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+    def _asked(self, rows: Ints, nodes: Ints | Floats) -> Floats:
         """Accelerators that are asked for at once."""
         more = 0.0 if self.beside is None else self.beside[rows]
         return np.asarray(self.accelerators[rows] * (nodes + more), dtype=np.float64)
@@ -188,7 +181,7 @@ def usually_had(provider: str, purchase_option: str, accelerator: str, accelerat
 
 
 @lru_cache(maxsize=1024)
-def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
+def _fitting(values: tuple[str, ...], pattern: str) -> Bools:
     """Mask of the texts that fit a pattern, with a last entry for no text, shape `(n_values + 1,)`."""
     mask = np.asarray([*(matches(pattern, value) for value in values), False], dtype=np.bool_)
     mask.setflags(write=False)
@@ -196,7 +189,7 @@ def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
 
 
 @lru_cache(maxsize=1024)
-def _fitting_kinds(values: tuple[str, ...], pattern: str) -> BoolArray:
+def _fitting_kinds(values: tuple[str, ...], pattern: str) -> Bools:
     """Mask of the accelerators that a pattern or a plain word (`h100`) means, with a last entry for none."""
     mask = np.asarray([*(fits_name(pattern, value) for value in values), False], dtype=np.bool_)
     mask.setflags(write=False)
@@ -223,7 +216,7 @@ def starts_of(
     names = offer_set.types.coded("accelerator")
     own = names.codes[offer_set.type_of_offer]
 
-    def matching(provider: str, option: str, accelerator: str, region: str = "*") -> BoolArray:
+    def matching(provider: str, option: str, accelerator: str, region: str = "*") -> Bools:
         hit = np.ones(count, dtype=np.bool_)
         for column, pattern in (("provider", provider), ("purchase_option", option), ("region", region)):
             if pattern != "*":
@@ -260,7 +253,7 @@ def starts_of(
 
 
 def _learnt(
-    seen: Sequence[SeenWait], masks: Sequence[BoolArray], lead: Floats, each: Floats, never: Floats
+    seen: Sequence[SeenWait], masks: Sequence[Bools], lead: Floats, each: Floats, never: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """How much longer capacity takes, how much more often it never comes, and requests that came, by offer."""
     prior = load_prior()
@@ -279,8 +272,7 @@ def _learnt(
 @cache
 def load_prior() -> dict[str, float]:
     """Read waiting_prior.csv: what the table weighs against requests that were made."""
-    with (_DATA.parent / "waiting_prior.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
+    return {row["name"]: float(row["value"]) for row in bundled_rows("waiting_prior.csv")}
 
 
 def _lead_hours(rule: StartRule, start: datetime) -> float:

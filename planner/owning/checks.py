@@ -6,13 +6,12 @@ with its verdict. What the parts do not say is `unknown`, never assumed.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.tables.accelerators import load_accelerators
+from planner.bundled import bundled_rows
 from planner.inputs.tco_load import hardware_prices
 from planner.owning.inputs import ends, hardware, load_watts, power, sites
 from planner.owning.model import Check
@@ -22,7 +21,6 @@ from planner.render.precision import dollars
 if TYPE_CHECKING:
     from planner.inputs.tco_schema import Machine, Part, Tco
 
-_DATA = Path(__file__).parents[1] / "data"
 HOLDS, BROKEN, UNKNOWN = "holds", "broken", "unknown"
 _WORKERS = 2  # loader workers per accelerator that text needs; images need more
 _MEMORY_ITEM, _MEMORY_GB = "64 GB DDR5 RDIMM", 64.0
@@ -36,14 +34,12 @@ _NEAR = 1.25  # a price this near is not outdated
 
 @cache
 def _rules() -> dict[str, dict[str, str]]:
-    with (_DATA / "sizing_rules.csv").open(encoding="utf-8", newline="") as stream:
-        return {row["rule_id"]: row for row in csv.DictReader(stream)}
+    return {row["rule_id"]: row for row in bundled_rows("sizing_rules.csv")}
 
 
 @cache
 def _demands() -> tuple[dict[str, str], ...]:
-    with (_DATA / "read_demand.csv").open(encoding="utf-8", newline="") as stream:
-        return tuple(csv.DictReader(stream))
+    return tuple(bundled_rows("read_demand.csv"))
 
 
 def checks_of(tco: Tco) -> tuple[Check, ...]:

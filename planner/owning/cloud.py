@@ -24,7 +24,6 @@ from planner.owning.model import Factor, Rent
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import date
 
     from catalogs.tables.model import Catalog
@@ -200,14 +199,10 @@ def _nothing_fits(loaded: LoadedTco, offer_set: OfferSet) -> Fault:
     cloud = loaded.tco.cloud
     pattern = cloud.accelerator or loaded.tco.machine.accelerator
     path = ("cloud", "accelerator") if cloud.accelerator else ("cloud",)
-    accelerators = sorted({str(name) for name in _named(offer_set)})
+    accelerators = sorted({str(name) for name in offer_set.types.coded("accelerator").values})
     if not any(fnmatchcase(name, pattern) for name in accelerators):
         text = f"no offer in the catalog has '{pattern}'; name one to rent instead in cloud.accelerator"
         return Fault(path, text, near(pattern, accelerators))
     return Fault(
         ("cloud",), f"no offer of '{pattern}' fits providers, regions, instance_types and options together"
     )
-
-
-def _named(offer_set: OfferSet) -> Iterator[str]:
-    yield from (str(name) for name in offer_set.types.coded("accelerator").values)

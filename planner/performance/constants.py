@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.records import record
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "data" / "performance"
@@ -72,11 +73,9 @@ def _read(path: Path, values: dict[str, float]) -> None:
 # The class whose constants stand in where a class has none: hand-fused kernels without a graph compiler are nearest to
 # compiled ones, a young framework to one that launches every operator.
 RESEMBLES = {"fused": "compiled", "tinygrad": "eager"}
-_DATA = Path(__file__).parents[1] / "data" / "software.csv"
 
 
 @cache
 def load_software() -> dict[str, str]:
     """Read software.csv: the software of each vendor; a vendor that is absent trains with none that is known."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return {row["vendor"]: row["software"] for row in csv.DictReader(file)}
+    return {row["vendor"]: row["software"] for row in bundled_rows("software.csv")}

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.links import Links, all_reduce_s
 from planner.performance.post_training.counts import PAIR_LOGITS
 from planner.performance.step import Step
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 
 FULL, CHUNKS = float(PAIR_LOGITS.index("full")), float(PAIR_LOGITS.index("chunks"))
 # Products and softmax are kept in 32 bit, with their gradients; the loss reads and writes them a few times.

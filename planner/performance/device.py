@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from planner.performance.constants import Constants, load_software
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts
 from planner.performance.spec import TrainingSpec
-from planner.performance.work import PRECISION_GROUP, Floats
+from planner.performance.work import PRECISION_GROUP
 from planner.records import record
 
 _PEAKS = {
@@ -93,7 +93,7 @@ class Devices:
     measured: Floats
     reason: npt.NDArray[np.object_]
 
-    def take(self, index: npt.NDArray[np.int64]) -> Devices:
+    def take(self, index: Ints) -> Devices:
         """Return rows `index`."""
         picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Devices(**picked)
@@ -267,7 +267,7 @@ def _filtering(hardware: Table, training: TrainingSpec, constants: Constants) ->
     return np.maximum(np.fmin(constants["vision.minimal_filtering"], rates[1] / rates[0]), 1.0)
 
 
-def has_peak(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.bool_]:
+def has_peak(hardware: Table, training: TrainingSpec) -> Bools:
     """Rows that compute in the precision of the weights, shape `(n_rows,)`; no other can train."""
     return np.asarray(_peaks(hardware, training)[0] > 0, dtype=np.bool_)
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.links import Links
 from planner.performance.spec import TableSpec
 from planner.performance.step import Step
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 
 # Of rows read forward; the backward pass reads and writes them (BWD_COMPUTE_MULTIPLIER).
 BACKWARD_READS = 2.0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-_DATA = Path(__file__).parents[1] / "data" / "evidence.csv"
+from planner.bundled import bundled_rows
 
 
 class Evidence(NamedTuple):
@@ -22,9 +20,8 @@ class Evidence(NamedTuple):
 @cache
 def load_evidence() -> dict[tuple[str, str], Evidence]:
     """Read evidence.csv by (vendor, family); what is absent was never measured."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        rows = [
-            Evidence(row["vendor"], row["family"], int(row["measured_rows"]), row["note"])
-            for row in csv.DictReader(file)
-        ]
+    rows = [
+        Evidence(row["vendor"], row["family"], int(row["measured_rows"]), row["note"])
+        for row in bundled_rows("evidence.csv")
+    ]
     return {(row.vendor, row.family): row for row in rows}

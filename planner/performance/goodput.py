@@ -19,14 +19,12 @@ and a first large run likewise against a typical site (the worst that is publish
 
 from __future__ import annotations
 
-import csv
 import math
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.records import record
 
-_DATA = Path(__file__).parents[1] / "data" / "goodput.csv"
 TYPICAL, LOW, HIGH = "typical", "first", "hardened"
 SECONDS = 3600.0
 
@@ -72,8 +70,7 @@ def load_site(name: str) -> Site:
     Raises:
         KeyError: there is no preset of that name.
     """
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = bundled_rows("goodput.csv")
     if name not in {row["site"] for row in rows}:
         raise KeyError(name)
     return Site(**{row["name"]: float(row["value"]) for row in rows if row["site"] in (name, "all")})

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 
 # Beyond this width a prediction is called uncertain, in words.
 UNCERTAIN = 0.35

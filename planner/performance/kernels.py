@@ -22,9 +22,7 @@ from planner.performance.spec import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Floats, Table
 
 # A distribution of lengths is integrated over so many of its quantiles.
 _LENGTHS = 24
@@ -89,7 +87,7 @@ def default_experts(stack: StackClass, software_date: date | None) -> ExpertKern
     return "native" if stack == "tuned" and newer else "grouped"
 
 
-def lacks_flash(hardware: Table) -> npt.NDArray[np.bool_]:
+def lacks_flash(hardware: Table) -> Bools:
     """Rows of `hardware` whose generation is older than what flash attention supports, shape `(n_rows,)`."""
     return hardware.is_in("generation", WITHOUT_FLASH)
 
@@ -110,23 +108,23 @@ def with_kernel(training: TrainingSpec, hardware: Table) -> TrainingSpec:
     return replace(training, attention="flash") if training.attention == "auto" else training
 
 
-def mixed(training: TrainingSpec, old: npt.NDArray[np.bool_]) -> bool:
+def mixed(training: TrainingSpec, old: Bools) -> bool:
     """Whether rows of which `old` lack flash attention must be estimated apart."""
     return training.attention in _BY_GENERATION and bool(old.any()) and not bool(old.all())
 
 
-def has_native(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.float64]:
+def has_native(hardware: Table, training: TrainingSpec) -> Floats:
     """1 where a run uses a flash attention kernel written for the row's generation, shape `(n_rows,)`."""
     return _generations(hardware, training.attention == "native", NATIVE)
 
 
-def has_native_experts(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.float64]:
+def has_native_experts(hardware: Table, training: TrainingSpec) -> Floats:
     """1 where experts run in 8-bit kernels written for the row's generation, shape `(n_rows,)`."""
     asked = training.expert_kernels == "native" and training.precision in ("fp8", "fp4")
     return _generations(hardware, asked, NATIVE_EXPERTS)
 
 
-def _generations(hardware: Table, asked: bool, those: frozenset[str]) -> npt.NDArray[np.float64]:
+def _generations(hardware: Table, asked: bool, those: frozenset[str]) -> Floats:
     return hardware.is_in("generation", those if asked else ()).astype(np.float64)
 
 

@@ -7,10 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.performance.spec import TrainingSpec
-from planner.performance.work import Floats
 from planner.records import record
 
 # Virtual stages per device that the search tries, of one layer at least, as in NVIDIA's recipes (Llama 3 70B LoRA: 4
@@ -24,7 +23,7 @@ USUAL_INTERLEAVE, USUAL_LAYERS = 6.0, 2.0
 class Layouts:
     """One row per candidate layout; `hardware` is the device row, `recompute` 0 none, 1 selective, 2 full."""
 
-    hardware: npt.NDArray[np.int64]
+    hardware: Ints
     nodes: Floats
     tp: Floats
     pp: Floats
@@ -38,7 +37,7 @@ class Layouts:
     sequence_parallel: Floats
     recompute: Floats
 
-    def take(self, index: npt.NDArray[np.int64]) -> Layouts:
+    def take(self, index: Ints) -> Layouts:
         """Return rows `index`."""
         picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Layouts(**picked)

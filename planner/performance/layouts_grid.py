@@ -25,15 +25,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Ints, distinct
 from planner.performance.layouts import MAX_INTERLEAVE, Layouts
 from planner.performance.post_training.quantized import searched_pin, splits_experts_and_tokens
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
 
-Ints = npt.NDArray[np.int64]
 MAX_TOKENS = 65536
 MAX_SAMPLES = 4096
 MAX_TABLE_SAMPLES = 131072  # recommenders: their dense networks are small
@@ -87,8 +85,8 @@ class Grid:
     at: Ints
     start: Ints
     heads: Ints
-    shards: npt.NDArray[np.bool_]
-    listed: npt.NDArray[np.bool_]
+    shards: Bools
+    listed: Bools
     kind: Ints
     first: Ints
     family: Ints
@@ -172,7 +170,7 @@ def shard_axes(bounds: Bounds) -> Ints:
     return np.stack([np.asarray(axis, dtype=np.int64).ravel() for axis in axes], axis=1)
 
 
-def fits_node(tp: Ints, count: Ints | int, pinned: bool) -> npt.NDArray[np.bool_]:
+def fits_node(tp: Ints, count: Ints | int, pinned: bool) -> Bools:
     """Tensor groups that fill nodes evenly; a pinned degree may span nodes in any way."""
     inside, across = count % tp == 0, (tp % count == 0) & (tp <= MAX_TENSOR_ACROSS)
     return np.asarray(inside | across | pinned, dtype=np.bool_)

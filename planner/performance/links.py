@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
-from planner.performance.work import Floats, Work, padded_tokens
+from planner.performance.work import Work, padded_tokens
 from planner.records import record
 
 

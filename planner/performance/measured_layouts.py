@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.layouts import Layouts
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
-from planner.performance.work import PRECISION_GROUP, Floats
+from planner.performance.work import PRECISION_GROUP
 from planner.records import record
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "measured_layouts.csv"
@@ -68,7 +68,7 @@ class MeasuredLayout:
             + abs(math.log2(self.sequence / sequence)) + abs(math.log2(self.batch / batch))
         )  # fmt: skip
 
-    def matches(self, layout: Layouts, accelerators: Floats) -> npt.NDArray[np.bool_]:
+    def matches(self, layout: Layouts, accelerators: Floats) -> Bools:
         """Which of some layouts are this one."""
         degrees = (layout.tp == self.tp) & (layout.pp == self.pp) & (layout.cp == self.cp)
         same = (layout.micro_batch == self.micro_batch) & (layout.recompute == self.recompute)
@@ -124,9 +124,7 @@ def nearby(
     return [item for distance, _, item in sorted(alike, key=lambda entry: entry[:2]) if distance <= FARTHEST]
 
 
-def preferred(
-    known: Sequence[MeasuredLayout], layout: Layouts, accelerators: Floats, codes: Floats
-) -> npt.NDArray[np.bool_]:
+def preferred(known: Sequence[MeasuredLayout], layout: Layouts, accelerators: Floats, codes: Floats) -> Bools:
     """Layouts that are one of the measured ones.
 
     Args:
@@ -161,9 +159,9 @@ def with_measured(
     accelerators: Floats,
     codes: Floats,
     times: Floats,
-    cell: npt.NDArray[np.int64],
-    best: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
+    cell: Ints,
+    best: Ints,
+) -> Ints:
     """The best layout per cell, a measured one where its predicted time is within `TOLD_APART` of the least.
 
     Args:

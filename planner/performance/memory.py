@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.contrastive import pair_bytes
 from planner.performance.embeddings import table_bytes, vector_bytes
@@ -14,7 +15,6 @@ from planner.performance.memory_activations import FULL, NONE, SELECTIVE, passin
 from planner.performance.memory_states import states
 from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.parts import layout_of
-from planner.performance.work import Floats
 
 GIB = 1024.0**3
 PARTS = ("weights_gib", "gradients_gib", "optimizer_gib", "activations_gib", "logits_gib", "buffers_gib",

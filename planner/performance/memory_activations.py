@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, STACKS, Footprint
-from planner.performance.work import Floats
 from planner.records import record
 
 NONE, SELECTIVE, FULL = 0, 1, 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
@@ -17,7 +18,6 @@ from planner.performance.memory_risk import usable_gib
 from planner.performance.memory_states import held_params, sharing_ranks
 from planner.performance.memory_work import Footprint
 from planner.performance.step import Step
-from planner.performance.work import Floats
 
 HOST_PARTS = ("system_gib", "processes_gib", "loader_gib", "checkpoint_gib", "offload_gib")
 

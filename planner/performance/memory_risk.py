@@ -11,8 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
-from planner.performance.work import Floats
 
 
 def oom_probability(

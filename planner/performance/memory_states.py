@@ -7,12 +7,11 @@ unsharded, so ZeRO-2 keeps what ZeRO-1 keeps, and ZeRO-3 keeps the gathered stag
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.memory_work import STACKS, Footprint
-from planner.performance.work import Floats
 from planner.records import record
 
 # Parameters whose gradients DeepSpeed's pipeline engine sums at once (MEMORY_OPT_ALLREDUCE_SIZE, `reduce_bucket_size`).
@@ -66,7 +65,7 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     grads_split = np.where(layout.pp > 1, zero3, layout.zero >= 2)
     opt_split = layout.zero >= 1
 
-    def spread(split: npt.NDArray[np.bool_], a: Floats, b: Floats) -> Floats:
+    def spread(split: Bools, a: Floats, b: Floats) -> Floats:
         total: Floats = np.where(split, a / ranks + b / over_experts, a + b)
         return total
 

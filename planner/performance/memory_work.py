@@ -12,19 +12,12 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import training_of
 from planner.performance.spec import ModelSpec, PartSpec, StackClass, TableSpec, TrainingSpec
-from planner.performance.work import (
-    OPTIMIZER_STATE_BYTES,
-    PRECISION_GROUP,
-    Floats,
-    Work,
-    is_sampled,
-    stack_work,
-)
+from planner.performance.work import OPTIMIZER_STATE_BYTES, PRECISION_GROUP, Work, is_sampled, stack_work
 from planner.records import record
 
 LOGITS = ("materialised", "fused", "tiled")
@@ -88,7 +81,7 @@ class Footprint:
         """True when the jobs are counted per sample (all of them are, or none)."""
         return bool(self.family[0] >= 0)
 
-    def take(self, index: npt.NDArray[np.int64]) -> Footprint:
+    def take(self, index: Ints) -> Footprint:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
         picked: dict[str, Any] = {"work": self.work.take(index)}
         for field in fields(self)[1:-2]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
-from planner.performance.work import Floats, Work, padded_tokens
+from planner.performance.work import Work, padded_tokens
 from planner.records import record
 
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
@@ -54,7 +54,7 @@ class Micro:
     head: Floats
     tokens: Floats
 
-    def take(self, index: npt.NDArray[np.int64]) -> Micro:
+    def take(self, index: Ints) -> Micro:
         """Return rows `index`."""
         picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Micro(**picked)
@@ -206,7 +206,7 @@ def expert_wait_s(work: Work, devices: Devices, c: Constants) -> Floats:
     return result
 
 
-def one_kernel_softmax(work: Work, layout: Layouts, stack: str) -> npt.NDArray[np.bool_]:
+def one_kernel_softmax(work: Work, layout: Layouts, stack: str) -> Bools:
     """Whether one kernel scales, masks and normalises the scores of a micro-batch.
 
     That of hand-fused code takes heads of a rank times samples in fours (Megatron-LM, `FusedScaleMaskSoftmax`); other
@@ -214,7 +214,7 @@ def one_kernel_softmax(work: Work, layout: Layouts, stack: str) -> npt.NDArray[n
     """
     scores = np.floor(work.heads / layout.tp) * layout.micro_batch * work.sequences
     taken = (np.mod(scores, SOFTMAX_BLOCK) == 0) | (stack != "fused")
-    result: npt.NDArray[np.bool_] = (work.fused_softmax > 0) & taken
+    result: Bools = (work.fused_softmax > 0) & taken
     return result
 
 
@@ -223,7 +223,7 @@ def attention_s(
     devices: Devices,
     tokens: Floats,
     tp: Floats,
-    fused_softmax: npt.NDArray[np.bool_],
+    fused_softmax: Bools,
     stack: str,
     c: Constants,
 ) -> Floats:

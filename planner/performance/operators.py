@@ -13,11 +13,10 @@ import csv
 import math
 import re
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import DATA, bundled_rows
 from planner.records import record
 
-DIRECTORY = Path(__file__).resolve().parent.parent / "data"
 # Counts that grow with the image (FLOPs, then elements), then those that do not.
 FLOP_FIELDS = (
     "convolution_flops", "linear_flops", "attention_flops", "padding_flops", "grouped_flops", "split_flops",
@@ -176,7 +175,7 @@ def _plain(name: str) -> str:
 @cache
 def _lines() -> dict[str, list[str]]:
     """Rows of `vision_operators.csv` as cells by plain name; numbers are read only for the row that is wanted."""
-    with (DIRECTORY / "vision_operators.csv").open(encoding="utf-8", newline="") as file:
+    with (DATA / "vision_operators.csv").open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         if next(rows)[: len(HEAD)] != list(HEAD):
             raise ValueError(
@@ -190,5 +189,4 @@ def _lines() -> dict[str, list[str]]:
 
 @cache
 def _classes() -> list[dict[str, str]]:
-    with (DIRECTORY / "vision_classes.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return bundled_rows("vision_classes.csv")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planner.performance.layouts import Layouts
-from planner.performance.learning import learned_params
+from planner.performance.post_training.adapters import learned_params
 from planner.performance.spec import ModelFamily, ModelSpec, PartSpec, TableSpec, TrainingSpec
 from planner.performance.work import layer_params, stack_work
 

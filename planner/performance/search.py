@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Ints, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.pool import estimate_rollouts
 from planner.performance.inference.shapes import estimate_requests
@@ -17,7 +17,7 @@ from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
 from planner.performance.phases import join_phases, phase_jobs
 from planner.performance.search_best import Winners, find_best
-from planner.performance.search_job import Ints, Job, build_job, distinct_devices, need_of
+from planner.performance.search_job import Job, build_job, distinct_devices, need_of
 from planner.performance.search_table import coded, shape_table
 from planner.performance.spec import ModelSpec, TrainingSpec
 
@@ -135,9 +135,7 @@ def _without_engine(table: Table) -> Table:
     return table.with_columns(fits=np.asarray(table["fits"]) & ~none, reason=Coded(codes, words), **times)
 
 
-def _mark(
-    codes: npt.NDArray[np.int32], words: tuple[str, ...], reason: str, where: npt.NDArray[np.bool_]
-) -> None:
+def _mark(codes: npt.NDArray[np.int32], words: tuple[str, ...], reason: str, where: Bools) -> None:
     """Give `reason` to the rows of `where` that have none yet."""
     codes[where & (codes == words.index(""))] = words.index(reason)
 

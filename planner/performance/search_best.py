@@ -19,14 +19,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
 from planner.performance.measured_layouts import nearby, preferred, with_measured
 from planner.performance.search_job import (
     LEVELS,
-    Ints,
     Job,
     Layer,
     generations_on,
@@ -49,10 +48,7 @@ from planner.performance.search_timed import (
     train,
 )
 from planner.performance.step import Step
-from planner.performance.work import Floats
 from planner.records import record
-
-Bools = npt.NDArray[np.bool_]
 
 
 @record(frozen=True, eq=False)

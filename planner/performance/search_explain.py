@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Table
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
@@ -14,7 +14,6 @@ from planner.performance.measured_layouts import LAYOUT_ERROR, measured_words, n
 from planner.performance.memory import NONE, SELECTIVE
 from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
-from planner.performance.work import Floats
 from planner.records import record
 
 _RECOMPUTE = ("no recompute", "selective recompute", "full recompute")

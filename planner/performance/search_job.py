@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Ints, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.contrastive import with_pairs
 from planner.performance.device import Devices, build_devices
@@ -26,10 +25,9 @@ from planner.performance.post_training.reinforcement import Generations, build_g
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import Step, step_time
 from planner.performance.vision import sampled_micro
-from planner.performance.work import Floats, Work, build_work, is_sampled
+from planner.performance.work import Work, build_work, is_sampled
 from planner.records import record
 
-Ints = npt.NDArray[np.int64]
 LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Coded, Floats, Ints, Table
 from planner.performance.inference.beyond import prompt_ratio
 from planner.performance.inference.cases import rate_spread
 from planner.performance.interval import log_spread
@@ -17,10 +17,9 @@ from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
 from planner.performance.post_training.adapters import adapter_spread
 from planner.performance.post_training.reinforcement import generation_share
-from planner.performance.search_job import Ints, Job, step_of
+from planner.performance.search_job import Job, step_of
 from planner.performance.spec import COMPONENTS
 from planner.performance.step import Step
-from planner.performance.work import Floats
 
 RECOMPUTE_WORDS = ("none", "selective", "full")
 _LIMITS = (*(name.removesuffix("_s") for name in COMPONENTS), "")

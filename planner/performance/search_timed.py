@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid
 from planner.performance.post_training.reinforcement import Generations, with_rollouts
-from planner.performance.search_job import Ints, Job, Layer, generations_on, training_step_of
+from planner.performance.search_job import Job, Layer, generations_on, training_step_of
 from planner.performance.step import Step
-from planner.performance.work import Floats
 from planner.records import record
 
-Bools = npt.NDArray[np.bool_]
 _CHUNK = 8192
 # Bounds are compared with this much to spare, for rounding only.
 ROUNDING = 1.0 - 1e-9

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
 from planner.performance.spec import COMPONENTS
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 from planner.records import record
 
 # What each optimizer update of a step pays again; the rest grows with passes over the samples.
@@ -26,12 +26,12 @@ _PER_UPDATE = frozenset(("dp_comm_s", "optimizer_s", "bubble_s", "fixed_s"))
 
 @record(frozen=True)
 class Step:
-    """Seconds per optimizer step, split by cause; the parts sum to `total`."""
+    """Seconds per optimizer step, a row a layout, split by cause (`COMPONENTS`); the parts sum to `total`."""
 
     total: Floats
     parts: dict[str, Floats]
 
-    def take(self, index: npt.NDArray[np.int64]) -> Step:
+    def take(self, index: Ints) -> Step:
         """Some of the steps."""
         shape = self.total.shape  # a part may be one number for all
         parts = {name: np.broadcast_to(part, shape)[index] for name, part in self.parts.items()}
@@ -194,9 +194,7 @@ def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Flo
     }  # fmt: skip
 
 
-def _busy(
-    work: Work, micro: Micro, stage_layers: Floats, full: npt.NDArray[np.bool_], again: Floats
-) -> Floats:
+def _busy(work: Work, micro: Micro, stage_layers: Floats, full: Bools, again: Floats) -> Floats:
     """Matmul and attention time of a stage per micro-batch; what is left is memory traffic and launches, s."""
     attention = (1.0 + work.backward * np.where(work.materialised > 0, 2.0, 2.5)) * micro.attention
     core = micro.gemm + micro.gemm_backward + attention

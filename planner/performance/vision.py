@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.micro import Micro, at_least, matmul_of
 from planner.performance.operators import COLUMN, ELEMENT_FIELDS
 from planner.performance.post_training.counts import BLOCK_MATRICES
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 
 REFERENCE_MEMORY_RATE = 0.9e12
 # A backward pass calls about twice the kernels of the forward pass: gradients of inputs and of weights.

@@ -12,17 +12,15 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.performance.kernels import score_ratio_of
-from planner.performance.learning import adapted, forward_passes, learned_params
+from planner.performance.post_training.adapters import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work_sampled import NO_OPERATORS, operator_counts, sampled_activations
 from planner.records import record
-
-Floats = npt.NDArray[np.float64]
 
 # NVFP4 and MXFP4 training casts, keeps and learns like fp8: only the matmuls differ.
 PRECISION_GROUP = {
@@ -141,7 +139,7 @@ class Work:
     pair_width: Floats
     pair_logits: Floats
 
-    def take(self, index: npt.NDArray[np.int64]) -> Work:
+    def take(self, index: Ints) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
         picked: dict[str, Any] = {}
         for field in fields(self):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Ints, distinct_values
 from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
@@ -21,7 +21,7 @@ from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
-from planner.portfolios.shared_limits import MICRO, Ints
+from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
 from planner.portfolios.sooner import sooner
 from planner.render.presentable import Presentable

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import MICRO, Floats, Ints
+from planner.portfolios.shared_limits import MICRO
 from solvers.problem.milp import Milp
 
 BETA_SCALE = 1 << 20  # beta is a whole number over this

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, Table, distinct
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
@@ -29,14 +29,13 @@ from planner.inputs.owned import without_ends
 from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
-from planner.portfolios.shared_limits import MICRO, Ints
-from planner.portfolios.table import Bools, CandidateTable, Floats, Way, Ways
+from planner.portfolios.shared_limits import MICRO
+from planner.portfolios.table import CandidateTable, Way, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Table
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
@@ -47,9 +46,8 @@ if TYPE_CHECKING:
     from planner.market.quota import Machine
     from planner.portfolios.follow import Later
 
-MOST_FOR_RISK = (
-    300  # candidates of a job and start that others replace at less expected cost, kept where risk counts
-)
+# candidates of a job and start that others replace at less expected cost, kept where risk counts
+MOST_FOR_RISK = 300
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
 _LATE = BIT["deadline"] | BIT["confidence"]

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Bools, Ints, distinct_values
 from solvers.problem.presolve import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from planner.portfolios.shared_limits import Bools, Ints
     from planner.portfolios.table import CandidateTable
     from solvers.problem.milp import Milp
 

@@ -9,8 +9,8 @@ import numpy as np
 from solvers.problem.options import Sifting
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Floats, Ints
     from planner.portfolios.reduce import Reduced
-    from planner.portfolios.shared_limits import Floats, Ints
     from solvers.problem.milp import Milp
 
 SMALL = 20_000  # columns; a model of at most as many is relaxed and solved at once, in this process

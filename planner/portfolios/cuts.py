@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import Floats, Ints
 from solvers.problem.milp import Block, Milp
 
 VIOLATED = 1e-3  # less is not worth a row

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Table, distinct_values
 from planner.inputs.checks import end_moment
 from planner.inputs.checks_of_jobs import PAID_ALREADY
 from planner.inputs.faults import Fault
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from catalogs.tables.model import Catalog
-    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.candidates.context import Context
     from planner.inputs.portfolio_load import LoadedPortfolio

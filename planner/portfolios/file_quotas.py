@@ -9,15 +9,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.schema import QuotaLimit
     from planner.portfolios.gather import Gathered
-    from planner.portfolios.shared_limits import Ints
     from planner.portfolios.table import CandidateTable, Way
-
-    FloatArray = npt.NDArray[np.float64]
 
 
 def beyond_own_quotas(loaded: LoadedPortfolio, gathered: Gathered, picks: Ints) -> Iterator[str]:
@@ -58,7 +54,7 @@ def _most_at_once(
     return most_at_once(draws, table.start_hours, table.start_hours + table.hours), units[0]
 
 
-def most_at_once(draws: Ints | FloatArray, starts: FloatArray, ends: FloatArray) -> float:
+def most_at_once(draws: Ints | Floats, starts: Floats, ends: Floats) -> float:
     """The largest sum of draws from a start (included) to an end (not included), at any moment."""
     used = np.flatnonzero(draws > 0)
     draws, starts, ends = draws[used], starts[used], ends[used]

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.inputs.bounds import MOST_HOURS
 from planner.portfolios.list_plan import SECONDS, list_starts, whole_seconds
 from planner.portfolios.question import Question
-from planner.portfolios.shared_limits import CAPACITY, Bools, Floats, Ints
+from planner.portfolios.shared_limits import CAPACITY
 from planner.portfolios.solve import PortfolioResult
 from planner.portfolios.table import CandidateTable
 from solvers.problem.solution import Status

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from catalogs.tables.table import Ints
 from planner.errors import TimeLimitError
-from planner.portfolios.shared_limits import Ints, PortfolioInput
+from planner.portfolios.shared_limits import PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 from solvers.problem.solution import Status
 

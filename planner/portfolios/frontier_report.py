@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import Ints
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
 from planner.portfolios.frontier_screen import frontier_screen
 from planner.portfolios.gather import Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
-from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
+from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from planner.portfolios.spread import beside_of, between_usd, price_dates
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
 from planner.render.screen import on_screen

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from catalogs.tariffs import load_tariffs
 from planner.inputs.checks import start_moment
 from planner.inputs.portfolio_load import LoadedPortfolio
@@ -23,7 +24,7 @@ from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.sized import SizedCandidates
 from planner.portfolios.sized_jobs import SizedJobs
-from planner.portfolios.table import CandidateTable, Floats, Way, Ways, concat_tables, left_out
+from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import Floats, Ints
 
 ROUNDS = 12  # times the order is changed because a job found nothing
 POLISH = 3  # times every job looks again, given the others

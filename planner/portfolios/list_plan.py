@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.question import Question
-from planner.portfolios.shared_limits import Floats, Ints
 
 MOST_JOBS = 100  # of a list: a few starts are wanted, and its time grows with their cube
 WAYS_EACH = 3  # cheapest ways of a job that are tried in turn

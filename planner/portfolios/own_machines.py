@@ -13,9 +13,7 @@ import numpy as np
 from planner.inputs.plain import section_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Ints, Table
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import SharedCommitment
     from planner.market.offers import OfferSet
@@ -53,9 +51,7 @@ def own_machines(loaded: LoadedPortfolio) -> tuple[SharedCommitment, ...]:
     )
 
 
-def pools_of(
-    offer_set: OfferSet, shared_commitments: tuple[SharedCommitment, ...], declared: int
-) -> npt.NDArray[np.int64]:
+def pools_of(offer_set: OfferSet, shared_commitments: tuple[SharedCommitment, ...], declared: int) -> Ints:
     """The pool that each offer draws on, -1 none, shape `(n_offers,)`.
 
     Args:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.inputs.checks import end_moment
-from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
-from planner.portfolios.table import MOST_UNITS, Bools, CandidateTable, Floats, Way, Ways
+from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, PortfolioInput
+from planner.portfolios.table import MOST_UNITS, CandidateTable, Way, Ways
 
 if TYPE_CHECKING:
     from datetime import date

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.portfolios.shared_limits import Bools, Floats, Ints, PortfolioInput
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.portfolios.shared_limits import PortfolioInput
 
 LOOK_BACK = 24  # rivals compared per candidate and limit; more would find little and is never wrong
 

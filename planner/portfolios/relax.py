@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Floats, Ints, distinct_values
 from planner.portfolios.core import core_of, rank_of, sifting_of
 from planner.portfolios.elastic import ElasticWeights, build_elastic, reduce_elastic
 from planner.portfolios.greedy import Ledger
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
+from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
-from planner.portfolios.table import Floats
 from solvers.backends.registry import get_backend
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict

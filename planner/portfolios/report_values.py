@@ -17,11 +17,11 @@ from planner.render import claims
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Ints
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.gather import Gathered
     from planner.portfolios.question import Question
     from planner.portfolios.relax import Relaxed
-    from planner.portfolios.shared_limits import Ints
     from planner.portfolios.table import CandidateTable
 
 

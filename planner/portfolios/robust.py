@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
 from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
 from planner.portfolios.bound import beta_share
@@ -22,7 +23,7 @@ from planner.portfolios.copies import Copies, for_all_copies
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.question import restricted
 from planner.portfolios.reduce import reduce_portfolio
-from planner.portfolios.shared_limits import MICRO, Bools, Floats, Ints
+from planner.portfolios.shared_limits import MICRO
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import part_of
 from solvers.problem.tail import tail_point, with_tail

@@ -9,13 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Ints
 from solvers.problem.errors import ModelError
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 MICRO = 1_000_000
 QUOTA, CAPACITY = 0, 1  # kinds of limit: an account's quota; what an owned machine pool or commitment holds

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks_of_jobs import NO_PRICE, ONE_PRICE, PAID_ALREADY
@@ -18,7 +18,7 @@ from planner.inputs.faults import near
 from planner.inputs.purchase_options import PurchaseOption
 from planner.market.place_names import misspelt_places
 from planner.market.quota import INSTANCES, UNITS
-from planner.portfolios.shared_limits import MICRO, MOST, Bools, Ints
+from planner.portfolios.shared_limits import MICRO, MOST
 from planner.portfolios.table import CandidateTable, Way, Ways, single_part
 from solvers.problem.errors import ModelError
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
     from planner.inputs.portfolio_schema import JobData, SharedCommitment, SizedCandidate
 
-Floats = npt.NDArray[np.float64]
 _TEXTS = ("provider", "region", "instance_type", "family", "purchase_option")
 QUOTA_UNITS = "units"  # of a quota that a candidate draws on as it declares, where the quota names no unit
 _NUMBERS = ("nodes", "hours", "cost_usd", "usd_per_hour", "quota_units")

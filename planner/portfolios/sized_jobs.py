@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.errors import InputError
 from planner.inputs.checks import start_moment
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.moments import hours_after, limit_of
-from planner.portfolios.shared_limits import Floats, Ints
 from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
 from planner.portfolios.table import CandidateTable
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.bound import (
     Homes,
     Prices,
@@ -31,7 +32,7 @@ from planner.portfolios.cuts import Cover, Covers, with_covers
 from planner.portfolios.greedy import ROUNDS, greedy_plan, polished
 from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.reduce import Reduced, reduce_portfolio
-from planner.portfolios.shared_limits import MICRO, Floats, Ints, PortfolioInput
+from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from solvers.backends.base import Relaxation
 from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions
@@ -43,9 +44,8 @@ CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds 
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
 CORE_NODES = 200  # of branch and bound in restricted models; nearly all need one
 CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
-NEAR = (
-    3.0  # times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
-)
+# times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
+NEAR = 3.0
 LARGER, LARGER_TIME_SHARE = 2, 0.6  # of the time limit, at most, until it must have helped
 
 

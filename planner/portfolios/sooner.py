@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Ints
 from planner.portfolios.question import Question, restricted
-from planner.portfolios.shared_limits import Ints
 
 ROUNDS = 8  # times all jobs look again
 _SAME = 1e-9  # hours

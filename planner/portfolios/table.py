@@ -7,16 +7,13 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.market.quota import Machine
-from planner.portfolios.shared_limits import Ints
 
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import SharedQuota
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 LEFT_OUT = -1  # the way of a job that is not run
 _PER_PART = {
     "way": -1,
@@ -142,7 +139,7 @@ class CandidateTable:
         whole: Ints = np.ceil(np.minimum(used, MOST_UNITS) - 1e-9).astype(np.int64)
         return whole
 
-    def take(self, at: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> CandidateTable:
+    def take(self, at: Ints | Bools) -> CandidateTable:
         """Rows `at`."""
         return CandidateTable(**{field.name: getattr(self, field.name)[at] for field in fields(self)})
 

@@ -6,21 +6,18 @@ rewritten late in a year counts to the next, and one that was rewritten within a
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
-_DATA = Path(__file__).parents[1] / "data" / "engine_releases.csv"
+from planner.bundled import bundled_rows
 
 
 @cache
 def _releases() -> dict[str, tuple[tuple[tuple[int, ...], str, int], ...]]:
     """Versions, and the names and years of their figures, of each engine, the oldest first."""
     found: dict[str, list[tuple[tuple[int, ...], str, int]]] = {}
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            one = (numbers(row["version"]), row["figures"], int(row["measured_as"]))
-            found.setdefault(row["engine"], []).append(one)
+    for row in bundled_rows("engine_releases.csv"):
+        one = (numbers(row["version"]), row["figures"], int(row["measured_as"]))
+        found.setdefault(row["engine"], []).append(one)
     return {engine: tuple(sorted(rows)) for engine, rows in found.items()}
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import start_moment
 from planner.pipelines.moves import GB, build_moves, curve_usd
 from planner.records import record
 from planner.render.presentable import Presentable
-from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
+from planner.schedules.question import ScheduleInput
 from planner.schedules.relaxation import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
 from solvers.problem.solution import Status

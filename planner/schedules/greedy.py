@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.schedules.question import ScheduleInput
 
 
 def greedy_schedule(question: ScheduleInput) -> dict[tuple[int, int, int], int] | None:

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.records import record
-from planner.schedules.question import Cell, Floats, Ints, ScheduleInput
+from planner.schedules.question import Cell, ScheduleInput
 from solvers.execution.solve import solve
 from solvers.problem.milp import Block, Milp, MilpBuilder
 from solvers.problem.options import SolveOptions

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 from solvers.problem.errors import ModelError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 HAIR = 2e-6  # share of the work that a solver's tolerance (1e-6) may leave undone
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.schedules.greedy import greedy_schedule
 from planner.schedules.model import least_missing
-from planner.schedules.question import HAIR, Floats, ScheduleInput, most_work
+from planner.schedules.question import HAIR, ScheduleInput, most_work
 from solvers.problem.options import SolveOptions
 
 

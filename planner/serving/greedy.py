@@ -15,11 +15,9 @@ import numpy as np
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.serving.question import ServingInput
 
-    Floats = npt.NDArray[np.float64]
 
 _WHOLE = 1e-9  # of a machine: rounding of sums
 _ROUNDS = 4  # of looking at all kinds again

@@ -18,7 +18,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.records import record
 from planner.serving.greedy import FirstFleet, first_fleet, least_usd_per_hour
@@ -29,7 +28,6 @@ from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, relative_gap
 
-Floats = npt.NDArray[np.float64]
 HAIR = 1e-6  # a solver keeps a load to its own tolerance: so much of a machine is forgiven
 
 

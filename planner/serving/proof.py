@@ -19,15 +19,14 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.serving.model import HAIR
 from planner.serving.question import ServingInput
 from solvers.execution.solve import relax
 from solvers.problem.milp import MilpBuilder
 
-Floats = npt.NDArray[np.float64]
 MOST_LEAVES = 400
 MOST_PRICES = 20_000  # of all leaves together
 MOST_DEPTH = 40

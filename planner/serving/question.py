@@ -7,11 +7,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from solvers.problem.errors import ModelError
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

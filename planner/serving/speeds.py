@@ -8,7 +8,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.inputs.faults import Fault
 from planner.inputs.serving_checks import served_model
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine, Serving
-
-Floats = npt.NDArray[np.float64]
 
 
 @record(frozen=True)

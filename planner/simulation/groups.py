@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
 from planner.spot.hazards_cells import plain_zone
-from planner.spot.trace import BoolArray, FloatArray, ZoneTrace
+from planner.spot.trace import ZoneTrace
 
 KINDS = ("single", "several")
 _A_DAY = timedelta(days=1)
@@ -39,12 +39,12 @@ class ZoneGroup:
         return f"{self.zones[0].instance_type} x{self.zones[0].gang} {self.name}"
 
     @property
-    def up(self) -> BoolArray:
+    def up(self) -> Bools:
         """Availability, shape `(n_zones, n_ticks)`."""
         return np.array([zone.up for zone in self.zones])
 
     @property
-    def usd_per_hour(self) -> FloatArray:
+    def usd_per_hour(self) -> Floats:
         """Spot price of the gang, shape `(n_zones, n_ticks)`; a gap takes the zone's mean, NaN where none is known."""
         return np.array([_filled(zone.spot_usd_per_hour) for zone in self.zones])
 
@@ -131,7 +131,7 @@ def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
     )
 
 
-def _filled(usd: npt.NDArray[np.float64]) -> FloatArray:
+def _filled(usd: Floats) -> Floats:
     is_known = np.isfinite(usd)
     return (
         usd if is_known.all() else np.where(is_known, usd, usd[is_known].mean() if is_known.any() else np.nan)

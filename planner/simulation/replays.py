@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.advice.rollout import drive
 from planner.records import record
 from planner.simulation.groups import ZoneGroup
 from planner.simulation.jobs import SimJob
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.policy.registry import make_policy
-from planner.spot.policy.view import ArrayPolicy, BoolArray, FloatArray, IntArray, whole_ticks
+from planner.spot.policy.view import ArrayPolicy, whole_ticks
 from planner.spot.replay_batch import BatchReplay, Runs
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _unfit(job: SimJob, group: ZoneGroup) -> str:
     return ""
 
 
-def start_ticks(job: SimJob, group: ZoneGroup, starts: int, seed: int) -> IntArray:
+def start_ticks(job: SimJob, group: ZoneGroup, starts: int, seed: int) -> Ints:
     """Random launches: the same for every policy, and whoever computes them; a day of record before each if there is.
 
     Args:
@@ -155,9 +156,7 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
     return cells
 
 
-def replay_starts(
-    job: SpotJob, policy: ArrayPolicy, up: BoolArray, usd: FloatArray, held: IntArray
-) -> BatchReplay:
+def replay_starts(job: SpotJob, policy: ArrayPolicy, up: Bools, usd: Floats, held: Ints) -> BatchReplay:
     """Replay several launches at once, each with the age of its own spells.
 
     Args:
@@ -172,7 +171,7 @@ def replay_starts(
     return runs.result()
 
 
-def held_ticks(up: BoolArray, at: IntArray) -> IntArray:
+def held_ticks(up: Bools, at: Ints) -> Ints:
     """Ticks before each launch for which zones were in their state at it, at most a day's, shape `(n, n_zones)`."""
     n_zones, n = up.shape
     ticks = np.arange(n)
@@ -182,7 +181,7 @@ def held_ticks(up: BoolArray, at: IntArray) -> IntArray:
     return np.minimum(at[:, None] - began[:, at].T, HISTORY_TICKS - 1).astype(np.int64)
 
 
-def _spot_job(sim: SimJob, group: ZoneGroup, usd: FloatArray) -> SpotJob:
+def _spot_job(sim: SimJob, group: ZoneGroup, usd: Floats) -> SpotJob:
     """The job as policies see it; one for all starts of a cell, at their mean launch price."""
     price = group.on_demand_usd_per_hour
     zones = tuple(
@@ -203,7 +202,7 @@ def _spot_job(sim: SimJob, group: ZoneGroup, usd: FloatArray) -> SpotJob:
     )
 
 
-def _prices(group: ZoneGroup, sim: SimJob) -> FloatArray:
+def _prices(group: ZoneGroup, sim: SimJob) -> Floats:
     usd = group.usd_per_hour
     return usd if sim.spot_usd_per_hour is None else np.where(np.isfinite(usd), usd, sim.spot_usd_per_hour)
 
@@ -212,8 +211,8 @@ def _optimum(
     sim: SimJob,
     group: ZoneGroup,
     job: SpotJob,
-    seen: tuple[BoolArray, FloatArray],
-    at: IntArray,
+    seen: tuple[Bools, Floats],
+    at: Ints,
     whole: float,
 ) -> Cell:
     from planner.spot.hindsight import offline_optimum
@@ -239,7 +238,7 @@ def _replayed(
 
 
 def _cell(
-    sim: SimJob, group: ZoneGroup, policy: str, ratio: FloatArray, misses: int, means: tuple[float, ...]
+    sim: SimJob, group: ZoneGroup, policy: str, ratio: Floats, misses: int, means: tuple[float, ...]
 ) -> Cell:
     low, high = np.quantile(ratio, (0.1, 0.9))
     zone = group.zones[0]

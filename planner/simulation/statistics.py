@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-FloatArray = npt.NDArray[np.float64]
 LEVEL = 0.9
 RESAMPLES = 2_000
 LEAST_CLUSTERS = 4  # fewer say nothing of how clusters differ
@@ -26,7 +25,7 @@ class Interval:
     high: float
 
 
-def gap_closed(policy: FloatArray, baseline: FloatArray, optimum: FloatArray) -> float:
+def gap_closed(policy: Floats, baseline: Floats, optimum: Floats) -> float:
     """Share of the gap between a baseline and the offline optimum that a policy closes.
 
     `(sum baseline - sum policy) / (sum baseline - sum optimum)`: 1 is the optimum, 0 the baseline, below 0 worse. NaN
@@ -46,7 +45,7 @@ def gap_closed(policy: FloatArray, baseline: FloatArray, optimum: FloatArray) ->
 
 
 def clustered_gap(
-    policy: FloatArray, baseline: FloatArray, optimum: FloatArray, clusters: Sequence[str], *, seed: int = 0
+    policy: Floats, baseline: Floats, optimum: Floats, clusters: Sequence[str], *, seed: int = 0
 ) -> Interval:
     """`gap_closed` with a bootstrap interval in which whole clusters are drawn.
 
@@ -69,25 +68,21 @@ def clustered_gap(
     return Interval(value, *_ends((sums[1] - sums[0])[good] / gap[good]))
 
 
-def clustered_mean(
-    sums: FloatArray, counts: FloatArray, clusters: Sequence[str], *, seed: int = 0
-) -> Interval:
+def clustered_mean(sums: Floats, counts: Floats, clusters: Sequence[str], *, seed: int = 0) -> Interval:
     """Mean of what cells hold as sums and counts, with a bootstrap interval in which whole clusters are drawn."""
     value = float(sums.sum() / counts.sum())
     drawn, (top, bottom) = _drawn((sums, counts), clusters, seed)
     return Interval(value, *_ends(top / bottom)) if drawn else Interval(value, math.nan, math.nan)
 
 
-def _ends(values: FloatArray) -> tuple[float, float]:
+def _ends(values: Floats) -> tuple[float, float]:
     if not len(values):
         return math.nan, math.nan
     low, high = np.quantile(values, ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0))
     return float(low), float(high)
 
 
-def _drawn(
-    arrays: Sequence[FloatArray], clusters: Sequence[str], seed: int
-) -> tuple[bool, tuple[FloatArray, ...]]:
+def _drawn(arrays: Sequence[Floats], clusters: Sequence[str], seed: int) -> tuple[bool, tuple[Floats, ...]]:
     """Sums of each array over clusters drawn with replacement, shape `(RESAMPLES,)`; False for too few clusters."""
     _, at = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     n = int(at.max()) + 1 if len(at) else 0

@@ -17,17 +17,14 @@ from math import factorial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.spot.hazards_cells import age_bucket
 from planner.spot.hazards_table import mean_spell_hours
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable, Weather
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 # Nodes and probabilities from 0 on, as numpy's `hermegauss`, whose module takes longer to import than a question has.
 _RULE = (
@@ -44,7 +41,7 @@ _FEW = 1e-9  # of the spells: those that are left are followed no further
 _ROUNDS = 4  # of spells that begin where the others ended
 
 
-def calm_hazards(table: HazardTable, sky: Weather, ages_hours: FloatArray) -> tuple[FloatArray, FloatArray]:
+def calm_hazards(table: HazardTable, sky: Weather, ages_hours: Floats) -> tuple[Floats, Floats]:
     """Hazards per hour of leaving up and of leaving down while weather is calm.
 
     Args:
@@ -58,8 +55,8 @@ def calm_hazards(table: HazardTable, sky: Weather, ages_hours: FloatArray) -> tu
 
 
 def log_chance_of_weather(
-    table: HazardTable, sky: Weather, up: BoolArray, ages_hours: FloatArray, weather: FloatArray
-) -> FloatArray:
+    table: HazardTable, sky: Weather, up: Bools, ages_hours: Floats, weather: Floats
+) -> Floats:
     """How much likelier weather is where a zone's spell has lasted, on the log scale.
 
     Args:
@@ -87,9 +84,9 @@ class _Spells(NamedTuple):
         ended: share of all that ends in each, shape `(n,)`.
     """
 
-    means: FloatArray
-    shares: FloatArray
-    ended: FloatArray
+    means: Floats
+    shares: Floats
+    ended: Floats
 
 
 def _followed(table: HazardTable, sky: Weather) -> tuple[_Spells, _Spells]:
@@ -121,7 +118,7 @@ def _both_sides(down: bytes, up: bytes, sd: float, hours: float) -> tuple[_Spell
     return of_up, of_down
 
 
-def _along(hazard: FloatArray, theta: FloatArray, begun: FloatArray, weather_hours: float) -> _Spells:
+def _along(hazard: Floats, theta: Floats, begun: Floats, weather_hours: float) -> _Spells:
     """Follow spells of one side until they have ended.
 
     Args:
@@ -151,11 +148,11 @@ def _along(hazard: FloatArray, theta: FloatArray, begun: FloatArray, weather_hou
     return _Spells(np.asarray(means), np.stack(shares), ended + count * share * theta / (share @ theta))
 
 
-def _step_of(ages_hours: FloatArray) -> IntArray:
+def _step_of(ages_hours: Floats) -> Ints:
     return np.clip(np.searchsorted(_ages(), ages_hours - 1e-9) - 1, 0, len(_ages()) - 2)
 
 
-def _per_step(hazard: FloatArray) -> FloatArray:
+def _per_step(hazard: Floats) -> Floats:
     """Hazard over each step of age; ages include the tick, so an even step has the hazard of its end."""
     ages = _ages()
     even = np.arange(len(ages) - 1) < _EVEN_STEPS
@@ -164,7 +161,7 @@ def _per_step(hazard: FloatArray) -> FloatArray:
 
 
 @cache
-def _ages() -> FloatArray:
+def _ages() -> Floats:
     """Edges of the steps of age, hours."""
     even = _EVEN_HOURS * np.arange(_EVEN_STEPS)
     first = _EVEN_HOURS * _EVEN_STEPS
@@ -173,14 +170,14 @@ def _ages() -> FloatArray:
 
 
 @cache
-def _rule() -> tuple[FloatArray, FloatArray]:
+def _rule() -> tuple[Floats, Floats]:
     """Nodes and probabilities of a standard normal variable."""
     x, chance = np.asarray(_RULE).T
     return np.concatenate([-x[:0:-1], x]), np.concatenate([chance[:0:-1], chance])
 
 
 @lru_cache(maxsize=256)
-def _passing(keep: float) -> FloatArray:
+def _passing(keep: float) -> Floats:
     """Chances of weather at each node (rows) after it was at each (columns); `keep` is the correlation.
 
     Mehler's kernel, the transition of an Ornstein-Uhlenbeck process in Hermite polynomials.
@@ -191,7 +188,7 @@ def _passing(keep: float) -> FloatArray:
 
 
 @cache
-def _basis() -> FloatArray:
+def _basis() -> Floats:
     """Normed Hermite polynomials at the nodes (rows), by degree (columns), by Clenshaw's recurrence."""
     x, _ = _rule()
     of_degree = np.eye(_NODES)[:, :, None]  # coefficient by coefficient, of each polynomial

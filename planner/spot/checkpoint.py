@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from catalogs.tables.table import Floats
 
 
-def young_interval_hours(write_hours: npt.ArrayLike, mtbf_hours: npt.ArrayLike) -> FloatArray:
+def young_interval_hours(write_hours: npt.ArrayLike, mtbf_hours: npt.ArrayLike) -> Floats:
     """Checkpoint interval that loses least time, to first order: sqrt(2 delta M).
 
     J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974. On real
@@ -33,7 +33,7 @@ def useful_ratio(
     write_hours: npt.ArrayLike,
     restart_hours: npt.ArrayLike,
     mtbf_hours: npt.ArrayLike,
-) -> FloatArray:
+) -> Floats:
     """Share of paid up-time that is useful work: e^(-d/M) (tau/M) / (e^((tau + delta)/M) - 1).
 
     J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22, 2006,

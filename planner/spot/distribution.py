@@ -23,10 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.rows import pick
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 from planner.records import record
 from planner.spot.meet import calibration
-from planner.spot.moments import FloatArray, Job, compute_moments
+from planner.spot.moments import Job, compute_moments
 
 # n points integrate polynomials of the log frailty up to degree 2 n - 1 exactly. Against simulation two give
 # means within 2 %, three the distribution within 0.03; each point costs one evaluation of the model.
@@ -35,7 +36,7 @@ SPREAD_POINTS = 3
 MOST_STACKED = 20_000  # numbers in one call
 
 
-def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+def gamma_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
     """Distribution function of a gamma variable with `mean` and `variance` (Wilson-Hilferty), elementwise."""
     square = np.maximum(variance / (mean * mean), 1e-12)
     root = np.cbrt(np.maximum(x, 0.0) / mean)
@@ -43,21 +44,21 @@ def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArr
     return np.where(x < 0, 0.0, normal_cdf_by_table(z))
 
 
-def gamma_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+def gamma_quantile(level: Floats, mean: Floats, variance: Floats) -> Floats:
     """Inverse of `gamma_cdf` at `level`, elementwise."""
     square = np.maximum(variance / (mean * mean), 1e-12)
     root = 1.0 - square / 9.0 + normal_quantile_by_table(level) * np.sqrt(square) / 3.0
     return np.asarray(mean * np.maximum(root, 0.0) ** 3, dtype=np.float64)
 
 
-def lognormal_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+def lognormal_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
     """Distribution function of a log-normal variable with `mean` and `variance`, elementwise."""
     square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
     logs = np.log(np.maximum(x, 1e-300)) - np.log(mean)
     return np.where(x <= 0, 0.0, normal_cdf_by_table((logs + square / 2.0) / np.sqrt(square)))
 
 
-def lognormal_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+def lognormal_quantile(level: Floats, mean: Floats, variance: Floats) -> Floats:
     """Inverse of `lognormal_cdf` at `level`, elementwise."""
     square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
     return np.asarray(
@@ -79,14 +80,14 @@ def hermite(points: int) -> tuple[tuple[float, float], ...]:
     return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
+def frailties(sd: Floats, points: int) -> list[tuple[Floats, float]]:
     """(factor, weight) of a log-normal with mean 1 and log-sd `sd`; factors have the shape of `sd`."""
     if not sd.any():
         return [(np.ones_like(sd), 1.0)]
     return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in hermite(points)]
 
 
-def stacked_frailties(sd: FloatArray, points: int, like: FloatArray) -> list[tuple[FloatArray, list[float]]]:
+def stacked_frailties(sd: Floats, points: int, like: Floats) -> list[tuple[Floats, list[float]]]:
     """`frailties` one below the other, as many in a call as are quick: a call takes long however few its rows.
 
     Args:
@@ -118,12 +119,12 @@ class Elapsed:
         skew: share of the variance that the frailties bring; the excess is that much log-normal, else gamma.
     """
 
-    floor: FloatArray
-    still: FloatArray
-    mean: FloatArray
-    variance: FloatArray
-    paid_share: FloatArray
-    skew: FloatArray
+    floor: Floats
+    still: Floats
+    mean: Floats
+    variance: Floats
+    paid_share: Floats
+    skew: Floats
 
     def scale(self, number: int) -> Elapsed:
         """Of a scaled job, one scale: arrays of shape `(n,)`."""
@@ -134,36 +135,36 @@ class Elapsed:
         return Elapsed(**{field.name: getattr(self, field.name).reshape(shape) for field in fields(self)})
 
     @cached_property
-    def calm(self) -> npt.NDArray[np.bool_]:
+    def calm(self) -> Bools:
         """Where there is no excess to speak of (below 1e-12 h)."""
         return np.asarray((self.still >= 1.0) | (self.mean <= 1e-12), dtype=np.bool_)
 
     @cached_property
-    def lost(self) -> npt.NDArray[np.bool_]:
+    def lost(self) -> Bools:
         """Where no finite time suffices."""
         return np.asarray(~(np.isfinite(self.mean) & np.isfinite(self.variance)), dtype=np.bool_)
 
     @cached_property
-    def _shape(self) -> tuple[FloatArray, FloatArray]:
+    def _shape(self) -> tuple[Floats, Floats]:
         usable = ~(self.calm | self.lost)
         return np.where(usable, self.mean, 1.0), np.where(usable, self.variance, 1.0)
 
     @cached_property
-    def still_chance(self) -> FloatArray:
+    def still_chance(self) -> Floats:
         """Calibrated probability of the undisturbed time."""
         return calibration("renewal").apply(np.where(self.calm, 1.0, self.still))
 
-    def moved_chance(self, hours: FloatArray) -> FloatArray:
+    def moved_chance(self, hours: Floats) -> Floats:
         """P(elapsed <= hours and there is an excess), calibrated."""
         still = np.where(self.calm, 1.0, self.still)
         within = np.minimum(still + self.moved_cdf(hours), 1.0)
         return np.asarray(calibration("renewal").apply(within) - self.still_chance, dtype=np.float64)
 
-    def chance(self, hours: FloatArray) -> FloatArray:
+    def chance(self, hours: Floats) -> Floats:
         """P(elapsed <= hours), calibrated."""
         return calibration("renewal").apply(self.cdf(hours))
 
-    def moved_cdf(self, hours: FloatArray) -> FloatArray:
+    def moved_cdf(self, hours: Floats) -> Floats:
         """P(elapsed <= hours and there is an excess)."""
         mean, variance = self._shape
         excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
@@ -173,7 +174,7 @@ class Elapsed:
         late = np.where(self.lost | self.calm, 0.0, late)
         return np.asarray((1.0 - np.where(self.calm, 1.0, self.still)) * late, dtype=np.float64)
 
-    def cdf(self, hours: FloatArray, moved: FloatArray | None = None) -> FloatArray:
+    def cdf(self, hours: Floats, moved: Floats | None = None) -> Floats:
         """P(elapsed <= hours); a deadline equal to the undisturbed time is met in spite of rounding.
 
         Args:
@@ -185,7 +186,7 @@ class Elapsed:
         within = still + (self.moved_cdf(hours) if moved is None else moved)
         return np.where(reached, np.minimum(within, 1.0), 0.0)
 
-    def excess_within(self, hours: FloatArray, moved: FloatArray | None = None) -> FloatArray:
+    def excess_within(self, hours: Floats, moved: Floats | None = None) -> Floats:
         """E[excess, where elapsed <= hours]: the shares of a gamma and of a log-normal variable below a bound.
 
         The share of the mean below x is a distribution function itself: of a gamma variable with one more unit of
@@ -202,7 +203,7 @@ class Elapsed:
         moved = self.moved_cdf(hours) if moved is None else moved
         return np.minimum(found, np.maximum(excess, 0.0) * moved)
 
-    def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def quantile(self, level: npt.ArrayLike) -> tuple[Floats, Floats]:
         """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""
         mean, variance = self._shape
         still = np.where(self.calm, 1.0, self.still)
@@ -228,20 +229,20 @@ class SpotPool:
         dispersion: variance of the excess over that of exponential spells with the same means.
     """
 
-    rate: FloatArray
-    wait: FloatArray
-    first_wait: FloatArray
-    frailty_sd: FloatArray
-    dispersion: FloatArray
+    rate: Floats
+    wait: Floats
+    first_wait: Floats
+    frailty_sd: Floats
+    dispersion: Floats
 
     @property
-    def wait_at_launch(self) -> FloatArray:
+    def wait_at_launch(self) -> Floats:
         """Mean hours from asking for capacity to having it, at any time: 0 where it is there then; shape `(n,)`."""
         load = self.rate * self.wait
-        waits: FloatArray = self.first_wait * load / (1.0 + load)
+        waits: Floats = self.first_wait * load / (1.0 + load)
         return waits
 
-    def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
+    def take(self, at: Ints | slice) -> SpotPool:
         """Some of the pools."""
         return SpotPool(
             pick(self.rate, at), pick(self.wait, at), pick(self.first_wait, at),
@@ -292,7 +293,7 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
         return Elapsed(floor, still, mean, variance, share, skew)
 
 
-def scaled_job(job: Job, factor: FloatArray) -> Job:
+def scaled_job(job: Job, factor: Floats) -> Job:
     """The jobs, shape `(n,)`, with their work scaled by each of `factor`, shape `(k, n)` or `(k, 1)`.
 
     Segments scale as a real number here: whole segments stay whole in the mean.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 from planner.spot.pools import figures_at, observed_at
@@ -25,16 +25,11 @@ from planner.spot.pools import figures_at, observed_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from planner.asked.model import Asked
     from planner.market.model import Market
     from planner.spot.pools import Pool
     from planner.spot.risk import SpotRisk
 
-    FloatArray = npt.NDArray[np.float64]
-    BoolArray = npt.NDArray[np.bool_]
-    IntArray = npt.NDArray[np.int64]
 
 _MOST_KEPT = 8  # sets of gangs: the stages of one search ask for some of the same
 _NODE_BITS = 32  # of a gang's code, below its pool
@@ -52,17 +47,17 @@ class GangRisk:
     """
 
     pool: SpotPool
-    source: IntArray
+    source: Ints
     sources: tuple[str, ...]
-    observed: FloatArray
+    observed: Floats
 
     @property
-    def recorded(self) -> BoolArray:
+    def recorded(self) -> Bools:
         """Whether a record of the gang's own family is behind the figures, shape `(n,)`."""
         return ~np.isnan(self.observed)
 
     @property
-    def shared(self) -> IntArray:
+    def shared(self) -> Ints:
         """Code of what offers without a record are known from, the same for the same evidence; -1 with a record."""
         named = {text: code for code, text in enumerate(dict.fromkeys(self.sources))}
         code = np.asarray([named[text] for text in self.sources], dtype=np.int64)
@@ -70,7 +65,7 @@ class GangRisk:
 
 
 def gang_risk(
-    asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray, *, once: bool = False
+    asked: Asked, market: Market, spot: SpotRisk, rows: Ints, nodes: Ints, *, once: bool = False
 ) -> GangRisk:
     """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
 
@@ -106,7 +101,7 @@ def gang_risk(
 
 
 def _gang_risk(
-    asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray, *, again: bool
+    asked: Asked, market: Market, spot: SpotRisk, rows: Ints, nodes: Ints, *, again: bool
 ) -> GangRisk:
     risk, count = spot.figures, nodes.astype(np.float64)
     assume = asked.assumptions
@@ -138,13 +133,13 @@ def _gang_risk(
 def _put_records(
     market: Market,
     spot: SpotRisk,
-    rows: IntArray,
-    count: FloatArray,
-    at: IntArray,
-    columns: Sequence[FloatArray],
-    source: IntArray,
+    rows: Ints,
+    count: Floats,
+    at: Ints,
+    columns: Sequence[Floats],
+    source: Ints,
     sources: list[str],
-    observed: FloatArray,
+    observed: Floats,
 ) -> None:
     """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
     _, first, own = distinct(market.pool_of_offer[rows[at]])
@@ -171,9 +166,9 @@ def _put_records(
 def _move_by_hint(
     spot: SpotRisk,
     row: int,
-    mine: IntArray,
-    columns: Sequence[FloatArray],
-    source: IntArray,
+    mine: Ints,
+    columns: Sequence[Floats],
+    source: Ints,
     sources: list[str],
 ) -> None:
     """Move the table's figures of a zone by what the user's prices or scores say of it."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 from planner.spot.calm import calm_hazards, log_chance_of_weather
 from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather
@@ -24,10 +25,7 @@ from planner.spot.hazards_cells import plain_type, spell_age_ticks
 from planner.spot.levels import Known, draw_levels
 from planner.spot.policy.job import SpotJob, SpotZone
 
-FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _MAX_AGE_HOURS = 400.0  # beyond it a hazard stays what it is
 _WEATHER_TICKS = 5  # weather moves every half hour of a 0.1 h grid: fine against its 12 h
@@ -46,9 +44,9 @@ class Spells:
         survival: chance that a spell reaches each age, shape `(n_ages,)`.
     """
 
-    hazard: FloatArray
-    residual: FloatArray
-    survival: FloatArray
+    hazard: Floats
+    residual: Floats
+    survival: Floats
 
 
 @record(frozen=True, eq=False)
@@ -65,16 +63,16 @@ class Launch:
         common: weather of all zones over its sd, shape `(n, 1)`.
     """
 
-    up: BoolArray
-    age: IntArray
-    level: FloatArray
+    up: Bools
+    age: Ints
+    level: Floats
     hazard: Float32Array
-    region: IntArray
-    local: FloatArray
-    common: FloatArray
+    region: Ints
+    local: Floats
+    common: Floats
 
 
-def spells_of(hazard_per_hour: FloatArray, tick_hours: float) -> Spells:
+def spells_of(hazard_per_hour: Floats, tick_hours: float) -> Spells:
     """A side of a table on a grid of ticks."""
     n = round(_MAX_AGE_HOURS / tick_hours)
     hazard = hazard_per_hour[age_bucket((np.arange(n) + 1) * tick_hours)] * tick_hours
@@ -107,7 +105,7 @@ class Seen:
     ups_expected: float = 0.0
 
 
-def seen_in(history: BoolArray, up: Spells, down: Spells) -> Seen:
+def seen_in(history: Bools, up: Spells, down: Spells) -> Seen:
     """Count a history against a table.
 
     Args:
@@ -136,7 +134,7 @@ def sample_futures(
     seed: int = 0,
     *,
     weather: Weather | None = None,
-) -> BoolArray:
+) -> Bools:
     """Futures of all zones of a job, from its launch on.
 
     Args:
@@ -182,9 +180,9 @@ def _weather(
     rng: np.random.Generator,
     tables: Sequence[HazardTable],
     sky: Weather,
-    spells: tuple[BoolArray, FloatArray],
-    region: IntArray,
-) -> tuple[FloatArray, FloatArray]:
+    spells: tuple[Bools, Floats],
+    region: Ints,
+) -> tuple[Floats, Floats]:
     """Weather at launch of each zone's region and of all, over their sds, given the spells that zones are in.
 
     Each future takes one of several draws, with the chance that spells have lasted in it.
@@ -211,7 +209,7 @@ def _weather(
 
 def _start(
     rng: np.random.Generator, job: SpotJob, zone: SpotZone, table: HazardTable, n: int
-) -> tuple[BoolArray, IntArray, Seen]:
+) -> tuple[Bools, Ints, Seen]:
     """State, age in ticks less 1 and what was seen of one zone."""
     up, down = spells_of(table.down_per_hour, job.tick_hours), spells_of(table.up_per_hour, job.tick_hours)
     seen = seen_in(np.asarray(job.history.get(zone.name, ()), dtype=np.bool_), up, down)
@@ -235,7 +233,7 @@ def _calm_per_tick(table: HazardTable, sky: Weather, tick_hours: float) -> Float
 
 def _levels(
     rng: np.random.Generator, job: SpotJob, tables: Mapping[str, HazardTable], seen: Sequence[Seen], n: int
-) -> FloatArray:
+) -> Floats:
     """Levels of the hazards of up and of down spells, shape `(2, n, n_zones)`."""
     pools = [(zone.provider, plain_type(zone.instance_type)) for zone in job.zones]
     of = [tables[zone.name] for zone in job.zones]
@@ -247,9 +245,7 @@ def _levels(
     return np.stack([draw_levels(rng, "down", down, n).T, draw_levels(rng, "up", up, n).T])
 
 
-def run_on(
-    rng: np.random.Generator, launch: Launch, sky: Weather, ticks: int, tick_hours: float
-) -> BoolArray:
+def run_on(rng: np.random.Generator, launch: Launch, sky: Weather, ticks: int, tick_hours: float) -> Bools:
     """Step all zones of all futures through the ticks together; shape `(n, n_zones, ticks)`."""
     up, age, level, hazard, region = launch.up, launch.age, launch.level, launch.hazard, launch.region
     n, n_zones = up.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardTable, Weather, make_table
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.trace import ZoneTrace
-from planner.spot.traces.own import write_csv_log
 
 CALM = Weather(0.0, 0.0, 1.0)
 """No shared weather: zones are independent, and a refit gives the table back."""
@@ -84,8 +82,3 @@ def generate_traces(
 
 def _without_frailty(table: HazardTable) -> HazardTable:
     return make_table(table.down_per_hour, table.up_per_hour, (0.0, 0.0), table.hours_seen, table.source)
-
-
-def write_traces(path: Path, traces: Sequence[ZoneTrace]) -> None:
-    """Write traces as our CSV, which `planner.spot.traces.registry.read_traces` reads back."""
-    write_csv_log(path, traces)

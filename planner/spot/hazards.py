@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.spot.hazards_cells import (
     AGE_EDGES_HOURS,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotZone
     from planner.spot.trace import ZoneTrace
 
-FloatArray = npt.NDArray[np.float64]
 Side = Literal["down", "up"]
 Pool = tuple[str, str, str]
 
@@ -162,7 +161,7 @@ class HazardModel:
         never = np.asarray([c.never_up for c in self.cells], dtype=np.bool_)
         blank = np.zeros((0, len(AGE_EDGES_HOURS)))
 
-        def stack(name: str) -> FloatArray:
+        def stack(name: str) -> Floats:
             return np.asarray([getattr(c, name) for c in self.cells]) if self.cells else blank
 
         return {
@@ -249,7 +248,7 @@ class HazardModel:
 
     def _at_gang(
         self, side: Side, pool: tuple[str, str], near: list[int], gang: float, region: str, zone: str
-    ) -> tuple[FloatArray, float]:
+    ) -> tuple[Floats, float]:
         """Hazard at a gang: straight in log hazard over log gang between two that were seen.
 
         Beyond them it is the nearest one's with the measured gang exponent, the less sure the farther the gang is.

@@ -12,18 +12,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.records import record
 from planner.spot.trace import ZoneTrace
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-
 # Lower edges of the age buckets. They double, and lie between the ticks of a 0.1 h grid, so that rounding of an age
 # never moves it to another bucket. Median spells last 0.2-1.5 h, the longest 140 h.
-AGE_EDGES_HOURS: FloatArray = np.asarray([0.0, 0.15, 0.35, 0.75, 1.55, 3.15, 6.35, 12.75, 25.55, 51.15])
+AGE_EDGES_HOURS: Floats = np.asarray([0.0, 0.15, 0.35, 0.75, 1.55, 3.15, 6.35, 12.75, 25.55, 51.15])
 N_AGES = len(AGE_EDGES_HOURS)
 DATA_DIRECTORY = Path(__file__).parents[1] / "data" / "spot"
 COLUMNS = (
@@ -52,10 +50,10 @@ class HazardCell:
     zone: str
     instance_type: str
     gang: int
-    up_hours: FloatArray
-    downs: FloatArray
-    down_hours: FloatArray
-    ups: FloatArray
+    up_hours: Floats
+    downs: Floats
+    down_hours: Floats
+    ups: Floats
     source: str = ""
     as_of: str = ""
 
@@ -70,7 +68,7 @@ class HazardCell:
         return not self.up_hours.any() and not self.ups.any() and bool(self.down_hours.any())
 
 
-def age_bucket(age_hours: npt.ArrayLike) -> IntArray:
+def age_bucket(age_hours: npt.ArrayLike) -> Ints:
     """Index of the age bucket; an age counts the present tick, as `ZoneState.since_hours` does.
 
     Args:
@@ -82,7 +80,7 @@ def age_bucket(age_hours: npt.ArrayLike) -> IntArray:
     return np.asarray(np.searchsorted(AGE_EDGES_HOURS, np.asarray(age_hours, float), side="right") - 1)
 
 
-def spell_age_ticks(up: BoolArray) -> IntArray:
+def spell_age_ticks(up: Bools) -> Ints:
     """Ticks of the present spell up to and with each tick, from the start of the record, shape of `up`.
 
     The first spell's true age is unknown; it counts from the first tick, as whoever watches the zone would count.
@@ -94,7 +92,7 @@ def spell_age_ticks(up: BoolArray) -> IntArray:
     return np.arange(n) - np.maximum.accumulate(starts) + 1
 
 
-def count_spells(up: BoolArray, tick_hours: float) -> FloatArray:
+def count_spells(up: Bools, tick_hours: float) -> Floats:
     """Hours seen and ends of spells by age, shape `(4, N_AGES)`: up hours, downs, down hours, ups.
 
     The chance to leave within a tick is `1 - exp(-h tick)`; with half of its last tick a spell's exposure makes
@@ -184,7 +182,7 @@ def load_cells(path: Path) -> tuple[HazardCell, ...]:
 
 
 def _cells_of(path: Path, rows: list[dict[str, str]]) -> tuple[HazardCell, ...]:
-    found: dict[tuple[str, ...], FloatArray] = {}
+    found: dict[tuple[str, ...], Floats] = {}
     for number, row in enumerate(rows, start=2):
         key = tuple(
             row[n] for n in ("provider", "region", "zone", "instance_type", "gang", "source", "as_of")
@@ -217,12 +215,10 @@ def scale(name: str, side: str) -> float:
 @cache
 def scale_rows() -> dict[str, dict[str, str]]:
     """All figures by name: texts of the columns `down` and `up`."""
-    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}
+    return {row["name"]: row for row in bundled_rows("spot/hazard_scales.csv")}
 
 
 @cache
 def recorded_types() -> dict[str, int]:
     """Accelerators of one instance, by recorded instance type (recorded_types.csv)."""
-    with (DATA_DIRECTORY / "recorded_types.csv").open(encoding="utf-8", newline="") as file:
-        return {row["instance_type"]: int(row["accelerators"]) for row in csv.DictReader(file)}
+    return {row["instance_type"]: int(row["accelerators"]) for row in bundled_rows("spot/recorded_types.csv")}

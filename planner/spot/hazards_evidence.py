@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from catalogs.tariffs import InterruptionPrior
     from planner.spot.hints import Hint
 
-FloatArray = npt.NDArray[np.float64]
 
 LOG_COLUMNS = ("start", "end", "reason", "zone")
 """Columns a preemption log must have; `region`, `provider`, `instance_type` and `gang` may follow."""
@@ -152,7 +151,7 @@ def table_from_means(mean_up_hours: float, mean_down_hours: float, source: str) 
     return make_table(down, up, (sd[0], sd[1]), 0.0, source)
 
 
-def with_mean(shape_per_hour: FloatArray, mean_hours: float) -> FloatArray:
+def with_mean(shape_per_hour: Floats, mean_hours: float) -> Floats:
     """An age shape times the factor that gives its spells the wanted mean (bisection on the log factor)."""
     low, high = -14.0, 14.0
     for _ in range(60):
@@ -203,7 +202,7 @@ def _run_of(
 
 def _counts(
     runs: Sequence[tuple[float, float, bool, str]],
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Up hours, downs, down hours and ups by age, shape `(N_AGES,)` each, of runs in order of their start."""
     up_hours, downs, down_hours, ups = (np.zeros(N_AGES) for _ in range(4))
     for at, (start, end, preempted, _) in enumerate(runs):
@@ -218,7 +217,7 @@ def _counts(
     return up_hours, downs, down_hours, ups
 
 
-def _by_age(hours: float) -> FloatArray:
+def _by_age(hours: float) -> Floats:
     """A spell's hours in each age bucket."""
     upper = np.append(AGE_EDGES_HOURS[1:], np.inf)
     return np.clip(hours - AGE_EDGES_HOURS, 0.0, upper - AGE_EDGES_HOURS)

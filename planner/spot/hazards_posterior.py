@@ -20,11 +20,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.spot.hazards_cells import AGE_EDGES_HOURS
-
-FloatArray = npt.NDArray[np.float64]
 
 _POINTS = 161
 _PRIOR_REACH, _DATA_REACH = (
@@ -51,7 +49,7 @@ class Count(NamedTuple):
 
 
 def zone_level(
-    prior: Belief, counts: Sequence[Count], shape: FloatArray, drift_sd: float
+    prior: Belief, counts: Sequence[Count], shape: Floats, drift_sd: float
 ) -> tuple[Belief, float]:
     """Level of a zone given its records, and the likelihood of the records under the prior.
 
@@ -92,7 +90,7 @@ def closed_share(prior_share: float, likelihood: float, end_per_hour: float, hou
     return closed / (closed + (1.0 - prior_share) * likelihood)
 
 
-def _log_likelihood(grid: FloatArray, count: Count, shape: FloatArray, drift_sd: float) -> FloatArray:
+def _log_likelihood(grid: Floats, count: Count, shape: Floats, drift_sd: float) -> Floats:
     """Log likelihood of one record at each level of `grid`, averaged over the drift of its days."""
     if not count.never_up_hours:
         k = 1.0 / drift_sd**2 + 0.5
@@ -106,7 +104,7 @@ def _log_likelihood(grid: FloatArray, count: Count, shape: FloatArray, drift_sd:
     return np.asarray(np.logaddexp.reduce(parts, axis=0))
 
 
-def outlasts(shape: FloatArray, level: FloatArray, hours: float) -> FloatArray:
+def outlasts(shape: Floats, level: Floats, hours: float) -> Floats:
     """Chance that a spell met at a random moment lasts another `hours`, by log level of its hazard, shape of `level`.
 
     With H the cumulative hazard, `integral of S from T / integral of S from 0`, in closed form within age buckets.

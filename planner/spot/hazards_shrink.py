@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
 from planner.spot.hazards_posterior import Belief, Count, closed_share, zone_level
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SHAPE_ROUNDS = 12
 _PSEUDO_POOL, _PSEUDO_ZONE, _PSEUDO_RECORD = 20.0, 12.0, 4.0
@@ -57,16 +54,16 @@ class SideFit:
         closed: per zone that was never up, the chance that it is closed.
     """
 
-    shape: FloatArray
+    shape: Floats
     scales: Scales
     pools: dict[tuple[str, ...], Belief]
     regions: dict[tuple[str, ...], Belief]
     zones: dict[tuple[str, ...], Belief]
-    pool_factor: dict[tuple[str, ...], FloatArray]
-    zone_factor: dict[tuple[str, ...], FloatArray]
+    pool_factor: dict[tuple[str, ...], Floats]
+    zone_factor: dict[tuple[str, ...], Floats]
     closed: dict[tuple[str, ...], float]
 
-    def hazard(self, pool: tuple[str, ...], region: str, zone: str) -> tuple[FloatArray, float]:
+    def hazard(self, pool: tuple[str, ...], region: str, zone: str) -> tuple[Floats, float]:
         """Hazard per hour by age, and the sd of its log level, from the nearest level that is known."""
         s, zone_key, region_key = self.scales, (*pool, region, zone), (*pool, region)
         if zone_key in self.zones:
@@ -85,10 +82,10 @@ class SideFit:
 
 def fit_side(
     keys: Sequence[tuple[tuple[str, ...], str, str]],
-    ends: FloatArray,
-    hours: FloatArray,
-    weight: FloatArray,
-    never: BoolArray,
+    ends: Floats,
+    hours: Floats,
+    weight: Floats,
+    never: Bools,
     scales: Scales,
 ) -> SideFit:
     """Fit one direction.
@@ -126,7 +123,7 @@ def _zones(
     keys: Sequence[tuple[tuple[str, ...], str, str]],
     priors: dict[tuple[str, ...], Belief],
     counts: Sequence[Count],
-    shape: FloatArray,
+    shape: Floats,
     scales: Scales,
 ) -> tuple[dict[tuple[str, ...], Belief], dict[tuple[str, ...], float]]:
     """Level of each zone from its prior and all of its records, and how sure it is closed where it was never up."""
@@ -144,7 +141,7 @@ def _zones(
     return levels, closed
 
 
-def common_shape(ends: FloatArray, hours: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def common_shape(ends: Floats, hours: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Age shape with a level per record (Poisson maximum likelihood by alternation), levels centred on 1."""
     n, k = ends.shape
     level = np.ones(n)
@@ -217,10 +214,10 @@ def _joined(beliefs: Sequence[Belief]) -> Belief:
 
 
 def _factors(
-    keys: Sequence[tuple[str, ...]], ends: FloatArray, expected: FloatArray, pseudo: float
-) -> dict[tuple[str, ...], FloatArray]:
+    keys: Sequence[tuple[str, ...]], ends: Floats, expected: Floats, pseudo: float
+) -> dict[tuple[str, ...], Floats]:
     """Ends over expectation by age, shrunk to the group's own level by `pseudo` counts, per key."""
-    total: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
+    total: dict[tuple[str, ...], tuple[Floats, Floats]] = {}
     for key, n, e in zip(keys, ends, expected, strict=True):
         old = total.get(key, (0.0, 0.0))
         total[key] = (old[0] + n, old[1] + e)

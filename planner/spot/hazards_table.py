@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.spot.hazards_cells import AGE_EDGES_HOURS
 
 if TYPE_CHECKING:
     from planner.spot.hints import Hint
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @record(frozen=True, eq=False)
@@ -33,9 +31,9 @@ class HazardTable:
         of_family: a record of the gang's own family is behind it; without one, published bands and priors know more.
     """
 
-    age_edges_hours: FloatArray
-    down_per_hour: FloatArray
-    up_per_hour: FloatArray
+    age_edges_hours: Floats
+    down_per_hour: Floats
+    up_per_hour: Floats
     frailty_sd_down: float
     frailty_sd_up: float
     availability_ratio: float
@@ -56,8 +54,8 @@ class HazardTable:
 
 
 def make_table(
-    down_per_hour: FloatArray,
-    up_per_hour: FloatArray,
+    down_per_hour: Floats,
+    up_per_hour: Floats,
     frailty_sd: tuple[float, float],
     hours_seen: float,
     source: str,
@@ -90,7 +88,7 @@ def moved_table(table: HazardTable, hint: Hint) -> HazardTable:
     )
 
 
-def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
+def mean_spell_hours(hazard_per_hour: Floats) -> float:
     """Mean of a spell whose hazard is constant within each age bucket: sum of S_b (1 - exp(-h_b w_b)) / h_b."""
     width = np.append(np.diff(AGE_EDGES_HOURS), np.inf)
     h = np.maximum(hazard_per_hour, 1e-9)

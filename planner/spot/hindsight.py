@@ -12,12 +12,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.view import JobView
 from planner.spot.replay import check_length, zone_prices
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _STEPS_PER_TICK = 10
 """Finest grid of work within a tick, for restarts that are no whole number of ticks."""
@@ -61,7 +59,7 @@ class _Start:
 class _Backward:
     """Values by work left, in steps of the grid, for every tick back from the deadline."""
 
-    def __init__(self, job: SpotJob, up: npt.NDArray[np.bool_], usd: FloatArray) -> None:
+    def __init__(self, job: SpotJob, up: Bools, usd: Floats) -> None:
         self.job, self.up = job, up
         self.zones, self.ticks = up.shape
         self.steps = grid_steps(job)
@@ -102,12 +100,12 @@ class _Backward:
             spot[:, tick] = np.minimum(spot[:, tick], stopped[self.view.region])
         return float(stopped[regions, -1])
 
-    def _stay_on_spot(self, spot: FloatArray, tick: int) -> FloatArray:
+    def _stay_on_spot(self, spot: Floats, tick: int) -> Floats:
         stay = self.tick_usd[:, tick, None] + _done(spot[:, tick + 1], self.steps)
         stay[~self.up[:, tick]] = np.inf
         return stay
 
-    def _start_spot(self, spot: FloatArray, tick: int) -> FloatArray:
+    def _start_spot(self, spot: Floats, tick: int) -> Floats:
         """Least cost of starting now in each region, egress left out, shape `(n_regions, size)`."""
         best = np.full((len(self.view.region_names), self.size), np.inf)
         end = tick + self.spot_start.ticks
@@ -120,14 +118,14 @@ class _Backward:
                 best[region] = np.minimum(best[region], cost + _done(spot[zone, end], self.spot_start.gain))
         return best
 
-    def _start_on_demand(self, on_demand: FloatArray, tick: int) -> FloatArray:
+    def _start_on_demand(self, on_demand: Floats, tick: int) -> Floats:
         end = tick + self.on_demand_start.ticks
         if end > self.ticks:
             return np.full_like(on_demand[:, 0], np.inf)
         return self.on_demand_start_usd + _done(on_demand[:, end], self.on_demand_start.gain)
 
 
-def _done(value: FloatArray, gain: int) -> FloatArray:
+def _done(value: Floats, gain: int) -> Floats:
     """The value after `gain` steps of work, as a function of the work left before; last axis is work left."""
     if gain == 0:
         return value.copy()

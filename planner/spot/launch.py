@@ -11,16 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, HazardTable
 from planner.spot.meet import calibration
 from planner.spot.policy.job import SpotJob, SpotZone
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 N_FUTURES = 200
 # over many zones costs vary three times less, and a decision costs more
@@ -132,7 +129,7 @@ def forecast_launch(
     )
 
 
-def chance_of(policy_name: str, finished: BoolArray) -> float:
+def chance_of(policy_name: str, finished: Bools) -> float:
     """Chance that a policy meets the deadline, from the futures in which it did; of spot alone it is calibrated."""
     share = float(finished.mean())
     return float(calibration("replay").apply(share)) if policy_name == "spot_only" else share
@@ -153,7 +150,7 @@ def p_meet_spot_only(
     *,
     futures: int = N_FUTURES,
     seed: int = 0,
-) -> FloatArray:
+) -> Floats:
     """Chance that spot alone in the job's cheapest zone meets each of several deadlines, shape `(n_deadlines,)`.
 
     One draw answers for all of them, so a later deadline never has the smaller chance.
@@ -169,7 +166,7 @@ def p_meet_spot_only(
     return calibration("replay").apply(met)
 
 
-def progress_hours(up: BoolArray, tick_hours: float, restart_hours: float) -> FloatArray:
+def progress_hours(up: Bools, tick_hours: float, restart_hours: float) -> Floats:
     """Work done per tick by a job that runs whenever its only zone is up, shape of `up`, hours.
 
     Every spell starts with `restart_hours` without progress.

@@ -16,9 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.spot.hazards_cells import scale
-
-FloatArray = npt.NDArray[np.float64]
 
 _GRID = np.linspace(-3.5, 3.5, 57)  # levels in prior sd; more than 3.5 sd away nothing is believed
 
@@ -41,7 +40,7 @@ class Known(NamedTuple):
 
 def draw_levels(
     rng: np.random.Generator, side: Literal["down", "up"], zones: Sequence[Known], n: int
-) -> FloatArray:
+) -> Floats:
     """Levels of one side's hazards, shape `(n_zones, n)`; exact on a grid of the days' level and of each zone's own."""
     out = np.empty((len(zones), n))
     for pool in dict.fromkeys(zone.pool for zone in zones):
@@ -60,7 +59,7 @@ def draw_levels(
     return out
 
 
-def sample_level(sd: float, ends: float, expected: npt.ArrayLike, quantile: FloatArray) -> FloatArray:
+def sample_level(sd: float, ends: float, expected: npt.ArrayLike, quantile: Floats) -> Floats:
     """Levels of a hazard given `ends` where a level of 1 expects `expected`, one per entry of `quantile`.
 
     With N ends where E are expected, a level theta has the likelihood `theta^N exp(-theta E)`.
@@ -81,12 +80,12 @@ def _parts(frailty_sd: float, side: Literal["down", "up"]) -> tuple[float, float
     return own, scale("days_sd", side) * min(frailty_sd / drift, 1.0)
 
 
-def _log_weight(sd: float, ends: float, expected: FloatArray) -> FloatArray:
+def _log_weight(sd: float, ends: float, expected: Floats) -> Floats:
     """Log posterior weight of the grid's levels, one row per entry of `expected`."""
     return np.asarray(-0.5 * _GRID**2 + ends * sd * _GRID - expected[:, None] * np.exp(sd * _GRID))
 
 
-def _drawn(log_weight: FloatArray, quantile: FloatArray) -> FloatArray:
+def _drawn(log_weight: Floats, quantile: Floats) -> Floats:
     """Where on the grid each quantile lies; `log_weight` has one row for all or one for each."""
     weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
     # half of a level's weight lies below it

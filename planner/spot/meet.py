@@ -7,18 +7,14 @@ map rises, keeps 0 and 1, and has an inverse: a confidence asked for is one of t
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
+from planner.bundled import bundled_rows
 from planner.records import record
-
-FloatArray = npt.NDArray[np.float64]
-
-DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "meet_calibration.csv"
 
 
 @record(frozen=True)
@@ -28,16 +24,16 @@ class Calibration:
     slope: float
     shift: float
 
-    def apply(self, chance: npt.ArrayLike) -> FloatArray:
+    def apply(self, chance: npt.ArrayLike) -> Floats:
         """The calibrated chance of each chance of the model, any shape, 0..1."""
         return _by_odds(np.asarray(chance, dtype=np.float64), self.slope, self.shift)
 
-    def invert(self, chance: npt.ArrayLike) -> FloatArray:
+    def invert(self, chance: npt.ArrayLike) -> Floats:
         """The model's chance behind each calibrated one, any shape, 0..1."""
         return _by_odds(np.asarray(chance, dtype=np.float64), 1.0 / self.slope, -self.shift / self.slope)
 
 
-def _by_odds(chance: FloatArray, slope: float, shift: float) -> FloatArray:
+def _by_odds(chance: Floats, slope: float, shift: float) -> Floats:
     """`logistic(shift + slope logit(chance))` without logarithms of 0: quotients of powers."""
     met = np.exp(shift) * np.clip(chance, 0.0, 1.0) ** slope
     late = (1.0 - np.clip(chance, 0.0, 1.0)) ** slope
@@ -47,6 +43,5 @@ def _by_odds(chance: FloatArray, slope: float, shift: float) -> FloatArray:
 @cache
 def calibration(estimator: str) -> Calibration:
     """The constants of `renewal` (plans) or `replay` (drawn futures with the last hours known)."""
-    with DATA_FILE.open(encoding="utf-8", newline="") as file:
-        rows = {row["estimator"]: row for row in csv.DictReader(file)}
+    rows = {row["estimator"]: row for row in bundled_rows("spot/meet_calibration.csv")}
     return Calibration(float(rows[estimator]["slope"]), float(rows[estimator]["shift"]))

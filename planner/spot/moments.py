@@ -21,9 +21,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 
-FloatArray = npt.NDArray[np.float64]
 # e^700 is near the largest float64: beyond it a time is called infinite.
 _LARGEST_EXPONENT = 700.0
 
@@ -40,11 +40,11 @@ class Moments:
         excess_variance: variance of the elapsed time, in h^2 (NaN when not requested).
     """
 
-    floor_hours: FloatArray
-    paid_hours: FloatArray
-    interruptions: FloatArray
-    excess_hours: FloatArray
-    excess_variance: FloatArray
+    floor_hours: Floats
+    paid_hours: Floats
+    interruptions: Floats
+    excess_hours: Floats
+    excess_variance: Floats
 
 
 @record(frozen=True)
@@ -55,36 +55,34 @@ class Job:
     scale is computed once.
     """
 
-    work: FloatArray
-    interval: FloatArray
-    write: FloatArray
-    restart: FloatArray
-    notice: FloatArray
-    segments: FloatArray
-    remainder: FloatArray
-    protected: npt.NDArray[np.bool_]
+    work: Floats
+    interval: Floats
+    write: Floats
+    restart: Floats
+    notice: Floats
+    segments: Floats
+    remainder: Floats
+    protected: Bools
 
     @cached_property
-    def floor_hours(self) -> FloatArray:
+    def floor_hours(self) -> Floats:
         """Work and checkpoints, hours."""
         return np.asarray(
             self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64
         )
 
     @cached_property
-    def segment_hours(self) -> FloatArray:
+    def segment_hours(self) -> Floats:
         """A whole interval and its checkpoint, shape `(n,)`; 0 for work that has none."""
         some = self.segments > 0
         return np.where(some if some.ndim == 1 else some.any(axis=0), self.interval + self.write, 0.0)
 
-    def take(self, at: npt.NDArray[np.int64]) -> Job:
+    def take(self, at: Ints) -> Job:
         """Some of the jobs."""
         return Job(**{field.name: getattr(self, field.name).take(at, axis=-1) for field in fields(self)})
 
 
-def split_job(
-    work: FloatArray, interval: FloatArray, write: FloatArray, restart: FloatArray, notice: FloatArray
-) -> Job:
+def split_job(work: Floats, interval: Floats, write: Floats, restart: Floats, notice: Floats) -> Job:
     """Cut the work into whole checkpoint intervals and a remainder (the end of the work seals itself)."""
     safe = np.where(np.isinf(interval), np.maximum(work, 1.0), interval)
     segments = whole_intervals(work, safe)
@@ -92,13 +90,13 @@ def split_job(
     return Job(work, interval, write, restart, notice, segments, remainder, notice >= write)
 
 
-def whole_intervals(work: npt.ArrayLike, interval: npt.ArrayLike) -> FloatArray:
+def whole_intervals(work: npt.ArrayLike, interval: npt.ArrayLike) -> Floats:
     """Intervals of `work` that end in a checkpoint: all but the last; elementwise."""
     # The tolerance keeps 10 h / 0.1 h at 100 segments, the last of which needs no checkpoint.
     return np.maximum(np.ceil(np.divide(work, interval) - 1e-9) - 1.0, 0.0)
 
 
-def _failed(rate: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _failed(rate: Floats, length: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean and mean square of an attempt at `length` up-hours that fails, and the odds of failing.
 
     E[X | X < c] / c = 1/y - 1/(e^y - 1) and E[X^2 | X < c] / c^2 = 2/y^2 - (1 + 2/y)/(e^y - 1) for X exponential with
@@ -114,7 +112,7 @@ def _failed(rate: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArra
     return length * first, length * length * second, odds
 
 
-def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _retry(rate: Floats, need: Floats, wait: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of the elapsed time until `need` up-hours in a row are had, starting up.
 
     Failed attempts last X given X < need, then a wait; their number is geometric.
@@ -127,9 +125,7 @@ def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatA
     return mean, variance
 
 
-def _segment(
-    rate: FloatArray, length: FloatArray, restart: FloatArray, wait: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _segment(rate: Floats, length: Floats, restart: Floats, wait: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of the elapsed time of a segment of `length` up-hours that starts without restart."""
     y = rate * length
     success = np.exp(-y)
@@ -143,7 +139,7 @@ def _segment(
     return mean, np.maximum(square - mean * mean, 0.0)
 
 
-def _segment_up(rate: FloatArray, length: FloatArray, restart: FloatArray) -> FloatArray:
+def _segment_up(rate: Floats, length: Floats, restart: Floats) -> Floats:
     """Mean up-time of one segment: e^(L d) (e^(L x) - 1) / L; x where L is 0 (Daly 2006)."""
     y = rate * length
     grow = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
@@ -153,7 +149,7 @@ def _segment_up(rate: FloatArray, length: FloatArray, restart: FloatArray) -> Fl
     )
 
 
-def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: bool) -> Moments:
+def compute_moments(job: Job, rate: Floats, wait: Floats, *, variance: bool) -> Moments:
     """Moments of elapsed and paid time.
 
     Args:
@@ -167,30 +163,30 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
         The moments; infinite where an exponent exceeds what float64 holds.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        paid = _paid(job, rate, wait)
+        paid = _by_notice(job, rate, wait, _guarded_paid, _exposed_paid)
         count = rate * paid
         floor = job.floor_hours
         excess = np.maximum(paid - floor, 0.0) + np.where(count > 0, count * wait, 0.0)
-        spread = _variance(job, rate, wait) if variance else np.full_like(paid, np.nan)
+        spread = np.full_like(paid, np.nan)
+        if variance:
+            spread = _by_notice(job, rate, wait, _guarded_variance, _exposed_variance)
     hopeless = _hopeless(job, rate)
     if hopeless.any():
         paid, count, excess = (np.where(hopeless, np.inf, a) for a in (paid, count, excess))
     return Moments(floor, paid, count, excess, spread)
 
 
-def _hopeless(job: Job, rate: FloatArray) -> npt.NDArray[np.bool_]:
+def _hopeless(job: Job, rate: Floats) -> Bools:
     if job.protected.all():  # then no work is at stake, whatever its length
         return np.asarray(rate * (job.restart + job.notice) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
     longest = np.where(job.protected, 0.0, np.maximum(job.segment_hours, job.remainder))
     return np.asarray(rate * (job.restart + job.notice + longest) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
 
 
-Formula = Callable[[Job, FloatArray, FloatArray], FloatArray]
+Formula = Callable[[Job, Floats, Floats], Floats]
 
 
-def _by_notice(
-    job: Job, rate: FloatArray, wait: FloatArray, guarded: Formula, exposed: Formula
-) -> FloatArray:
+def _by_notice(job: Job, rate: Floats, wait: Floats, guarded: Formula, exposed: Formula) -> Floats:
     """One formula for jobs whose notice lets them write a checkpoint, the other for those that lose work."""
     if job.protected.all():
         return guarded(job, rate, wait)
@@ -203,25 +199,17 @@ def _by_notice(
     return out
 
 
-def _paid(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
-    return _by_notice(job, rate, wait, _guarded_paid, _exposed_paid)
-
-
-def _guarded_paid(job: Job, rate: FloatArray, _wait: FloatArray) -> FloatArray:
+def _guarded_paid(job: Job, rate: Floats, _wait: Floats) -> Floats:
     back = np.exp(np.minimum(rate * (job.restart + job.notice), _LARGEST_EXPONENT))
     return np.asarray(job.floor_hours * back, dtype=np.float64)
 
 
-def _exposed_paid(job: Job, rate: FloatArray, _wait: FloatArray) -> FloatArray:
+def _exposed_paid(job: Job, rate: Floats, _wait: Floats) -> Floats:
     whole = job.segments * _segment_up(rate, job.segment_hours, job.restart)
     return np.asarray(whole + _segment_up(rate, job.remainder, job.restart), dtype=np.float64)
 
 
-def _variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
-    return _by_notice(job, rate, wait, _guarded_variance, _exposed_variance)
-
-
-def _guarded_variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
+def _guarded_variance(job: Job, rate: Floats, wait: Floats) -> Floats:
     back, back_variance = _retry(rate, job.restart + job.notice, wait)
     pause = wait + back
     return np.asarray(
@@ -229,6 +217,6 @@ def _guarded_variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArra
     )
 
 
-def _exposed_variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
+def _exposed_variance(job: Job, rate: Floats, wait: Floats) -> Floats:
     whole = job.segments * _segment(rate, job.segment_hours, job.restart, wait)[1]
     return np.asarray(whole + _segment(rate, job.remainder, job.restart, wait)[1], dtype=np.float64)

@@ -19,13 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotZone
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
 GANGS = (1, 4, 16, 64, 256)
@@ -43,14 +40,14 @@ class Pool(NamedTuple):
     instance holds: its accelerators where the pool stands for other sizes of a family, else 1.
     """
 
-    gangs: FloatArray
-    values: FloatArray
+    gangs: Floats
+    values: Floats
     source: str
-    observed: FloatArray
+    observed: Floats
     members: float = 1.0
 
 
-def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> FloatArray:
+def figures_at(pools: Sequence[Pool], which: Ints, gang: Floats) -> Floats:
     """Figures of pools at gangs, straight in logarithms between the gangs known and flat beyond them.
 
     Args:
@@ -72,7 +69,7 @@ def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> Floa
     return np.asarray(np.exp(values).T, dtype=np.float64)
 
 
-def observed_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> FloatArray:
+def observed_at(pools: Sequence[Pool], which: Ints, gang: Floats) -> Floats:
     """Share of time up in the records of pools at gangs, straight over log gang and flat beyond the gangs known.
 
     Args:
@@ -184,7 +181,7 @@ def figures_of(table: HazardTable) -> tuple[float, ...]:
     return (mean / up, down * mean, down_square / (2.0 * down) * mean, sd, dispersion)
 
 
-def spell_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+def spell_sd(edges: Floats, hazard: Floats, sd: float) -> float:
     """Sd of the log mean spell where the log level of its hazard has `sd`.
 
     Hazards fall with age, so a higher level also keeps spells from the ages at which they last: their mean moves about
@@ -194,7 +191,7 @@ def spell_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
     return float(np.log(longest / shortest) / 2.0)
 
 
-def level_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+def level_sd(edges: Floats, hazard: Floats, sd: float) -> float:
     """Sd of the log level that spreads mean spells by `sd` (log): the inverse of `spell_sd`, by bisection."""
     low, high = 0.0, sd  # spells move at least as far as levels
     for _ in range(30):
@@ -210,7 +207,7 @@ def as_wide(table: HazardTable, sd: float) -> HazardTable:
     return replace(table, frailty_sd_down=down, frailty_sd_up=up)
 
 
-def _spell(edges: FloatArray, hazard: FloatArray) -> tuple[float, float]:
+def _spell(edges: Floats, hazard: Floats) -> tuple[float, float]:
     """Mean and second moment of a spell whose hazard is constant between `edges`.
 
     Integrals of the survival function S: E[X] = int S, E[X^2] = 2 int t S.

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, stacked_frailties
-from planner.spot.moments import FloatArray, Job, compute_moments, split_job
+from planner.spot.moments import Job, compute_moments, split_job
 from planner.spot.work_error import meet_probability
 
 FRAILTY_SD = 0.35
@@ -32,10 +33,10 @@ class SpotOutcome:
             apart).
     """
 
-    expected_elapsed_hours: FloatArray
-    expected_paid_hours: FloatArray
-    expected_interruptions: FloatArray
-    expected_lost_hours: FloatArray
+    expected_elapsed_hours: Floats
+    expected_paid_hours: Floats
+    expected_interruptions: Floats
+    expected_lost_hours: Floats
 
 
 def spot_outcome(
@@ -100,12 +101,12 @@ def p_meet_deadline(
     deadline_hours: npt.ArrayLike,
     work_log_sd: npt.ArrayLike = 0.0,
     steady_hours: npt.ArrayLike | None = None,
-    later_hours: float | FloatArray = 0.0,
+    later_hours: float | Floats = 0.0,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,
-    needed: FloatArray | None = None,
-) -> FloatArray:
+    needed: Floats | None = None,
+) -> Floats:
     """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
 
     Args:
@@ -145,8 +146,8 @@ def p_meet_deadline(
 
 
 def _pool(
-    rate: FloatArray,
-    wait: FloatArray,
+    rate: Floats,
+    wait: Floats,
     first_wait: npt.ArrayLike | None,
     frailty_sd: npt.ArrayLike,
     dispersion: npt.ArrayLike,
@@ -157,7 +158,7 @@ def _pool(
     )
 
 
-def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
+def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, Floats, Floats], Floats]:
     """Broadcast and check the arguments; return (job, gang rate, wait) and the deadline."""
     arrays = _alike([np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in given])
     work, node_rate, count, exponent, wait, interval, write, restart, notice, deadline = arrays
@@ -166,7 +167,7 @@ def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray],
     return (split_job(work, interval, write, restart, notice), rate, wait), deadline
 
 
-def _alike(arrays: list[FloatArray]) -> Sequence[FloatArray]:
+def _alike(arrays: list[Floats]) -> Sequence[Floats]:
     """The arrays broadcast to one shape: most have it already, and numpy takes longer to find that out."""
     shape = next((array.shape for array in arrays if array.shape != (1,)), (1,))
     if any(array.shape not in (shape, (1,)) for array in arrays):
@@ -174,7 +175,7 @@ def _alike(arrays: list[FloatArray]) -> Sequence[FloatArray]:
     return [array if array.shape == shape else np.broadcast_to(array, shape) for array in arrays]
 
 
-def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _means(job: Job, pool: SpotPool) -> tuple[Floats, Floats, Floats]:
     """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
     elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
     for factors, weights in stacked_frailties(pool.frailty_sd, MEAN_POINTS, job.work):
@@ -189,7 +190,7 @@ def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray
     return elapsed, paid, count
 
 
-def launch_wait_hours(pool: SpotPool) -> FloatArray:
+def launch_wait_hours(pool: SpotPool) -> Floats:
     """Expected wait at launch, which `_means` counts in what elapses, shape `(n,)`."""
     wait = np.zeros_like(pool.rate)
     for factor, weight in frailties(pool.frailty_sd, MEAN_POINTS):
@@ -198,7 +199,7 @@ def launch_wait_hours(pool: SpotPool) -> FloatArray:
     return wait
 
 
-def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatArray) -> None:
+def _check(work: Floats, rate: Floats, nodes: Floats, *rest: Floats) -> None:
     wait, interval, write, restart, notice = rest
     names = (
         "work_hours", "rate_per_hour", "mean_wait_hours", "checkpoint_write_hours", "restart_hours", "notice_hours",

@@ -14,13 +14,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.errors import InputError
 from planner.records import record
 from planner.spot.policy.job import Action, JobState, Mode, Policy, SpotJob, ZoneState
 from planner.spot.policy.view import EPS_HOURS, whole_ticks
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 HISTORY_TICKS = 240
 """How far back a spell's age is counted: 24 h at the usual tick."""
@@ -51,7 +49,7 @@ class ReplayResult:
     work_left_hours: float = 0.0
 
 
-def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> FloatArray:
+def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> Floats:
     """Spot prices of all ticks, shape `(n_zones, ticks)`: those given, and where there is none the prices at launch."""
     at_launch = np.array([zone.usd_per_hour for zone in job.zones])[:, None]
     if prices is None:
@@ -60,7 +58,7 @@ def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> Float
     return np.where(np.isnan(usd), at_launch, usd) if np.isnan(usd).any() else usd
 
 
-def spell_ticks(job: SpotJob, up: BoolArray, start_tick: int) -> tuple[BoolArray, npt.NDArray[np.int64]]:
+def spell_ticks(job: SpotJob, up: Bools, start_tick: int) -> tuple[Bools, Ints]:
     """State before the first tick and for how many ticks it has held, per zone.
 
     Taken from the record before `start_tick`, or from the job's history when there is none; a zone without either
@@ -187,7 +185,7 @@ def replay(
     return _result(run, None)
 
 
-def _state(run: _Run, tick: int, now: BoolArray, price: FloatArray, held: npt.NDArray[np.int64]) -> JobState:
+def _state(run: _Run, tick: int, now: Bools, price: Floats, held: Ints) -> JobState:
     job = run.job
     zones = tuple(
         ZoneState(zone.name, bool(now[place]), float(price[place]), float(held[place] * job.tick_hours))
@@ -199,7 +197,7 @@ def _state(run: _Run, tick: int, now: BoolArray, price: FloatArray, held: npt.ND
     )
 
 
-def _granted(action: Action, number: dict[str, int], now: BoolArray) -> tuple[Mode, int]:
+def _granted(action: Action, number: dict[str, int], now: Bools) -> tuple[Mode, int]:
     """What the market gives: spot only where it is up."""
     if action.mode != "spot":
         return action.mode, -1

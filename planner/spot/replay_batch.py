@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.registry import make_policy
@@ -20,10 +21,6 @@ from planner.spot.replay import check_length, spell_ticks, zone_prices
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -34,23 +31,23 @@ class BatchReplay:
     (a run that already had it asks only after it left).
     """
 
-    cost_usd: FloatArray
-    finished: BoolArray
-    finish_hours: FloatArray
-    spot_hours: FloatArray
-    on_demand_hours: FloatArray
-    interruptions: IntArray
-    starts: IntArray
-    lost_hours: FloatArray
-    work_left_hours: FloatArray
-    on_demand_asked: BoolArray
+    cost_usd: Floats
+    finished: Bools
+    finish_hours: Floats
+    spot_hours: Floats
+    on_demand_hours: Floats
+    interruptions: Ints
+    starts: Ints
+    lost_hours: Floats
+    work_left_hours: Floats
+    on_demand_asked: Bools
 
 
 def replay_futures(
     job: SpotJob,
     policy_name: str,
     tables: Mapping[str, HazardTable],
-    up: BoolArray,
+    up: Bools,
     prices: npt.ArrayLike | None = None,
 ) -> BatchReplay:
     """Run the named policy through every future.
@@ -92,7 +89,7 @@ def replay_policy(
     return runs.result()
 
 
-def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> FloatArray:
+def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> Floats:
     """Shape `(1 or n, n_zones, ticks)`."""
     usd = zone_prices(job, prices, JobView(job).deadline_ticks)
     return usd[None] if usd.ndim == 2 else usd
@@ -120,22 +117,22 @@ class Runs:
 
     def __init__(self, job: SpotJob, view: JobView, n: int, futures: int | None = None) -> None:
         self.job, self.view = job, view
-        self.mode: IntArray = np.full(n, IDLE)
-        self.zone: IntArray = np.full(n, -1)
-        self.region: IntArray = np.full(n, -1)
+        self.mode: Ints = np.full(n, IDLE)
+        self.zone: Ints = np.full(n, -1)
+        self.region: Ints = np.full(n, -1)
         self.left, self.wait = np.zeros(n), np.zeros(n)
         self.work = np.full(n, job.work_hours)
         self.cost, self.spot, self.on_demand, self.lost = (np.zeros(n) for _ in range(4))
-        self.interruptions: IntArray = np.zeros(n, dtype=np.int64)
-        self.starts: IntArray = np.zeros(n, dtype=np.int64)
+        self.interruptions: Ints = np.zeros(n, dtype=np.int64)
+        self.starts: Ints = np.zeros(n, dtype=np.int64)
         self.finish = np.full(n, np.nan)
         self.active = np.ones(n, dtype=bool)
         self.asked = np.zeros(n, dtype=bool)
         self._aside: dict[str, npt.NDArray[Any]] = {}
-        self._followed: IntArray = np.arange(n)
+        self._followed: Ints = np.arange(n)
         self._futures = n if futures is None else futures
 
-    def step(self, tick: int, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray) -> None:
+    def step(self, tick: int, policy: ArrayPolicy, up: Bools, held: Ints, usd: Floats) -> None:
         """One tick of every run.
 
         Args:
@@ -169,11 +166,9 @@ class Runs:
             if np.count_nonzero(self.active) < _MOST_KEPT * len(self.active):
                 self._set_aside()
 
-    def _seen(
-        self, at: IntArray, elapsed_hours: float, up: BoolArray, held: IntArray, usd: FloatArray
-    ) -> RunStates:
+    def _seen(self, at: Ints, elapsed_hours: float, up: Bools, held: Ints, usd: Floats) -> RunStates:
         """What the policy sees of the runs `at`."""
-        which: IntArray | slice = slice(None) if len(at) == len(self.mode) else at
+        which: Ints | slice = slice(None) if len(at) == len(self.mode) else at
         return RunStates(
             elapsed_hours,
             np.asarray(self.job.work_hours - self.work[which]),
@@ -202,7 +197,7 @@ class Runs:
             else:
                 self._aside[name][self._followed] = getattr(self, name)
 
-    def _take(self, mode: IntArray, zone: IntArray) -> None:
+    def _take(self, mode: Ints, zone: Ints) -> None:
         """Go on with what was decided; what stays as it was needs nothing."""
         job = self.job
         changed = (((mode != self.mode) | (zone != self.zone)) & self.active).nonzero()[0]
@@ -219,7 +214,7 @@ class Runs:
         self.region[on_spot] = there
         self.mode, self.zone = mode, zone
 
-    def _pass_tick(self, rows: IntArray, usd: FloatArray) -> None:
+    def _pass_tick(self, rows: Ints, usd: Floats) -> None:
         tick, job = self.job.tick_hours, self.job
         running = self.active & (self.mode != IDLE)
         paid = running * (tick - np.minimum(self.wait, tick))

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.market.offers import OfferSet
     from planner.spot.distribution import SpotPool
@@ -21,26 +19,23 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotZone
     from planner.spot.pools import Pool
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    _Fields = tuple[SpotPool, IntArray, tuple[str, ...], FloatArray]
-    BoolArray = npt.NDArray[np.bool_]
+    _Fields = tuple[SpotPool, Ints, tuple[str, ...], Floats]
 
 
 @record(frozen=True)
 class OfferRisk:
     """Interruption figures per offer, each of shape `(n_offers,)`; `prior_of_offer` is -1 where nothing interrupts."""
 
-    rate_per_hour: FloatArray
-    gang_exponent: FloatArray
-    mean_wait_hours: FloatArray
-    wait_exponent: FloatArray
-    notice_hours: FloatArray
+    rate_per_hour: Floats
+    gang_exponent: Floats
+    mean_wait_hours: Floats
+    wait_exponent: Floats
+    notice_hours: Floats
     priors: tuple[InterruptionPrior, ...]
-    prior_of_offer: IntArray
+    prior_of_offer: Ints
 
     @cached_property
-    def is_recorded(self) -> npt.NDArray[np.bool_]:
+    def is_recorded(self) -> Bools:
         """Whether a recorded family is behind each of `priors`; a last entry, False, for what nothing interrupts."""
         return np.asarray([*(prior.basis == "measured" for prior in self.priors), False], dtype=np.bool_)
 
@@ -63,14 +58,14 @@ class SpotRisk:
         """Interruption figures of every offer; only spot is interrupted."""
         return self.offer_set.once(("risk", self.tariffs), lambda: _risk(self.offer_set, self.tariffs))
 
-    def alike(self, pool_of_offer: IntArray) -> IntArray:
+    def alike(self, pool_of_offer: Ints) -> Ints:
         """Code of what is known of each offer's interruptions: equal for offers of one pool and one line of the table.
 
         Args:
             pool_of_offer: code of the pool of each offer, shape `(n_offers,)`.
         """
 
-        def codes() -> IntArray:
+        def codes() -> Ints:
             prior = self.figures.prior_of_offer + 1
             return distinct(pool_of_offer * (int(prior.max(initial=0)) + 1) + prior)[2]
 
@@ -124,7 +119,7 @@ class SpotRisk:
         )
 
     @cached_property
-    def gangs(self) -> dict[tuple[object, ...], list[tuple[IntArray, _Fields]]]:
+    def gangs(self) -> dict[tuple[object, ...], list[tuple[Ints, _Fields]]]:
         """Sets of gangs asked for last, ascending, with the fields of `GangRisk` of each, by what decides them."""
         return {}
 
@@ -156,7 +151,7 @@ def _risk(offer_set: OfferSet, tariffs: Tariffs) -> OfferRisk:
     )  # fmt: skip
     priors = tuple(tariffs.interruption_prior(*key) for key in keys)
 
-    def spread(name: str) -> FloatArray:
+    def spread(name: str) -> Floats:
         values = np.asarray([*(float(getattr(prior, name)) for prior in priors), 0.0], dtype=np.float64)
         return np.asarray(values[prior_of], dtype=np.float64)
 

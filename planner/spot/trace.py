@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import numpy as np
-import numpy.typing as npt
-
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @record(frozen=True, eq=False)
@@ -39,8 +34,8 @@ class ZoneTrace:
     gang: int
     start: datetime
     tick_hours: float
-    up: BoolArray
-    spot_usd_per_hour: FloatArray
+    up: Bools
+    spot_usd_per_hour: Floats
     on_demand_usd_per_hour: float | None = None
     source: str = ""
     probe_hours: float = 0.0

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.normal.arrays import normal_cdf_by_table
 from planner.records import record
 from planner.spot.distribution import MOST_STACKED, SpotPool, describe_elapsed, hermite, scaled_job
-from planner.spot.moments import FloatArray, Job
+from planner.spot.moments import Job
 
 _WORK_POINTS = 7
 _CLEARLY = 1e-9  # beyond any rounding of a chance
 
 
 def meet_probability(
-    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray,
-    needed: FloatArray | None = None,
-) -> FloatArray:  # fmt: skip
+    job: Job, pool: SpotPool, deadline: Floats, work_log_sd: Floats, more: Floats,
+    needed: Floats | None = None,
+) -> Floats:  # fmt: skip
     """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
@@ -58,40 +58,40 @@ class _AtPoints:
 
     job: Job
     pool: SpotPool
-    deadline: FloatArray
-    work_log_sd: FloatArray
-    more: FloatArray
-    in_time: FloatArray
+    deadline: Floats
+    work_log_sd: Floats
+    more: Floats
+    in_time: Floats
 
     @property
     def is_small(self) -> bool:
         """All points in one call while that is small: a call costs a millisecond however few the rows."""
         return _WORK_POINTS * len(self.deadline) <= MOST_STACKED
 
-    def chances(self, nodes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    def chances(self, nodes: Sequence[float]) -> tuple[Floats, Floats]:
         """Chances to be in time with an excess, and of the undisturbed time, at points, shapes `(p, n)`."""
         factor = np.exp(np.outer(nodes, self.work_log_sd))
         elapsed = describe_elapsed(scaled_job(self.job, factor), self.pool)
         return elapsed.moved_chance(self.deadline - factor * self.more), elapsed.still_chance
 
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """The chance, averaged over all points."""
         points = hermite(_WORK_POINTS)
-        parts: list[tuple[FloatArray, FloatArray]] = []
+        parts: list[tuple[Floats, Floats]] = []
         at_once = len(points) if self.is_small else 1
         for first in range(0, len(points), at_once):
             nodes = [node for node, _ in points[first : first + at_once]]
             parts += zip(*self.chances(nodes), strict=True)
         return self._averaged(parts)
 
-    def bounded(self, needed: FloatArray) -> FloatArray:
+    def bounded(self, needed: Floats) -> Floats:
         """The chance where it is close to what is needed; elsewhere a bound, from as few points as tell the side.
 
         The heaviest points come first. Each adds at most its weight.
         """
         points, left = hermite(_WORK_POINTS), 1.0
         out, rows, low = np.empty(len(needed)), np.arange(len(needed)), np.zeros(len(needed))
-        at, parts = self, dict[int, tuple[FloatArray, FloatArray]]()
+        at, parts = self, dict[int, tuple[Floats, Floats]]()
         for number in sorted(range(len(points)), key=lambda place: -points[place][1]):
             (moved,), (still,) = at.chances([points[number][0]])
             parts[number] = moved, still
@@ -107,14 +107,14 @@ class _AtPoints:
         out[rows] = at._averaged([parts[number] for number in range(len(points))])
         return out
 
-    def _averaged(self, parts: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    def _averaged(self, parts: Sequence[tuple[Floats, Floats]]) -> Floats:
         moved, still = np.zeros_like(self.deadline), np.zeros_like(self.deadline)
         for (_, weight), (one, other) in zip(hermite(_WORK_POINTS), parts, strict=True):
             moved += weight * one
             still += weight * other
         return np.minimum(still * self.in_time + moved, 1.0)
 
-    def _take(self, at: npt.NDArray[np.int64]) -> _AtPoints:
+    def _take(self, at: Ints) -> _AtPoints:
         return _AtPoints(
             self.job.take(at), self.pool.take(at), self.deadline[at], self.work_log_sd[at], self.more[at],
             self.in_time[at],

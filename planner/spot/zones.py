@@ -8,20 +8,12 @@ back is one of several independent waits: the inverse of their summed rates. The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from catalogs.tables.rows import distinct_rows
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _STEPS = 24  # of the power iteration; two and three zones mix in a few
 
@@ -37,12 +29,12 @@ class Union:
     """
 
     pool: SpotPool
-    shares: FloatArray
-    moves: FloatArray
+    shares: Floats
+    moves: Floats
 
 
 def unite(
-    zones: SpotPool, region: IntArray, correlation: tuple[float, float], evidence: IntArray | None = None
+    zones: SpotPool, region: Ints, correlation: tuple[float, float], evidence: Ints | None = None
 ) -> Union:
     """See sets of zones as one pool each.
 
@@ -93,7 +85,7 @@ def unite(
 
 
 def unite_alike(
-    zones: SpotPool, members: IntArray, region: IntArray, correlation: tuple[float, float], evidence: IntArray
+    zones: SpotPool, members: Ints, region: Ints, correlation: tuple[float, float], evidence: Ints
 ) -> Union:
     """The same of sets that share zones: those whose zones are alike are worked out once.
 
@@ -115,12 +107,12 @@ def unite_alike(
     return Union(union.pool.take(own), union.shares[own], union.moves[own])
 
 
-def _sum_of_pairs(values: FloatArray) -> FloatArray:
+def _sum_of_pairs(values: Floats) -> Floats:
     """Sum over the first two axes, in the order in which pairs of one set stand side by side."""
     return np.asarray(np.ascontiguousarray(np.moveaxis(values, 2, 0)).sum(axis=(1, 2)))
 
 
-def _common_error(shares: FloatArray, link: float, evidence: IntArray | None) -> FloatArray:
+def _common_error(shares: Floats, link: float, evidence: Ints | None) -> Floats:
     """Variance of the mean level of a set over that of one zone: levels have a shared part and one of each zone's own.
 
     Zones known from one line of a table have no part of their own: its error is theirs, all of it.
@@ -141,7 +133,7 @@ def _levels(pool: SpotPool, sign: float) -> SpotPool:
     )
 
 
-def _first_wait(first_wait: FloatArray, up: FloatArray, linked: FloatArray, load: FloatArray) -> FloatArray:
+def _first_wait(first_wait: Floats, up: Floats, linked: Floats, load: Floats) -> Floats:
     """First wait that gives the mean wait at launch under the model's chance `load / (1 + load)` of being down."""
     first_down = (1.0 - up)[0]
     rest = ((1.0 - up) + linked[0] * up)[1:].prod(axis=0)

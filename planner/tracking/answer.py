@@ -19,8 +19,9 @@ from planner.tracking.split import split_time
 from planner.tracking.thresholds import thresholds
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Floats
     from planner.tracking.bill import Spent
-    from planner.tracking.model import Cause, FloatArray, Intervals, Progress, Replan, Speed, Split
+    from planner.tracking.model import Cause, Intervals, Progress, Replan, Speed, Split
     from planner.tracking.planned import Planned
 
 Status = Literal["on time", "at risk", "late", "over budget", "finished"]
@@ -179,7 +180,7 @@ def _answer(
     return Tracked(
         planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
         (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
-        origin, stalled, speed, slow, split, interruptions, _causes(planned, progress, intervals),
+        origin, stalled, speed, slow, split, interruptions, find_causes(progress, intervals, planned.network_ratio),
         _gates(planned, flags, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
         _notes(planned, progress, now, last),
     )  # fmt: skip
@@ -189,7 +190,7 @@ def _after(moment: datetime, hours: float) -> datetime:
     return moment + timedelta(hours=min(hours, 1e6))
 
 
-def _range(values: FloatArray) -> Range:
+def _range(values: Floats) -> Range:
     low, high = np.quantile(values, (0.1, 0.9))
     return Range(float(values.mean()), float(low), float(high))
 
@@ -204,7 +205,7 @@ def _done_steps(planned: Planned, progress: Progress) -> float:
     return float(step[-1]) + (1.0 if step.min() == 0 else 0.0)
 
 
-def _grows(units: FloatArray) -> bool:
+def _grows(units: Floats) -> bool:
     """Whether a column says how much is done."""
     finite = units[np.isfinite(units)]
     return len(finite) > 1 and bool(finite[-1] > finite[0])
@@ -297,10 +298,6 @@ def _gates(planned: Planned, asked: Ask, p_late: float | None, p_over: float | N
     if p_over is not None:
         out.append(Gate("over budget", _LIKELY, p_over, "plan"))
     return tuple(out)
-
-
-def _causes(planned: Planned, progress: Progress, intervals: Intervals) -> tuple[Cause, ...]:
-    return find_causes(progress, intervals, planned.network_ratio)
 
 
 def is_slow(tracked: Tracked) -> bool:

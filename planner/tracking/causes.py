@@ -15,7 +15,8 @@ from planner.tracking.split import slow_steps
 from planner.tracking.thresholds import thresholds
 
 if TYPE_CHECKING:
-    from planner.tracking.model import FloatArray, Intervals, Progress
+    from catalogs.tables.table import Floats
+    from planner.tracking.model import Intervals, Progress
 
 # Assumed, all of them: where the table of thresholds says nothing.
 NETWORK_RATIO = 0.3  # of the step, where no plan says what to expect
@@ -61,7 +62,7 @@ class _Seen:
         measured_step_s = self.mean("step_s")
         self.step_s = intervals.step_s if measured_step_s is None else measured_step_s
 
-    def values(self, name: str) -> FloatArray:
+    def values(self, name: str) -> Floats:
         """Known figures of a measure."""
         measure = self.progress.measures.get(name)
         return np.empty(0) if measure is None else measure[self.late][np.isfinite(measure[self.late])]

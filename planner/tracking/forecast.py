@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.normal import Z80
 from planner.records import record
-from planner.tracking.model import FloatArray, Speed
+from planner.tracking.model import Speed
 from planner.tracking.renewal import SETBACK_SHAPE, Interruptions
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class Futures:
         on_demand: whether on-demand had to take over.
     """
 
-    hours: FloatArray
-    paid: FloatArray
-    usd: FloatArray
+    hours: Floats
+    paid: Floats
+    usd: Floats
     on_demand: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -63,7 +64,7 @@ def draw_futures(
     return Futures(hours, paid, usd + share_left * planned.other_usd, on_demand_hours > 0)
 
 
-def _lognormal(rng: np.random.Generator, planned: Planned, n: int) -> FloatArray:
+def _lognormal(rng: np.random.Generator, planned: Planned, n: int) -> Floats:
     """Prices per hour of the cluster, with the plan's price as their mean."""
     low, high = planned.usd_low, planned.usd_high
     sd = math.log(high / low) / (2.0 * Z80) if high > low > 0 else 0.0
@@ -74,7 +75,7 @@ class _Run:
     """All futures, spell by spell together."""
 
     def __init__(
-        self, planned: Planned, rng: np.random.Generator, work: FloatArray, rates: FloatArray, scales: FloatArray,
+        self, planned: Planned, rng: np.random.Generator, work: Floats, rates: Floats, scales: Floats,
         deadline: float | None,
     ) -> None:  # fmt: skip
         self.planned, self.rng, self.work = planned, rng, work.copy()
@@ -85,7 +86,7 @@ class _Run:
         self.comes = (rng.random(len(work)) < planned.had_ratio) & comes
         self.deadline = np.inf if deadline is None else deadline
 
-    def to_the_end(self, down: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def to_the_end(self, down: bool) -> tuple[Floats, Floats, Floats]:
         """Hours to the end, paid hours, and those of them on-demand."""
         planned, n = self.planned, len(self.work)
         on_demand = np.zeros(n)

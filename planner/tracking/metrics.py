@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
+from planner.bundled import bundled_rows
 from planner.errors import InputError
-from planner.tracking.model import MEASURES, FloatArray, Progress, Rows
+from planner.tracking.model import MEASURES, Progress, Rows
 from planner.tracking.order import in_order
 from planner.tracking.prometheus import TIMEOUT_S, TOKEN_VARIABLE, Prometheus
 
@@ -28,8 +28,7 @@ _SELECTOR = "{@}"
 @functools.cache
 def default_queries() -> tuple[tuple[str, str], ...]:
     """Quantity and query, in order; of several of one quantity the first that has samples counts."""
-    with files("planner.data").joinpath("tracking_queries.csv").open(encoding="utf-8") as stream:
-        return tuple((row["quantity"], row["query"]) for row in csv.DictReader(stream))
+    return tuple((row["quantity"], row["query"]) for row in bundled_rows("tracking_queries.csv"))
 
 
 def run_selector(run_id: str) -> str:
@@ -124,7 +123,7 @@ def _rows(source: str, steps: Mapping[float, float], series: Mapping[str, Mappin
     return Rows(source, "prometheus", values, [], True)
 
 
-def _means(rows: FloatArray, points: Mapping[float, float]) -> FloatArray:
+def _means(rows: Floats, points: Mapping[float, float]) -> Floats:
     """Mean of the samples up to each row, since the one before; NaN without any."""
     times = np.asarray(sorted(points))
     of = np.searchsorted(rows, times, side="left")

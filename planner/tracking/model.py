@@ -5,16 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 # Figures beside progress: what each is, by the names that columns of it have.
 MEASURES: dict[str, tuple[str, ...]] = {
@@ -60,15 +56,15 @@ class Progress:
 
     source: str
     kind: str
-    seconds: FloatArray
+    seconds: Floats
     absolute: bool
-    step: FloatArray
-    tokens: FloatArray
-    nodes: FloatArray
-    measures: Mapping[str, FloatArray]
+    step: Floats
+    tokens: Floats
+    nodes: Floats
+    measures: Mapping[str, Floats]
     hosts: Mapping[str, float]
     notes: tuple[str, ...] = ()
-    samples: FloatArray | None = None
+    samples: Floats | None = None
 
     @property
     def n_rows(self) -> int:
@@ -92,15 +88,15 @@ class Intervals:
         step_s: seconds per step as logged steps take them, gaps and restarts not counted.
     """
 
-    seconds: FloatArray
-    steps: FloatArray
-    fell_back: BoolArray
-    gap: BoolArray
-    repeated: FloatArray
+    seconds: Floats
+    steps: Floats
+    fell_back: Bools
+    gap: Bools
+    repeated: Floats
     step_s: float
 
     @property
-    def working(self) -> BoolArray:
+    def working(self) -> Bools:
         """Intervals in which steps follow steps."""
         return ~self.fell_back & ~self.gap & (self.steps > 0)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
-from planner.tracking.model import MEASURES, FloatArray, Intervals, Progress, Rows
+from planner.tracking.model import MEASURES, Intervals, Progress, Rows
 
 # A run stands still in an interval this many times as long as its steps need, and by at least so many seconds more.
 GAP_RATIO, GAP_SECONDS = 10.0, 60.0
@@ -51,7 +52,7 @@ def in_order(rows: Rows) -> Progress:
     )  # fmt: skip
 
 
-def mended(seconds: FloatArray, step: FloatArray) -> tuple[FloatArray, int]:
+def mended(seconds: Floats, step: Floats) -> tuple[Floats, int]:
     """Times with jumps back of the clock taken out, and how many there were.
 
     A clock that goes back while steps go on was set anew: all that follows moves by as much. Rows whose step goes back
@@ -70,22 +71,22 @@ def mended(seconds: FloatArray, step: FloatArray) -> tuple[FloatArray, int]:
     return out, jumps
 
 
-def _usual(seconds: FloatArray, step: FloatArray) -> float:
+def _usual(seconds: Floats, step: Floats) -> float:
     """Seconds per step where both go on."""
     dt, ds = np.diff(seconds), np.diff(step)
     on = (dt > 0) & (ds > 0)
     return float(np.median(dt[on] / ds[on])) if on.any() else 0.0
 
 
-def _without_doubles(columns: dict[str, FloatArray]) -> tuple[dict[str, FloatArray], int]:
+def _without_doubles(columns: dict[str, Floats]) -> tuple[dict[str, Floats], int]:
     seconds, step = columns["seconds"], columns["step"]
     same = np.concatenate([[False], (np.diff(seconds) == 0) & (np.diff(step) == 0)])
     return {name: values[~same] for name, values in columns.items()}, int(same.sum())
 
 
 def _one_row_a_step(
-    columns: dict[str, FloatArray], host: np.ndarray[tuple[int], np.dtype[np.str_]]
-) -> tuple[dict[str, float], dict[str, FloatArray]]:
+    columns: dict[str, Floats], host: np.ndarray[tuple[int], np.dtype[np.str_]]
+) -> tuple[dict[str, float], dict[str, Floats]]:
     """Median step time of each host, and the rows of the host that writes most: a step ends when its last host does."""
     names, of, count = np.unique(host, return_inverse=True, return_counts=True)
     paces = {}
@@ -118,7 +119,7 @@ def intervals_of(progress: Progress) -> Intervals:
     return Intervals(dt, np.maximum(ds, 0.0), fell_back, gap, np.clip(repeated, 0.0, 1.0), step_s)
 
 
-def as_ratio(name: str, values: FloatArray) -> FloatArray:
+def as_ratio(name: str, values: Floats) -> Floats:
     """Shares of 1, from percent where the column has them so."""
     finite = values[np.isfinite(values)]
     if name in _RATIOS and len(finite) and float(finite.max()) > _PERCENT_ABOVE:

@@ -20,9 +20,8 @@ _RECORDED_SD, _UNRECORDED_SD = (
     0.35,
     0.88,
 )  # of the log rate, as in planner/data/assumptions.csv, for plans without them
-_SETBACK_HOURS = (
-    0.5  # of an interruption where a plan expects none: restart and half a checkpoint interval, assumed
-)
+# of an interruption where a plan expects none: restart and half a checkpoint interval, assumed
+_SETBACK_HOURS = 0.5
 
 
 @record(frozen=True)

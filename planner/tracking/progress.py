@@ -51,7 +51,7 @@ def _progress_rows(path: Path) -> Rows | None:
     """The rows of a progress log; None where the file is of another kind."""
     with_head = _first_line(path)
     if with_head.lstrip().startswith("{"):
-        return _json_rows(path) if _is_progress_object(with_head) else None
+        return _gather(path, "jsonl", _objects(path)) if _is_progress_object(with_head) else None
     delimiter = delimiter_of(with_head)
     names = [known_as(name) for name in with_head.split(delimiter)]
     if "step" not in names or "time" not in names:
@@ -89,10 +89,6 @@ def _csv_rows(path: Path, names: list[str | None], delimiter: str) -> Rows:
     next(cells)
     columns = [(at, name) for at, name in enumerate(names) if name is not None]
     return _gather(path, "csv", ({name: row[at] for at, name in columns if at < len(row)} for row in cells))
-
-
-def _json_rows(path: Path) -> Rows:
-    return _gather(path, "jsonl", _objects(path))
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

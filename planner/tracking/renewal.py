@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.records import record
-from planner.tracking.model import FloatArray, Intervals
+from planner.tracking.model import Intervals
 
 if TYPE_CHECKING:
     from planner.tracking.planned import Planned
@@ -59,7 +60,7 @@ class Interruptions:
         """Posterior mean of a setback."""
         return SETBACK_SHAPE * self.setback_rate / max(self.setback_shape - 1.0, 0.5)
 
-    def draw(self, rng: np.random.Generator, n: int) -> tuple[FloatArray, FloatArray]:
+    def draw(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
         """Rates per hour and scales of setbacks in hours, one per future."""
         rates = rng.gamma(self.shape, 1.0 / self.rate, n)
         return rates, self.setback_rate / np.maximum(rng.gamma(self.setback_shape, 1.0, n), 1e-9)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.calibration.steps import warm_up
-from planner.tracking.model import FloatArray, Intervals, Speed
+from planner.tracking.model import Intervals, Speed
 
 if TYPE_CHECKING:
     from planner.tracking.planned import Planned
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 DRIFT_SD = 0.026
 _MOST_LAGS, _MOST_POINTS = 200, 20_000
 _FEW = 3
-_INTERVALS_SEEN = (
-    3.0  # checkpoints and evaluations count as logged once the log covers so many of their intervals
-)
+# checkpoints and evaluations count as logged once the log covers so many of their intervals
+_INTERVALS_SEEN = 3.0
 
 
 def measure_speed(intervals: Intervals, planned: Planned | None) -> Speed:
@@ -75,7 +75,7 @@ def _posterior(measured: float, error: float, prior: float, prior_sd: float) -> 
     ) ** -0.5
 
 
-def _mean(per_step: FloatArray, steps: FloatArray) -> tuple[float, float, float]:
+def _mean(per_step: Floats, steps: Floats) -> tuple[float, float, float]:
     """Mean seconds per step, standard error of its logarithm, and independent steps behind it."""
     mean = float((per_step * steps).sum() / steps.sum())
     thin = max(1, -(-len(per_step) // _MOST_POINTS))
@@ -87,7 +87,7 @@ def _mean(per_step: FloatArray, steps: FloatArray) -> tuple[float, float, float]
     return mean, few * sd / mean / math.sqrt(effective), effective
 
 
-def correlation_time(values: FloatArray) -> float:
+def correlation_time(values: Floats) -> float:
     """Steps that say as much as one independent step, at least 1 and at most half of all."""
     n = len(values)
     centred = values - values.mean()

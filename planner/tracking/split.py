@@ -10,7 +10,8 @@ from planner.calibration.steps import MAD_TO_SD
 from planner.tracking.model import Split
 
 if TYPE_CHECKING:
-    from planner.tracking.model import BoolArray, FloatArray, Intervals, Progress
+    from catalogs.tables.table import Bools, Floats
+    from planner.tracking.model import Intervals, Progress
 
 # A step is slow beyond so many deviations and this ratio of the usual one.
 _DEVIATIONS, _SLOW_RATIO = 6.0, 0.3
@@ -55,7 +56,7 @@ def split_time(progress: Progress, intervals: Intervals) -> Split:
     )
 
 
-def _logged(progress: Progress, name: str, most: FloatArray, times: FloatArray) -> FloatArray:
+def _logged(progress: Progress, name: str, most: Floats, times: Floats) -> Floats:
     """A logged figure of each interval, at most what there is."""
     values = progress.measures.get(name)
     if values is None:
@@ -63,7 +64,7 @@ def _logged(progress: Progress, name: str, most: FloatArray, times: FloatArray) 
     return np.clip(np.nan_to_num(values[1:], nan=0.0) * times, 0.0, np.maximum(most, 0.0))
 
 
-def slow_steps(intervals: Intervals) -> tuple[FloatArray, bool]:
+def slow_steps(intervals: Intervals) -> tuple[Floats, bool]:
     """Seconds by which single intervals are longer than usual, and whether they come as regularly as checkpoints."""
     slow, per_step = _slow(intervals)
     at = np.flatnonzero(slow)
@@ -74,7 +75,7 @@ def slow_steps(intervals: Intervals) -> tuple[FloatArray, bool]:
     return excess, bool(apart.std() <= _REGULAR * apart.mean())
 
 
-def _slow(intervals: Intervals) -> tuple[BoolArray, FloatArray]:
+def _slow(intervals: Intervals) -> tuple[Bools, Floats]:
     working = intervals.working
     per_step = np.divide(
         intervals.seconds, intervals.steps, out=np.zeros_like(intervals.seconds), where=intervals.steps > 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-from importlib.resources import files
 
+from planner.bundled import bundled_rows
 from planner.records import record
 
 
@@ -24,8 +23,6 @@ class Threshold:
 @functools.cache
 def thresholds() -> dict[str, Threshold]:
     """All thresholds by name."""
-    with files("planner.data").joinpath("alert_thresholds.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
     return {
         row["name"]: Threshold(
             row["name"],
@@ -35,5 +32,5 @@ def thresholds() -> dict[str, Threshold]:
             row["severity"],
             row["source"],
         )
-        for row in rows
+        for row in bundled_rows("alert_thresholds.csv")
     }

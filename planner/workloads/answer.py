@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.resolved import Assumed
     from planner.inputs.schema import Workload
     from planner.market.model import Market
 
@@ -89,7 +88,7 @@ def _plan(loaded: LoadedWorkload, catalog: Catalog, options: Options) -> Answer:
         for variant, answer in answers
     )
     own = next(variant for variant in variants if variant.chosen)
-    noted = tuple(_assumption(item) for item in own.assumptions)
+    noted = tuple(Assumption(*item) for item in own.assumptions)
     named = {item.key for item in noted}
     rest = tuple(item for item in chosen.plan.assumptions if item.key not in named)
     plan = replace(chosen.plan, sensitivity=sensitivity, confidence="low", assumptions=(*noted, *rest))
@@ -125,10 +124,6 @@ def _brief(answer: Answer) -> Summary:
     choice = choose(answer.found.candidates, answer.context.asked.workload.preferences.objective)
     assert choice is not None
     return summarize(answer.found.candidates, choice.winner, None)
-
-
-def _assumption(item: Assumed) -> Assumption:
-    return Assumption(*item)
 
 
 __all__ = ["Answer", "optimize"]

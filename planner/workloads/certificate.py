@@ -16,8 +16,7 @@ from planner.errors import InfeasibleError, InputError
 from planner.plan.certificates import VERSION
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Ints
     from planner.candidates.model import Candidates
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
@@ -89,7 +88,7 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _names(candidates: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
+def _names(candidates: Candidates, at: Ints) -> list[str]:
     """The offer of each candidate; all parts with their instances where it is bought in several."""
     context = candidates.context
     ids = {row: context.market.offer_set.offer_id(row) for row in np.unique(candidates.offer[at]).tolist()}

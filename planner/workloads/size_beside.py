@@ -7,15 +7,13 @@ CPUs  = hours on one A100 x 10 to 120 (published ratios of an A100 to a 28-core 
 
 from __future__ import annotations
 
-import csv
 import math
 from functools import cache
-from pathlib import Path
 
 from catalogs.tables.accelerators import load_accelerators
+from planner.bundled import bundled_rows
 from planner.records import record
 
-FILE = Path(__file__).parents[1] / "data" / "workstations.csv"
 A100 = "a100-40gb-sxm"
 CPU_SLOWER = (10.0, 120.0)  # rules R43 (10 to 100 x) and R47 (30 days to 6 h)
 _USABLE = 0.95  # of a card's memory
@@ -70,14 +68,13 @@ def load_seats() -> tuple[Seat, ...]:
     def number(text: str) -> float | None:
         return float(text) if text else None
 
-    with FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(
-            Seat(
-                row["name"], row["accelerator"], number(row["usd_low"]), number(row["usd_high"]),
-                number(row["usd_per_hour"]), row["condition"], row["source"], row["as_of"],
-            )
-            for row in csv.DictReader(stream)
-        )  # fmt: skip
+    return tuple(
+        Seat(
+            row["name"], row["accelerator"], number(row["usd_low"]), number(row["usd_high"]),
+            number(row["usd_per_hour"]), row["condition"], row["source"], row["as_of"],
+        )
+        for row in bundled_rows("workstations.csv")
+    )  # fmt: skip
 
 
 def peak_tflops(accelerator: str) -> float | None:

@@ -9,11 +9,10 @@ disk           = data x 1.25 + checkpoints kept
 
 from __future__ import annotations
 
-import csv
 import math
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.performance.constants import load_constants
 from planner.records import record
 
@@ -24,7 +23,6 @@ IMAGES_PER_WORKER_S = 190.0
 LEAST_WORKERS = 2
 SPARE_VCPUS = 4
 ASSUMED_THREADS = 2  # a core, where it is not known: of all but two families that are
-THREADS_FILE = Path(__file__).parents[1] / "data" / "threads_per_core.csv"
 DISK_FACTOR = 1.25
 CACHE_FACTOR = 1.2  # of the data in host memory; as sizing_rules.csv puts it against R16
 # Read by one client of an object store: tens of parallel requests of 50 to 90 MB/s over one card of 100 Gb/s.
@@ -82,10 +80,9 @@ def vcpus_for(accelerators: float, nodes: int, workers: int) -> float:
 
 def threads_per_core(provider: str, instance_type: str) -> int | None:
     """VCPUs of a core of a machine (`planner/data/threads_per_core.csv`); None where it is not known."""
-    with THREADS_FILE.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            if row["provider"] == provider and fnmatchcase(instance_type, row["instance_type"]):
-                return int(row["threads"])
+    for row in bundled_rows("threads_per_core.csv"):
+        if row["provider"] == provider and fnmatchcase(instance_type, row["instance_type"]):
+            return int(row["threads"])
     return None
 
 

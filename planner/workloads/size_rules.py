@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.bundled import bundled_rows
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FACTS_FILE = Path(__file__).parents[1] / "data" / "sizing_facts.csv"
 PUBLISHED = "published"  # the basis of rules on what is measured or listed, whatever the run
-RULES_FILE = Path(__file__).parents[1] / "data" / "sizing_rules.csv"
 VERDICTS = ("holds", "limited", "contradicted", "unsupported")
 
 
@@ -85,16 +82,14 @@ class Fact:
 @cache
 def load_facts() -> dict[str, Fact]:
     """All facts by name."""
-    with FACTS_FILE.open(encoding="utf-8", newline="") as stream:
-        rows = [Fact(**{**row, "value": float(row["value"])}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
+    rows = [Fact(**{**row, "value": float(row["value"])}) for row in bundled_rows("sizing_facts.csv")]  # type: ignore[arg-type]
     return {fact.name: fact for fact in rows}
 
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """All rules, in the order of the file."""
-    with RULES_FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(_rule(row) for row in csv.DictReader(stream))
+    return tuple(_rule(row) for row in bundled_rows("sizing_rules.csv"))
 
 
 def _rule(row: dict[str, str]) -> Rule:

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from solvers.backends.base import Relaxation
     from solvers.problem.milp import Bools, Floats, Ints
 
-MOST_RIVALS = (
-    100  # compared per candidate, those of least expected cost; more would find little and is never wrong
-)
+# compared per candidate, those of least expected cost; more would find little and is never wrong
+MOST_RIVALS = 100
 SAFE = 1e-6  # of the best choice: a candidate is dropped only this far beyond it
 
 

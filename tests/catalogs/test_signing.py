@@ -12,7 +12,6 @@ import stat
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,10 +35,9 @@ from catalogs.store.read import bundled_directory
 from catalogs.store.signing import make_key_pair, sign_catalog, verify_catalog
 from catalogs.store.statement import CONTEXT, STATEMENT
 from catalogs.store.trust import seen_file
-from tests.conftest import CliResult
+from tests.conftest import Run
 
 pytest.importorskip("cryptography")
-Run = Callable[..., CliResult]
 OLD, NEW = datetime.now(UTC) - timedelta(days=3), datetime.now(UTC) - timedelta(days=1)
 
 

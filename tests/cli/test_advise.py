@@ -20,11 +20,10 @@ from planner.plan.plain import plain
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.hazards_evidence import model_from_files
 from planner.spot.policy.job import SpotZone
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 from tests.planner.advice.plans import assumed, line_values, plan_values, state_values, write
 from tests.planner.render.render_plans import LAUNCH
 
-Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 
-Run = Callable[..., CliResult]
 BASE = """version: 1
 name: small
 model: {preset: bert-base}

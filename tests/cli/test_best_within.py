@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from planner.job import milp
 from planner.workloads import best_within
 from planner.workloads.answer import Answer
 from tests.cli.test_command_pages import run_page
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 BERT = "examples/bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")
 pytestmark = pytest.mark.catalog("small")

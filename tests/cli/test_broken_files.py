@@ -30,9 +30,8 @@ SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 FILES = {"workload": 2_000}
 OTHERS = 300
 BILLS = ("bill", "bill in another format")
-REVIEWED = (
-    40  # bills that go through the command, which reviews them whole; the others through their reader alone
-)
+# bills that go through the command, which reviews them whole; the others through their reader alone
+REVIEWED = 40
 ANSWERED = {0, 3, 5}  # a plan, none that fits, a gate exceeded
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",

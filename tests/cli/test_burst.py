@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 BURST = ROOT / "examples" / "burst"
 DAY = ("--as-of", "2026-11-20")
 # of the offers of all clouds the search for a mix would take ten seconds

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_optimize import write
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.schema_check import schema_faults
 
-Run = Callable[..., CliResult]
 FIXTURES = ROOT / "tests" / "fixtures" / "calibration"
 SCHEMA = json.loads((ROOT / "planner/data/schemas/calibration.v1.json").read_text())
 WHERE = ("--instance-type", "p4d.24xlarge")

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from catalogs.store.read import bundled_directory
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import CliResult, Run
 
 
 def lines_fit(text: str) -> bool:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from catalogs.store.history import save_snapshot
 from tests.catalogs.history_rows import refresh
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import Run
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ from catalogs.store.history import save_snapshot
 from planner.catalog.history import sparkline
 from planner.render.terminal import in_encoding
 from tests.catalogs.history_rows import machine, offer, refresh
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 SERIES = (("2026-09-01", "10"), ("2026-10-01", "12"), ("2026-11-01", "8"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ import pytest
 from catalogs.providers import registry
 from catalogs.providers.base import CredentialsMissing, FetchOptions, Provider, ProviderError, Unreachable
 from planner.render.progress import refresh_progress
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.fakes.provider import FakeProvider, offer_row
 
-Run = Callable[..., CliResult]
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 

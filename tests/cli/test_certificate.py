@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_optimize import DAY, example
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli import test_commit, test_pipeline, test_pools, test_portfolio, test_schedule
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = str(ROOT / "examples" / "bert-large.yaml")
 

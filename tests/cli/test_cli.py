@@ -16,9 +16,8 @@ from catalogs.errors import CatalogError as StoreError
 from catalogs.errors import CatalogInputError
 from planner import cli, errors
 from planner.config import SETTINGS, load_settings
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 FAKE = "planner_fake_command"
 
 

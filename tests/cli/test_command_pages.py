@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from planner.asked import options
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.readme_blocks import Command, mismatch, read_blocks, without_install
 
-Run = Callable[..., CliResult]
 ASKING = tuple(f"planner.workloads.{name}" for name in ("explain", "price_days", "size", "whatif"))
 PAGES = (
     "carbon", "diff", "explain", "export", "index", "size", "validate", "walks", "whatif",

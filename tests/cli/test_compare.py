@@ -12,9 +12,8 @@ import pytest
 
 import planner
 from tests.cli.test_command_pages import run_page
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = "examples/bert-large.yaml"
 LLAMA = "examples/llama-3-8b.yaml"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,10 +17,9 @@ import planner
 from planner.cli import root
 from planner.plan.diff import diff_plans
 from planner.render import render_answer
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
 pytestmark = pytest.mark.catalog("small")
-Run = Callable[..., CliResult]
 BERT = ROOT / "examples" / "bert-large.yaml"
 DAY = "2026-11-20"
 CI = ROOT / "examples" / "ci"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_optimize import write
-from tests.conftest import CliResult
+from tests.conftest import Run
 
 pytestmark = pytest.mark.catalog("small")
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 HUGE = {"tokens": 15e12, "global_batch": 2048, "sequence_length": 8192, "precision": "bf16"}
 

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ import yaml
 from catalogs.store.load import load_catalog
 from planner.estimation.report_rows import COLUMNS, PARTS
 from tests.cli.test_optimize import example, write
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.schema_check import schema_faults
 
-Run = Callable[..., CliResult]
 LLAMA, RESNET, GPT3 = example("llama-3-8b"), example("resnet50-imagenet"), example("gpt3-175b")
 SCHEMA = json.loads((ROOT / "planner/data/schemas/estimate.v1.json").read_text())
 

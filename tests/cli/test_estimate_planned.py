@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +18,9 @@ from planner.plan.ids import TimePartId
 from planner.workloads.planned_cluster import _nodes
 from tests.cli.test_optimize import example
 from tests.cli.test_screen import saved
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planned_examples import plan_of
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 
 

@@ -22,9 +22,7 @@ from planner.workloads.answer import optimize
 from planner.workloads.explain import Explanation
 from planner.workloads.explain_report import explanation_report
 from tests.cli.test_optimize import BERT, DAY, example, write
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import Run
 
 
 @pytest.fixture(scope="module")

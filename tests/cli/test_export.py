@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import planner
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
 pytestmark = pytest.mark.catalog("small")
-Run = Callable[..., CliResult]
 BERT = ROOT / "examples" / "bert-large.yaml"
 
 

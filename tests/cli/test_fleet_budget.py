@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ROOT, CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import ROOT, CliResult, Run
 
 
 @pytest.mark.parametrize("example", ["hpo-fleet", "embed-images-fleet"])

@@ -12,10 +12,9 @@ from openpyxl import load_workbook
 
 from planner.cli import root
 from planner.render import ANSWER_FORMATS
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.planner.render.markup import read_page
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 EXAMPLES = ROOT / "examples"
 QUESTIONS: dict[str, tuple[str, ...]] = {

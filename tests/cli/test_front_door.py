@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import yaml
 import planner
 from planner.errors import InputError
 from planner.inputs.load import parse_workload
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 DAY = ("--as-of", "2026-11-20")
 RESNET = ROOT / "examples" / "resnet50-imagenet.yaml"

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from tests.cli.test_optimize import write
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 pytestmark = pytest.mark.catalog("small")
 IMAGES = str(ROOT / "examples" / "images-100gb.yaml")

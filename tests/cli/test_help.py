@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 import pytest
 
 from planner import __version__
 from planner.cli import COMMANDS, root
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import Run
 
 
 def test_help_names_every_command_and_the_exit_codes(run_cli: Run) -> None:

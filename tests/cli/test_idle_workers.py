@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_optimize import example
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_optimize import DAY
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import Run
 
 WORKLOAD = """
 version: 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,11 @@ from catalogs.providers.aws import AwsProvider
 from catalogs.providers.base import FetchOptions, Provider
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
-from tests.conftest import CliResult
+from tests.conftest import CliResult, Run
 from tests.fakes import alibaba, aws, azure, gcp
 from tests.fakes.aws_clients import SharedClients
 from tests.fakes.http_base import LATE_S, LIMIT_S, FakeServer
 
-Run = Callable[..., CliResult]
 ALL_SECRETS = (*aws.SECRETS, gcp.SECRET, azure.SECRET, "LTAIsecretKeyIdOfTheUser")
 QUICK: dict[str, Any] = {"retries": 0, "timeout_s": 5.0, "backoff_s": 0.001, "max_wait_s": 0.01}
 CLOUDS = ("aws", "gcp", "azure", "alibaba")

@@ -17,10 +17,9 @@ import pytest
 from catalogs.errors import CatalogInputError
 from planner.api.assistant import MOST_OFFERS, Assistant, refuse_network
 from planner.errors import InputError
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.finops.small_bill import each_day, write_bill
 
-Run = Callable[..., CliResult]
 DAY = "2026-11-20"
 TEXT = """version: 1
 name: small

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from planner.plan.words import enable_first
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 SAID = "eu-south-2 is off by default: enable it in the account first"
 JOB = (

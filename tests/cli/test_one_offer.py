@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import CliResult
+from tests.conftest import Run
 
 JOB = """
 version: 1
@@ -23,7 +23,6 @@ constraints:
   max_nodes: 6
   instance_types: { allow: [Standard_NC24ads_A100_v4, Standard_NC40ads_H100_v5] }
 """
-Run = Callable[..., CliResult]
 
 
 def test_one_offer_beside_a_mix_is_recomputed(run_cli: Run, tmp_path: Path) -> None:

@@ -20,10 +20,9 @@ from planner.inputs.load import LoadedWorkload
 from planner.plan.report import plan_answer
 from planner.render import render_answer
 from planner.workloads.answer import optimize
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 from tests.planned_examples import plan_of
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = ROOT / "examples" / "bert-large.yaml"
 # Units that a number's key must name; shares of one and counts need none.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 RESNET = (ROOT / "examples" / "resnet50-imagenet.yaml").read_text()
 DAY = ("--as-of", "2026-11-20")
 pytestmark = pytest.mark.catalog("small")

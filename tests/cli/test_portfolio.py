@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 
-Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
 DAY = ("--as-of", "2026-11-20")
 EXAMPLE = str(ROOT / "examples" / "portfolio.yaml")

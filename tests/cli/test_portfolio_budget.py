@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from planner.portfolios.shared_limits import PortfolioInput
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, Run
 from tests.planner.portfolios.portfolio_cases import every_choice, random_portfolio
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 EXAMPLES = ROOT / "examples"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist
@@ -16,9 +15,8 @@ from planner.candidates.plan_parts.quote import tail_quantile
 from planner.errors import InputError
 from planner.plan.model import Plan
 from planner.plan.report_quote import quote_sentence
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 SPOT = str(ROOT / "examples" / "images-100gb.yaml")
 STEADY = ("--set", "constraints.purchase_options=[on_demand]")
 DAY = "2026-11-20"

@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from planner.schedules import relaxation
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 EXAMPLE = str(ROOT / "examples" / "schedule.yaml")
 TEXT = """version: 1
 kind: schedule

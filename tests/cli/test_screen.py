@@ -31,12 +31,11 @@ from planner.plan.starters import starter_of
 from planner.render import render_answer
 from planner.render.text import display_width
 from planner.workloads.answer import optimize
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.planned_examples import DAY, plan_of
 from tests.planner.export.checks import CHECKS, Exports
 from tests.planner.export.test_frameworks import part_in
 
-Run = Callable[..., CliResult]
 # Lines at so many columns: an answer is read without scrolling.
 MOST_LINES = {100: 34, 80: 45}
 OF_OTHER_COMMANDS = {

@@ -19,10 +19,9 @@ from planner.render import render_answer
 from planner.render.model import Answer, Section
 from planner.render.screen import MOST_NOTES, Screen, on_screen
 from planner.render.text import display_width
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.planned_examples import pools_of
 
-Run = Callable[..., CliResult]
 MOST_LINES = {100: 34, 80: 45}
 DAY = ("--as-of", "2026-11-20")
 EXAMPLES = ROOT / "examples"

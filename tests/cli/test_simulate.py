@@ -15,10 +15,9 @@ import pytest
 
 from planner.inputs.sweep_load import load_sweep
 from planner.simulation.jobs import sweep_jobs
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 from tests.planner.simulation.traces import write_recording
 
-Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
 JOB = ("--work-hours", "6", "--deadline", "9h", "--egress-usd", "0.5", "--starts", "8")
 

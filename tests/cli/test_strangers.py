@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,9 +18,8 @@ from planner.inputs.portfolio_schema import PortfolioJob
 from planner.workloads.size import Judged
 from planner.workloads.size_rules import load_rules
 from tests.cli import test_schedule
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 DAY = ("--as-of", "2026-11-20")
 RESNET = ROOT / "examples" / "resnet50-imagenet.yaml"

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ import duckdb
 import pytest
 
 from planner.inputs.sweep_load import load_sweep
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 LLAMA = ROOT / "examples" / "llama-3-8b.yaml"
 LIMITS = "constraints: {deadline: 30d, max_nodes: 2, providers: [lambda], purchase_options: [on_demand]}\n"

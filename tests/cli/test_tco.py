@@ -19,9 +19,8 @@ from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.inputs.load import validate
 from planner.market.offers import gather_offers
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 EXAMPLES = ROOT / "examples"
 DAY = ("--as-of", "2026-11-20")
 H100 = {"accelerator": "h100-80gb-sxm", "accelerators": 8, "power_kw": 1}

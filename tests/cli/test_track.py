@@ -15,11 +15,10 @@ from planner.commands.diagnose import LOG_FORMATS
 from planner.commands.track import SECTIONS
 from planner.render import ANSWER_FORMATS
 from planner.tracking.report import DETAILS
-from tests.conftest import CliResult
+from tests.conftest import CliResult, Run
 from tests.planner.finops.small_bill import each_day, write_bill
 from tests.planner.tracking.runs import PER_ROW, START, STEP_S, spot_plan
 
-Cli = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
 
 
@@ -43,7 +42,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ask(run_cli: Cli, files: Path, *more: str) -> CliResult:
+def ask(run_cli: Run, files: Path, *more: str) -> CliResult:
     return run_cli("track", str(files / "plan.json"), "--log", str(files / "log.csv"), *more)
 
 
@@ -52,14 +51,14 @@ def now(files: Path) -> str:
     return (files / "log.csv").read_text(encoding="utf-8").splitlines()[-1].split(",")[1]
 
 
-def test_the_screen(run_cli: Cli, files: Path, now: str, check_golden: Golden) -> None:
+def test_the_screen(run_cli: Run, files: Path, now: str, check_golden: Golden) -> None:
     result = ask(run_cli, files, "--now", now)
     assert result.code == 5  # the plan states 80 %
     assert max(map(len, result.stdout.splitlines())) <= 100
     check_golden("cli/track.txt", result.stdout)
 
 
-def test_gates_decide_the_exit_code(run_cli: Cli, files: Path) -> None:
+def test_gates_decide_the_exit_code(run_cli: Run, files: Path) -> None:
     late = json.loads(ask(run_cli, files, "-o", "json").stdout)["p_late_ratio"]
     assert 0.5 < late < 1.0
     assert ask(run_cli, files, "--fail-late", "100%").code == 0
@@ -71,7 +70,7 @@ def test_gates_decide_the_exit_code(run_cli: Cli, files: Path) -> None:
 
 @pytest.mark.parametrize("tag", ["planner_run_id", "run_id", "Job"])
 def test_spend_is_that_of_the_bill_and_an_estimate_after_its_last_charge(
-    run_cli: Cli, files: Path, tmp_path: Path, tag: str
+    run_cli: Run, files: Path, tmp_path: Path, tag: str
 ) -> None:
     run_id = json.loads((files / "plan.json").read_text(encoding="utf-8"))["run_id"]
     first = datetime.fromisoformat(START).date()
@@ -102,7 +101,7 @@ def test_spend_is_that_of_the_bill_and_an_estimate_after_its_last_charge(
 
 
 @pytest.mark.parametrize("output", [name for name in ANSWER_FORMATS if name != "table"])
-def test_every_format(run_cli: Cli, files: Path, tmp_path: Path, output: str) -> None:
+def test_every_format(run_cli: Run, files: Path, tmp_path: Path, output: str) -> None:
     for words in (("track", str(files / "plan.json"), "--log"), ("diagnose",)):
         made = tmp_path / f"{words[0]}.{output}"
         result = run_cli(*words, str(files / "log.csv"), "-o", output, "--out", str(made))
@@ -110,7 +109,7 @@ def test_every_format(run_cli: Cli, files: Path, tmp_path: Path, output: str) ->
         assert made.stat().st_size > 200
 
 
-def test_a_log_without_moments_counts_from_the_start(run_cli: Cli, files: Path, tmp_path: Path) -> None:
+def test_a_log_without_moments_counts_from_the_start(run_cli: Run, files: Path, tmp_path: Path) -> None:
     log = tmp_path / "steps.csv"
     log.write_text("step_time_s\n" + "60\n" * 400, encoding="utf-8")
     words = ("track", str(files / "plan.json"), "--log", str(log), "-o", "json")
@@ -135,14 +134,14 @@ def test_a_log_without_moments_counts_from_the_start(run_cli: Cli, files: Path, 
     ],
 )
 def test_bad_input_names_place_and_remedy(
-    run_cli: Cli, files: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    run_cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(files)
     result = run_cli("track", "plan.json", *words)
     assert result.code == 2 and said in result.stderr and "Traceback" not in result.stderr
 
 
-def test_an_infeasible_plan_and_a_fleet_are_refused(run_cli: Cli, files: Path, tmp_path: Path) -> None:
+def test_an_infeasible_plan_and_a_fleet_are_refused(run_cli: Run, files: Path, tmp_path: Path) -> None:
     values = json.loads((files / "plan.json").read_text(encoding="utf-8"))
     made = tmp_path / "plan.json"
     made.write_text(json.dumps({**values, "kind": "fleet"}), encoding="utf-8")
@@ -150,7 +149,7 @@ def test_an_infeasible_plan_and_a_fleet_are_refused(run_cli: Cli, files: Path, t
     assert result.code == 2 and "planner diagnose LOG" in result.stderr
 
 
-def test_diagnose_needs_no_plan(run_cli: Cli, files: Path) -> None:
+def test_diagnose_needs_no_plan(run_cli: Run, files: Path) -> None:
     result = run_cli("diagnose", str(files / "log.csv"))
     assert result.code == 0 and result.stdout.startswith("log.csv: limited by the data loader")
     found = json.loads(run_cli("diagnose", str(files / "log.csv"), "-o", "json").stdout)

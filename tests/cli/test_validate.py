@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 EXAMPLES = ROOT / "examples"
 BERT = EXAMPLES / "bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.cli.test_optimize import BERT, DAY, write
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 pytestmark = pytest.mark.catalog("small")
 DAY = ("--as-of", "2026-11-20")
 WORKLOAD = """\

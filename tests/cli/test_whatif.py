@@ -11,9 +11,8 @@ import pytest
 import planner
 from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = ROOT / "examples" / "bert-large.yaml"
 LLAMA = ROOT / "examples" / "llama-3-8b.yaml"

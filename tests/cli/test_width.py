@@ -5,16 +5,14 @@ Answers that take long to find are held to it where they are asked for: `test_sc
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from planner.render.terminal import terminal_width
 from planner.render.text import display_width
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 EXAMPLES = ROOT / "examples"
 ASKED = (
     ("optimize", EXAMPLES / "resnet50-imagenet.yaml"),

@@ -190,9 +190,8 @@ class FakeServer:
         self.changes = {**DEFAULT_CHANGES, **(changes or {})}
         self.slow_s = slow_s
         self.latency_s = latency_s
-        self.wire: Callable[[FakeServer, BaseHTTPRequestHandler, Reply], None] | None = (
-            None  # sends it otherwise
-        )
+        # sends it otherwise
+        self.wire: Callable[[FakeServer, BaseHTTPRequestHandler, Reply], None] | None = None
         self.requests: list[Request] = []
         self.active = 0
         self.most_active = 0

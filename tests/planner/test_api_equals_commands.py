@@ -19,9 +19,8 @@ from planner.portfolios import answer as portfolios
 from planner.workloads import answer as answers
 from planner.workloads.answer import Answer
 from tests.cli.test_screen import EXAMPLES as PLANNED
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 EXAMPLES = ROOT / "examples"
 DAY = "2026-11-20"
 AS_OF = ("--as-of", DAY)

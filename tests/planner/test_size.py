@@ -13,11 +13,11 @@ import pytest
 
 from catalogs.store.load import load_catalog
 from catalogs.tables.accelerators import load_accelerators
+from planner.bundled import DATA
 from planner.inputs.load import load_workload
 from planner.inputs.tasks import load_tasks, nearest_tasks
 from planner.workloads.size_beside import beside, with_memory
 from planner.workloads.size_needs import (
-    THREADS_FILE,
     disk_for,
     read_rate,
     threads_per_core,
@@ -26,9 +26,8 @@ from planner.workloads.size_needs import (
     workers_for,
 )
 from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 # bases of rules, and what a run has for them to be compared with
 BASES = {
@@ -185,7 +184,7 @@ def test_a_goal_in_other_words_names_the_tasks_it_may_mean(written: str, meant: 
 
 
 def test_words_of_tasks_are_of_tasks() -> None:
-    with THREADS_FILE.with_name("task_words.csv").open(encoding="utf-8", newline="") as file:
+    with (DATA / "task_words.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len({row["word"] for row in rows}) == len(rows)
     assert {task for row in rows for task in row["tasks"].split()} <= set(load_tasks())
@@ -298,7 +297,7 @@ def test_threads_of_a_core_are_of_machines_of_the_catalog() -> None:
     """Every pattern fits a machine, but those of which the catalog has no price."""
     types = load_catalog().instance_types
     known = set(zip(types["provider"].tolist(), types["instance_type"].tolist(), strict=True))
-    with THREADS_FILE.open(encoding="utf-8", newline="") as stream:
+    with (DATA / "threads_per_core.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     fits = [
         any(p == row["provider"] and fnmatchcase(t, row["instance_type"]) for p, t in known) for row in rows

@@ -8,17 +8,15 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalogs.tables.table import Floats
 from solvers.problem.errors import ModelError
 from solvers.problem.solution import Status, Termination
 from solvers.search.decompose import Evaluation, Round, solve_benders
 from solvers.search.master import TwoStage, cvar, risk_weights
-
-Floats = npt.NDArray[np.float64]
 
 
 class Distances:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.instances.fleet import fleet_instance
 from benchmarks.instances.single import single_instance
-from planner.fleet.greedy import greedy_fleet
+from planner.fleet.greedy import greedy_mix
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import prepare
 from planner.job.model import build_single
@@ -76,7 +76,7 @@ def test_fleets(tmp_path: Path, hours: bool) -> None:
     for seed in range(4):
         fleet = fleet_instance(120, seed, hours=hours)
         offers = prepare(fleet)
-        assert greedy_fleet(fleet, offers) is None or len(offers.keep)
+        assert greedy_mix(fleet, offers) is None or len(offers.keep)
         agree(build_fleet(fleet, prepared=offers), tmp_path, gap=1e-4)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from planner.bundled import bundled_rows
 from planner.export.fabric import fabric_of
 from planner.export.names import KUBERNETES_VALUE, clean
 from planner.export.program import NO_IMAGE
@@ -28,8 +28,7 @@ _ZONE_ID = re.compile(r"-az[0-9]+$")  # use1-az6: the same zone in every account
 
 @cache
 def _labels() -> tuple[Mapping[str, str], ...]:
-    with (_DATA / "kubernetes_labels.csv").open(encoding="utf-8", newline="") as stream:
-        return tuple(csv.DictReader(stream))
+    return tuple(bundled_rows("kubernetes_labels.csv"))
 
 
 @cache

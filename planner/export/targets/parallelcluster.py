@@ -6,12 +6,11 @@ file names one that AWS does not have, so that nothing is created.
 
 from __future__ import annotations
 
-import csv
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.machines import discounts, efa_interfaces, refuse_others
@@ -22,7 +21,6 @@ from planner.export.registry import Options
 from planner.export.view import Launch, Pool
 
 NO_SUBNET = "subnet-00000000000000000"
-_DATA = Path(__file__).parents[2] / "data" / "pcluster_regions.csv"
 _CAPACITY = {"spot": "SPOT", "capacity_block": "CAPACITY_BLOCK"}
 _HEAD = "m5.xlarge"
 _DISK_GB = 200
@@ -52,8 +50,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
 @cache
 def known_regions() -> frozenset[str]:
     """Regions that ParallelCluster makes clusters in (pcluster_regions.csv)."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return frozenset(row["region"] for row in csv.DictReader(file))
+    return frozenset(row["region"] for row in bundled_rows("pcluster_regions.csv"))
 
 
 def _regions(launch: Launch) -> list[str]:

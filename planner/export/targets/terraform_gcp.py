@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.export.hcl import Block, Entry, Raw, Value
 from planner.export.machines import gcp_machine
 from planner.export.names import clean_tags
 from planner.export.targets.terraform_parts import HOLD, Place, Variable, element_of
 from planner.export.view import Launch, Pool
 
-_DATA = Path(__file__).parents[2] / "data" / "gcp_networks.csv"
 _DISK_GB = 200
 _COMPACT = ("a2-", "a3-", "a4-", "g2-")
 _IMAGE_TEXT = "Image with drivers: gcloud compute images list --project deeplearning-platform-release."
@@ -22,8 +20,9 @@ _HYPERDISK = ("a3-ultragpu", "a4", "g4-")
 @cache
 def _extra_networks() -> dict[str, tuple[int, int]]:
     """Networks beyond the first by machine type: of GVNIC and of RDMA (gcp_networks.csv)."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return {row["machine_type"]: (int(row["gvnic"]), int(row["rdma"])) for row in csv.DictReader(file)}
+    return {
+        row["machine_type"]: (int(row["gvnic"]), int(row["rdma"])) for row in bundled_rows("gcp_networks.csv")
+    }
 
 
 def provider(launch: Launch, pools: tuple[Pool, ...]) -> Block:  # noqa: ARG001
@@ -124,12 +123,9 @@ def _template(launch: Launch, at: Place) -> Block:
     body += [Block("disk", (), disk), *_accelerators(pool, "guest_accelerator"), *_interfaces(launch, pool)]
     body += [Block("scheduling", (), tuple(_scheduling(pool))), *_affinity(pool)]
     account = (("email", Raw("var.service_account")), ("scopes", ["cloud-platform"]))
-    body += [Block("service_account", (), account), _replace_first()]
+    replace_first = Block("lifecycle", (), (("create_before_destroy", True),))
+    body += [Block("service_account", (), account), replace_first]
     return Block("resource", ("google_compute_instance_template", at.key), tuple(body))
-
-
-def _replace_first() -> Block:
-    return Block("lifecycle", (), (("create_before_destroy", True),))
 
 
 def _interfaces(launch: Launch, pool: Pool) -> list[Entry]:

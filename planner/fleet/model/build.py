@@ -13,9 +13,10 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from catalogs.tables.table import Ints
 from planner.fleet.model.families import FAMILIES
 from planner.fleet.model.prepared import Busy, FleetModel, Prepared, Switch, Total, prepare
-from planner.fleet.question import FleetInput, Ints
+from planner.fleet.question import FleetInput
 from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.solution import Solution
 

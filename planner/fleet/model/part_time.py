@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats
 from planner.fleet.model.prepared import FleetModel, Prepared
 from planner.fleet.model.regions import most_busy
-from planner.fleet.question import Bools, Floats
 
 NAME = "part_time"
 WHOLE = 1e-3  # so near to a whole number of workers there is nothing to round

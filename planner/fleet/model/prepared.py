@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from catalogs.tables.table import distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.fleet.model.rows import Rows, before, in_rows
-from planner.fleet.question import Bools, FleetInput, Floats, Ints
+from planner.fleet.question import FleetInput
 from solvers.problem.milp import Block, MilpBuilder
 from solvers.problem.presolve import dominated
 from solvers.search.tighten import BOUND_MARGIN

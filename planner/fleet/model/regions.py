@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.fleet.model.prepared import FleetModel, Prepared, Switch
-from planner.fleet.question import Floats
 from solvers.search.tighten import BOUND_MARGIN
 
 NAME = "regions"

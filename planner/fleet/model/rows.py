@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.fleet.question import Floats, Ints
+from catalogs.tables.table import Floats, Ints
 from planner.records import record
 
 

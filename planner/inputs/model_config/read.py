@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.inputs.model_config.bridges import bridge_params
 from planner.inputs.model_config.diffusion import read_diffusion
@@ -26,7 +25,6 @@ from planner.inputs.model_config.perception import (
 from planner.inputs.model_config.seq2seq import read_bart, read_t5
 
 MAX_DEPTH = 32
-_DATA = Path(__file__).parents[2] / "data" / "model_types.csv"
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "language_model_config")
 
 
@@ -249,8 +247,7 @@ READERS: dict[str, Callable[[Keys, ModelType], ConfigModel]] = {
 @cache
 def load_model_types() -> dict[str, ModelType]:
     """Read data/model_types.csv, by name."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return {row["model_type"]: _model_type(row) for row in csv.DictReader(file)}
+    return {row["model_type"]: _model_type(row) for row in bundled_rows("model_types.csv")}
 
 
 def _model_type(row: dict[str, str]) -> ModelType:

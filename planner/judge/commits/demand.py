@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.judge.commits.prices import HOURS_PER_YEAR
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
-Floats = npt.NDArray[np.float64]
 PLACES = 3  # demand is in thousandths of a unit
 _MONDAY = datetime(2024, 1, 1, tzinfo=UTC)  # of hours that are numbers
 _HOUR = timedelta(hours=1)
@@ -34,7 +33,7 @@ class Year:
 
     future: int
     year: int
-    hour: npt.NDArray[np.int64]
+    hour: Ints
     weight: Floats
     demand: Floats
 
@@ -162,7 +161,7 @@ def _triangular(luck: float, low: float, likely: float, high: float) -> float:
     return high - float(np.sqrt((1 - luck) * (high - low) * (high - likely)))
 
 
-Starts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Starts = tuple[Ints, Ints]
 
 
 def _block_starts(history: tuple[datetime, Floats], question: CommitQuestion, block: int) -> Starts:
@@ -183,9 +182,7 @@ def _block_starts(history: tuple[datetime, Floats], question: CommitQuestion, bl
     return working if len(working) else hour, weekend if len(weekend) else hour
 
 
-def _source(
-    starts: Starts, question: CommitQuestion, length: int, block: npt.NDArray[np.int64], luck: Floats
-) -> npt.NDArray[np.int64]:
+def _source(starts: Starts, question: CommitQuestion, length: int, block: Ints, luck: Floats) -> Ints:
     picked = [each[(luck * len(each)).astype(np.int64)] for each in starts]
     days = question.start.weekday() + block * (length // 24)
     return np.where(days % 7 >= 5, picked[1], picked[0]) if length == 24 else picked[0]

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.judge.commits.demand import PLACES, Futures, futures_of
 from planner.judge.commits.prices import (
     HOURS_PER_YEAR,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.inputs.commit_load import LoadedCommit
 
-Floats = npt.NDArray[np.float64]
 _ROWS = 20_000  # hours at a time
 
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 _SAME = 1e-9  # relative: two prices that are one
 _ROUNDED = 1e-12  # relative: rounding in floating point
 
@@ -78,7 +77,7 @@ def use_of(market: Market, hours: Hours, reserved: Floats) -> Use:
     return Use(cost, np.minimum(hours.wanted, reserved), planned, spent)
 
 
-def groups(rate: Floats) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def groups(rate: Floats) -> list[tuple[Ints, Ints]]:
     """Pools and plans that meet, directly or by way of others.
 
     Raises:
@@ -172,7 +171,7 @@ class _Part:
         served, room = np.zeros_like(self.amounts), self.room.copy()
         plans = range(len(self.rate))
 
-        def take(plan: int, items: npt.NDArray[np.bool_], keep: Floats) -> None:
+        def take(plan: int, items: Bools, keep: Floats) -> None:
             for item in self._order(plan):
                 rate = self.rate[plan, item]
                 most = np.maximum(room[:, plan] - keep, 0.0) / rate

@@ -16,12 +16,9 @@ from planner.market.pricing import HOURS_PER_MONTH
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from catalogs.tariffs import StorageService
 
-    FloatArray = npt.NDArray[np.float64]
-    BoolArray = npt.NDArray[np.bool_]
 
 GB_PER_GIB = 2.0**30 / 1e9
 SPARE = 1.25  # of a disk or volume: data x 1.25
@@ -45,27 +42,27 @@ class Cell:
         fill_mb_s: most that a node copies from the object store; fill_s: until when copies must be there.
     """
 
-    nodes: FloatArray
-    need_mb_s: FloatArray
-    share_gb: FloatArray
-    copied_gb: FloatArray
+    nodes: Floats
+    need_mb_s: Floats
+    share_gb: Floats
+    copied_gb: Floats
     data_gb: float
     read_gb: float
     object_gb: float
-    nvme_gb: FloatArray
-    local_read_mb_s: FloatArray
-    local_write_mb_s: FloatArray
-    fill_mb_s: FloatArray
+    nvme_gb: Floats
+    local_read_mb_s: Floats
+    local_write_mb_s: Floats
+    fill_mb_s: Floats
     fill_s: float
 
     @property
-    def copied_in_s(self) -> FloatArray:
+    def copied_in_s(self) -> Floats:
         """Seconds to copy a node's share from the object store onto its local disk."""
         rate = np.fmin(self.fill_mb_s, self.local_write_mb_s)
         return np.asarray(self.share_gb * 1e3 / np.maximum(rate, 1e-9))
 
     @property
-    def least_volume_mb_s(self) -> FloatArray:
+    def least_volume_mb_s(self) -> Floats:
         """Throughput that a volume needs: to be filled in time, and to feed the steps."""
         return np.maximum(self.need_mb_s, self.share_gb * 1e3 / self.fill_s)
 
@@ -80,15 +77,15 @@ class Way:
         gib, mb_s: capacity and throughput to pay for, of all nodes together.
     """
 
-    keeps: BoolArray
-    reads: FloatArray
-    usd: FloatArray
-    usd_per_hour: FloatArray
-    gib: FloatArray
-    mb_s: FloatArray
+    keeps: Bools
+    reads: Floats
+    usd: Floats
+    usd_per_hour: Floats
+    gib: Floats
+    mb_s: Floats
 
 
-def _none(cell: Cell) -> FloatArray:
+def _none(cell: Cell) -> Floats:
     return np.zeros_like(cell.nodes)
 
 
@@ -97,11 +94,11 @@ def reads_of(gb: float, object_gb: float) -> float:
     return float(math.ceil(round(gb / object_gb, 6)))
 
 
-def _reads(gb: FloatArray, cell: Cell) -> FloatArray:
+def _reads(gb: Floats, cell: Cell) -> Floats:
     return np.ceil(np.round(gb / cell.object_gb, 6))
 
 
-def local(cell: Cell, usd_per_read: FloatArray | float) -> Way:
+def local(cell: Cell, usd_per_read: Floats | float) -> Way:
     """Copies on the local disks of the nodes."""
     fits = SPARE * cell.share_gb <= cell.nvme_gb  # False where the disk is unknown
     fast = (cell.local_read_mb_s >= cell.need_mb_s) & (cell.copied_in_s <= cell.fill_s)
@@ -109,9 +106,7 @@ def local(cell: Cell, usd_per_read: FloatArray | float) -> Way:
     return Way(fits & fast, reads, reads * usd_per_read, _none(cell), _none(cell), _none(cell))
 
 
-def streamed(
-    cell: Cell, usd_per_read: FloatArray | float, client: FloatArray | float, total: FloatArray | float
-) -> Way:
+def streamed(cell: Cell, usd_per_read: Floats | float, client: Floats | float, total: Floats | float) -> Way:
     """Read from the object store of the region while training."""
     keeps = cell.need_mb_s <= np.minimum(client, total / cell.nodes)
     reads = np.broadcast_to(_reads(np.asarray(cell.read_gb), cell), cell.nodes.shape)
@@ -119,7 +114,7 @@ def streamed(
 
 
 def packed(
-    cell: Cell, usd_per_read: FloatArray | float, client: FloatArray | float, total: FloatArray | float,
+    cell: Cell, usd_per_read: Floats | float, client: Floats | float, total: Floats | float,
     usd: float,
 ) -> Way:  # fmt: skip
     """The same of small files packed into shards first, which costs `usd` once."""

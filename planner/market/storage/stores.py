@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from catalogs.tables.table import Floats, Ints
     from catalogs.tariffs import Figure, StorageService, Tariffs
     from planner.asked.model import Asked
     from planner.inputs.loading import LoadingRate
     from planner.market.offers import OfferSet
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 # Codes of the ways, in the order in which equally cheap ones are preferred; the file systems of a place follow.
 NONE, LOCAL, OBJECT, PACKED, BLOCK, FILE_SYSTEM = -1, 0, 1, 2, 3, 4
@@ -47,11 +46,11 @@ _LEAST_FILE_SYSTEM, _LEAST_VOLUME, _LEAST_MB_S, _MOST_INCLUDED = 160.0, 0.07, 0.
 class Stored:
     """What was chosen, shape `(n,)`: a code of the way, and what it costs once and per hour, USD."""
 
-    code: IntArray
-    usd: FloatArray
-    usd_per_hour: FloatArray
+    code: Ints
+    usd: Floats
+    usd_per_hour: Floats
 
-    def cost(self, hours: FloatArray) -> FloatArray:
+    def cost(self, hours: Floats) -> Floats:
         """USD for data kept for `hours`."""
         monthly = self.usd_per_hour > 0  # the hours of what cannot run are infinite
         return np.asarray(self.usd + self.usd_per_hour * np.where(monthly, hours, 0.0))
@@ -98,8 +97,8 @@ class Gangs:
         part: 0..1, shape `(n,)`.
     """
 
-    workers: FloatArray
-    part: FloatArray
+    workers: Floats
+    part: Floats
 
 
 @record(frozen=True, eq=False)
@@ -161,12 +160,12 @@ class Stores:
         return hours * (price.value or 0.0)
 
     @cached_property
-    def _limits(self) -> tuple[FloatArray, ...]:
+    def _limits(self) -> tuple[Floats, ...]:
         """Per place: USD per read, most MB/s of one machine of small files and of shards, most MB/s of the store."""
         key = ("store_limits", self._tariffs, self.has_small_files, *self._assumed_limits)
         return self._offers.once(key, self._limits_of_places)
 
-    def _limits_of_places(self) -> tuple[FloatArray, ...]:
+    def _limits_of_places(self) -> tuple[Floats, ...]:
         rows = [(p.usd_per_read, *self._store_limits(p)) for p in map(self._place, range(len(self._keys)))]
         return tuple(np.asarray(rows, dtype=np.float64).reshape(-1, 4).T)
 
@@ -192,7 +191,7 @@ class Stores:
         return self._store_limits(self.place(row))
 
     def cell(
-        self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray, gangs: Gangs | None = None
+        self, rows: Ints, nodes: npt.NDArray[np.generic], step_s: Floats, gangs: Gangs | None = None
     ) -> Cell:
         """What candidates ask of storage; arguments of one shape.
 
@@ -225,13 +224,13 @@ class Stores:
         )  # fmt: skip
 
     @cached_property
-    def _nvme_gb(self) -> FloatArray:
+    def _nvme_gb(self) -> Floats:
         """Local disk per offer, GB, NaN unknown."""
         gib = self._offers.types.number("local_nvme_gib")[self._offers.type_of_offer]
         return np.asarray(gib, dtype=np.float64) * GB_PER_GIB
 
     def choose(
-        self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray, hours: FloatArray,
+        self, rows: Ints, nodes: npt.NDArray[np.generic], step_s: Floats, hours: Floats,
         gangs: Gangs | None = None,
     ) -> Stored:  # fmt: skip
         """Choose for each candidate the cheapest way that keeps the rule; the object store where none does.
@@ -270,7 +269,7 @@ class Stores:
         return out
 
     def _choose_more(
-        self, out: Stored, best: FloatArray, at: IntArray, rows: IntArray, cell: Cell, hours: FloatArray,
+        self, out: Stored, best: Floats, at: Ints, rows: Ints, cell: Cell, hours: Floats,
         allowed: Sequence[int],
     ) -> None:  # fmt: skip
         """Look at volumes and file systems of candidates `at`, place by place."""
@@ -350,13 +349,13 @@ class Stores:
         return self.bought(row, self.cell(np.asarray([row]), np.asarray([nodes]), np.asarray([step_s])), code)
 
 
-def _floor(cell: Cell, hours: FloatArray) -> FloatArray:
+def _floor(cell: Cell, hours: Floats) -> Floats:
     """USD that no volumes and no file system cost less than: capacity alone."""
     gib = cell.share_gb * cell.nodes / GB_PER_GIB
     return np.asarray(np.minimum(_LEAST_FILE_SYSTEM, _LEAST_VOLUME * gib) * hours / HOURS_PER_MONTH)
 
 
-def _close_floor(cell: Cell, hours: FloatArray, usd_per_read: FloatArray) -> FloatArray:
+def _close_floor(cell: Cell, hours: Floats, usd_per_read: Floats) -> Floats:
     """The same with requests, room to spare and provisioned throughput."""
     reads = cell.copied_gb / cell.object_gb * usd_per_read
     mb_s = np.maximum(cell.least_volume_mb_s - _MOST_INCLUDED, 0.0)
@@ -376,7 +375,7 @@ def object_gb(asked: Asked) -> float:
     return size / 1e9 if encoded and size else options.SHARD_GB
 
 
-def _take(out: Stored, best: FloatArray, at: IntArray, code: int, way: Way, usd: FloatArray) -> None:
+def _take(out: Stored, best: Floats, at: Ints, code: int, way: Way, usd: Floats) -> None:
     """Take a way where it keeps the rule and is cheaper than what was taken before; equal ones change nothing."""
     cheaper = way.keeps & (usd < best[at] * (1.0 - _NEAR) - np.where(np.isfinite(best[at]), _LEAST, 0.0))
     hit = at[cheaper]
@@ -384,7 +383,7 @@ def _take(out: Stored, best: FloatArray, at: IntArray, code: int, way: Way, usd:
     out.usd[hit], out.usd_per_hour[hit] = way.usd[cheaper], way.usd_per_hour[cheaper]
 
 
-def _rows(cell: Cell, at: IntArray) -> Cell:
+def _rows(cell: Cell, at: Ints) -> Cell:
     names = (
         "nodes",
         "need_mb_s",

@@ -14,12 +14,11 @@ them, so that N is where both take as long, up to what the engine holds and to t
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.performance.inference.rates import Cases, Efficiency, room, round_s
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 # Numbers of answers at once that are tried, from a thirty-second of the most to the most.
 TRIED = 16
 FEWEST = 1.0 / 32.0
@@ -40,7 +39,7 @@ class Ahead:
     longest_s: Floats
     steps: int
 
-    def take(self, index: npt.NDArray[np.int64]) -> Ahead:
+    def take(self, index: Ints) -> Ahead:
         """Clusters `index`."""
         return Ahead(self.throughput_s[:, index], self.longest_s[:, index], self.steps)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.beyond import beyond_measured
@@ -16,7 +16,6 @@ from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Engine
 from planner.performance.spec import ModelSpec
 
-Floats = npt.NDArray[np.float64]
 GIB = 1024.0**3
 _KEY_BYTES = {"bf16": 2.0, "fp8": 1.0}
 # Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Table
 from planner.performance.inference.engines import find_engine
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Table
     from planner.performance.constants import Constants
     from planner.performance.post_training.spec import Engine, Requests, Tuning
     from planner.performance.spec import ModelSpec
 
-Floats = npt.NDArray[np.float64]
 # Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first. MXFP4 has a scale of 8
 # bits for 32 weights (arXiv 2310.10537).
 WEIGHT_BYTES = {

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.records import record
-
-_DATA = Path(__file__).parents[2] / "data" / "engines.csv"
 
 
 @record(frozen=True)
@@ -50,17 +47,16 @@ class EngineRow:
 @cache
 def load_engines() -> tuple[EngineRow, ...]:
     """Read engines.csv."""
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            EngineRow(
-                row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
-                float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
-                float(row["sequence_s"]), row["quantised_tables"] == "true",
-                float(row["step_tokens"]), float(row["small_step_tokens"]), float(row["large_gib"]),
-                float(row["most_prompt"]),
-            )
-            for row in csv.DictReader(file)
-        )  # fmt: skip
+    return tuple(
+        EngineRow(
+            row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
+            float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
+            float(row["sequence_s"]), row["quantised_tables"] == "true",
+            float(row["step_tokens"]), float(row["small_step_tokens"]), float(row["large_gib"]),
+            float(row["most_prompt"]),
+        )
+        for row in bundled_rows("engines.csv")
+    )  # fmt: skip
 
 
 def find_engine(name: str, year: int | None) -> EngineRow:

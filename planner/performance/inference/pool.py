@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Floats, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import build_devices
 from planner.performance.inference.cases import GIB
@@ -23,8 +22,6 @@ from planner.performance.links import build_links
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
-
-Floats = npt.NDArray[np.float64]
 
 
 def estimate_rollouts(

@@ -15,11 +15,10 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 # Share of memory that an engine gives to weights, keys and values (vLLM's gpu_memory_utilization).
 MEMORY_SHARE = 0.9
 # Keys and values are read with less than the full rate: pages, and heads that share them.

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
@@ -24,7 +24,6 @@ from planner.performance.post_training.spec import Lengths, Rollouts
 from planner.performance.spec import ModelSpec
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 QUANTILES = 24
 DEGREES = (1, 2, 4, 8, 16, 32, 64)
 
@@ -50,7 +49,7 @@ class Generation:
         least: Floats = np.minimum(self.time_s, self.ahead.throughput_s.min(axis=0))
         return np.where(np.isfinite(self.time_s), least, np.inf)
 
-    def beside(self, trained: Floats, index: npt.NDArray[np.int64]) -> Floats:
+    def beside(self, trained: Floats, index: Ints) -> Floats:
         """Time of clusters `index` beside steps that train for `trained` seconds, s; infinite where none fits."""
         alone = self.time_s[index]
         if self.ahead is None:
@@ -98,7 +97,7 @@ def generate(
     return _chosen(tried, best, least)
 
 
-def _chosen(tried: list[Generation], best: npt.NDArray[np.int64], least: Floats) -> Generation:
+def _chosen(tried: list[Generation], best: Ints, least: Floats) -> Generation:
     """Of each cluster the size of an engine that is best; one accelerator where none fits."""
     columns = np.arange(best.shape[0])
     time = np.stack([one.time_s for one in tried])[best, columns]

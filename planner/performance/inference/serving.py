@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Table
+from catalogs.tables.table import Bools, Floats, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import build_cases, efficiency, rate_spread
@@ -24,7 +23,6 @@ from planner.performance.post_training.spec import Engine, Requests, Tuning
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 DEGREES = (1, 2, 4, 8, 16)
 # A load test is compared with paces up to this factor, halved so often on the scale of logs.
 WIDEST, HALVINGS = 64.0, 24
@@ -149,12 +147,12 @@ def serve(
     return best
 
 
-def _joined(parts: Sequence[tuple[Floats, ...]], allowed: npt.NDArray[np.bool_], tp: Floats) -> Service:
+def _joined(parts: Sequence[tuple[Floats, ...]], allowed: Bools, tp: Floats) -> Service:
     rate, running, token, first = (np.stack(column, axis=1) for column in zip(*parts, strict=True))
     return Service(np.where(allowed[:, None], rate, 0.0), running, token, first, tp)
 
 
-def _better(wins: npt.NDArray[np.bool_], new: Service, old: Service) -> Service:
+def _better(wins: Bools, new: Service, old: Service) -> Service:
     """The machines of `new` where it wins, else those of `old`."""
     row = wins[:, None]
     return Service(
@@ -220,7 +218,7 @@ def _with_degree(
         token = round_s(case, able, running, prompts) / case.answer
         return token / pace, first_token_s(case, able, running, prompts) / pace
 
-    def within(running: Floats) -> npt.NDArray[np.bool_]:
+    def within(running: Floats) -> Bools:
         token, first = waits(running)
         return (token <= target.token_s) & (first <= target.first_token_s)
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from catalogs.tables.table import Coded, Table
+from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.beyond import prompt_ratio
@@ -41,7 +40,6 @@ from planner.performance.work import layer_params
 from planner.performance.work_sampled import sampled_activations
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 # Least room for keys and values beside the weights: sequences of mean length.
 LEAST_SEQUENCES = 4.0
 
@@ -132,8 +130,8 @@ def _to_the_last(
     requests: Requests,
     best: Replica,
     devices: Devices,
-    row: npt.NDArray[np.int64],
-    nodes: npt.NDArray[np.int64],
+    row: Ints,
+    nodes: Ints,
     c: Constants,
 ) -> Replica:
     """The replicas of `best` at the rate of a whole run: at its end few requests are left, and the longest alone.
@@ -263,8 +261,8 @@ def replica_table(
     training: TrainingSpec,
     devices: Devices,
     replica: Replica,
-    device: npt.NDArray[np.int64],
-    nodes: npt.NDArray[np.int64],
+    device: Ints,
+    nodes: Ints,
     max_accelerators: int | None,
     c: Constants,
 ) -> Table:
@@ -330,6 +328,6 @@ def _unsaved_gib(training: TrainingSpec) -> float:
     return training.global_batch * answer_bytes(training) / GIB
 
 
-def _limits(reading: Floats, waiting: Floats, fits: npt.NDArray[np.bool_]) -> list[str]:
+def _limits(reading: Floats, waiting: Floats, fits: Bools) -> list[str]:
     words = np.where(waiting > 0.0, "data_loading", np.where(reading > 0.5, "compute", "generation"))
     return [str(word) for word in np.where(fits, words, "")]

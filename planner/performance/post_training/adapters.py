@@ -7,14 +7,12 @@ memory traffic per adapted weight. That of others grows with the tokens and is a
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
-_DATA = Path(__file__).parents[2] / "data"
 # Names that code bases give to the matrices of a layer; unknown names count as one hidden x hidden matrix.
 _NAMES = {
     "q": ("q_proj", "q", "query", "wq", "to_q", "add_q_proj"), "k": ("k_proj", "k", "key", "wk", "to_k", "add_k_proj"),
@@ -60,14 +58,13 @@ class AdapterCost:
 @cache
 def load_adapters() -> dict[str, AdapterCost]:
     """Read adapters.csv."""
-    with (_DATA / "adapters.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["adapter"]: AdapterCost(
-                row["adapter"], row["class"], float(row["step_ratio"]), float(row["weight_bytes"]),
-                float(row["saved_bytes"]), float(row["spread"]), int(row["rows"]),
-            )
-            for row in csv.DictReader(file)
-        }  # fmt: skip
+    return {
+        row["adapter"]: AdapterCost(
+            row["adapter"], row["class"], float(row["step_ratio"]), float(row["weight_bytes"]),
+            float(row["saved_bytes"]), float(row["spread"]), int(row["rows"]),
+        )
+        for row in bundled_rows("adapters.csv")
+    }  # fmt: skip
 
 
 def adapter_spread(training: TrainingSpec) -> float:
@@ -116,3 +113,30 @@ def adapter_params(model: ModelSpec, rank: int, kind: str, targets: tuple[str, .
         }.get(family, rank * (inputs + outputs))  # fmt: skip
         per_layer += copies * each
     return float(model.layers * per_layer)
+
+
+def adapted(training: TrainingSpec) -> bool:
+    """Whether the weights are frozen: adapters learn, or little else, or nothing."""
+    return training.lora_rank is not None or training.trains != "all"
+
+
+def forward_passes(training: TrainingSpec) -> float:
+    """FLOPs of forward and backward over those of the forward pass: gradients of activations, then of weights."""
+    if training.trains == "none":
+        return 1.0
+    return 2.0 if adapted(training) else 3.0
+
+
+def learned_params(model: ModelSpec, training: TrainingSpec) -> float:
+    """Parameters that learn."""
+    if training.trains != "all":
+        return training.learned_params
+    return lora_params(model, training) if training.lora_rank else model.params
+
+
+def lora_params(model: ModelSpec, training: TrainingSpec) -> float:
+    """Parameters of the adapters, 0 where all weights learn; by default low-rank ones on the attention projections."""
+    if training.lora_rank is None:
+        return 0.0
+    tuning = training.tuning
+    return adapter_params(model, training.lora_rank, tuning.adapter or "lora", tuning.targets)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.normal import Z90
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.post_training.spec import Lengths
-
-Floats = npt.NDArray[np.float64]
 
 
 def log_width(lengths: Lengths) -> float:

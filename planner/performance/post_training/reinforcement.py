@@ -11,8 +11,8 @@ long training may take for a step to stay below a time.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import stored_bytes
@@ -24,8 +24,6 @@ from planner.performance.spec import ModelSpec
 from planner.performance.step import Step
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 SHARES = tuple(k / 16.0 for k in range(1, 16))
 # Bounds are compared with this much to spare, for rounding only.
 _SPARE = 1.0 + 1e-9

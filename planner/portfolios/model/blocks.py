@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import MICRO, Floats, Ints
+from planner.portfolios.shared_limits import MICRO
 from solvers.problem.milp import Block, MilpBuilder
 
 # Beside the dearest candidate; less than that is counted as nothing, for a solver cannot hold both in one row. The

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
 from planner.portfolios.gather import Gatherer
 from planner.portfolios.moments import hours_after
 from planner.portfolios.rolling.limits import Limits
-from planner.portfolios.table import CandidateTable, Floats
+from planner.portfolios.table import CandidateTable
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Ints
 from planner.inputs.checks import start_moment
 from planner.portfolios.moments import end_hours, hours_after
-from planner.portfolios.shared_limits import CAPACITY, QUOTA, Ints
+from planner.portfolios.shared_limits import CAPACITY, QUOTA
 
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Ints
 from planner.spot.policy.guard import guarded
 from planner.spot.policy.view import (
     EPS_HOURS,
@@ -17,8 +18,6 @@ from planner.spot.policy.view import (
     ON_DEMAND,
     SPOT,
     ArrayPolicy,
-    BoolArray,
-    IntArray,
     JobView,
     RunStates,
     cheapest_up,
@@ -31,7 +30,7 @@ _MARGIN_TICKS = 2
 class OnDemand(ArrayPolicy):
     """On-demand from launch to the end."""
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """Always on-demand."""
         n = len(runs.done_hours)
         return np.full(n, ON_DEMAND), np.full(n, -1)
@@ -40,7 +39,7 @@ class OnDemand(ArrayPolicy):
 class SpotOnly(ArrayPolicy):
     """Spot whenever there is any, never on-demand: it misses deadlines."""
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """Stay on spot, or start in the cheapest zone that is up."""
         return _spot_or(
             self.view, runs, np.full(len(runs.done_hours), IDLE), np.ones_like(runs.mode, dtype=bool)
@@ -50,7 +49,7 @@ class SpotOnly(ArrayPolicy):
 class Greedy(ArrayPolicy):
     """Spot whenever there is any; on-demand, to the end, once two restarts are all the slack left."""
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """Spot, else wait, else the last resort."""
         view = self.view
         late = self._remaining(runs) < self._work(runs) + 2 * view.restart_hours - EPS_HOURS
@@ -68,7 +67,7 @@ class Greedy(ArrayPolicy):
 class Margin(Greedy):
     """Wait while 10 % of the work left is still spare; spot whenever there is slack for it."""
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """Spot with slack, on-demand without, else wait."""
         view = self.view
         work, remaining, spare = (
@@ -84,7 +83,7 @@ class Margin(Greedy):
 class UniformProgress(Greedy):
     """Never behind the straight line from launch to deadline; on-demand until spot is back and it is ahead."""
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """Spot while ahead of the line, on-demand while behind."""
         view, done = self.view, runs.done_hours
         pace = view.work_hours / view.job.deadline_hours
@@ -97,9 +96,7 @@ class UniformProgress(Greedy):
         return guarded(view, runs, *_spot_or(view, runs, other, np.where(on_demand, ahead & enough, enough)))
 
 
-def _spot_or(
-    view: JobView, runs: RunStates, other: IntArray, allowed: BoolArray
-) -> tuple[IntArray, IntArray]:
+def _spot_or(view: JobView, runs: RunStates, other: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """Stay on spot; start in the cheapest zone that is up where `allowed`; else `other`."""
     best = cheapest_up(runs.up, view.known_usd(runs.usd_per_hour))
     staying = runs.mode == SPOT

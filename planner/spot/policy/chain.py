@@ -12,10 +12,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from catalogs.tables.table import Floats, Ints
 
 _SINGLE_TICKS = 3
 _GROWTH = 2.0
@@ -33,11 +31,11 @@ class SpellChain:
 
     def __init__(
         self,
-        age_edges_hours: FloatArray,
-        down_per_hour: FloatArray,
-        up_per_hour: FloatArray,
+        age_edges_hours: Floats,
+        down_per_hour: Floats,
+        up_per_hour: Floats,
         tick_hours: float,
-        first_ticks: FloatArray | None = None,
+        first_ticks: Floats | None = None,
     ) -> None:
         self.tick_hours = tick_hours
         self.first_ticks = stage_ticks(tick_hours) if first_ticks is None else first_ticks
@@ -51,7 +49,7 @@ class SpellChain:
         self.leave_down = -np.expm1(-up_per_hour[bucket] * tick_hours)
         self.step = self._matrix(1.0 / width)
 
-    def _matrix(self, advance: FloatArray) -> FloatArray:
+    def _matrix(self, advance: Floats) -> Floats:
         k = len(self.first_ticks)
         step = np.zeros((2 * k, 2 * k))
         for side, leave in ((0, self.leave_up), (1, self.leave_down)):
@@ -64,19 +62,19 @@ class SpellChain:
         return step
 
     @cached_property
-    def stage_of_ticks(self) -> IntArray:
+    def stage_of_ticks(self) -> Ints:
         """Stage by age in ticks, up to the first age of the last stage."""
         ages = np.arange(int(self.first_ticks[-1]) + 1)
         return np.maximum(np.searchsorted(self.first_ticks, ages, side="right") - 1, 0)
 
-    def stage(self, since_hours: FloatArray) -> IntArray:
+    def stage(self, since_hours: Floats) -> Ints:
         """Stage of an age, hours, the present tick included."""
         ticks = np.rint(since_hours / self.tick_hours).astype(np.int64)
         known = self.stage_of_ticks
         return known[np.minimum(np.maximum(ticks, 0), len(known) - 1)]
 
 
-def stage_ticks(tick_hours: float) -> FloatArray:
+def stage_ticks(tick_hours: float) -> Floats:
     """First age of each stage, ticks."""
     first, width = [float(tick) for tick in range(1, _SINGLE_TICKS + 1)], 1.0
     while first[-1] * tick_hours < _LAST_AGE_HOURS:
@@ -85,7 +83,7 @@ def stage_ticks(tick_hours: float) -> FloatArray:
     return np.array(first)
 
 
-def bucket_ticks(age_edges_hours: FloatArray, tick_hours: float) -> FloatArray:
+def bucket_ticks(age_edges_hours: Floats, tick_hours: float) -> Floats:
     """First age of each stage, ticks: every age bucket in halves."""
     # sets, as np.unique would import numpy.ma, a tenth of a short call
     edges = np.asarray(sorted(set(np.maximum(np.ceil(age_edges_hours / tick_hours - 1e-9), 1.0).tolist())))

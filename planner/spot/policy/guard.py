@@ -12,19 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.spot.policy.view import (
-    EPS_HOURS,
-    IDLE,
-    ON_DEMAND,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    JobView,
-    RunStates,
-)
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.spot.policy.view import EPS_HOURS, IDLE, ON_DEMAND, JobView, RunStates
 
 
-def progress_hours(view: JobView, runs: RunStates, mode: IntArray, zone: IntArray) -> FloatArray:
+def progress_hours(view: JobView, runs: RunStates, mode: Ints, zone: Ints) -> Floats:
     """Work that the chosen action does in the coming tick, hours, shape `(n,)`."""
     going_on = (mode == runs.mode) & (zone == runs.zone)
     fresh = np.where(mode == ON_DEMAND, view.on_demand_start_hours, view.restart_hours)
@@ -32,16 +24,16 @@ def progress_hours(view: JobView, runs: RunStates, mode: IntArray, zone: IntArra
     return np.where(mode == IDLE, 0.0, np.maximum(view.tick_hours - left, 0.0))
 
 
-def is_safe(view: JobView, runs: RunStates, mode: IntArray, zone: IntArray) -> BoolArray:
+def is_safe(view: JobView, runs: RunStates, mode: Ints, zone: Ints) -> Bools:
     """Whether on-demand still finishes in time if it is asked for after this tick, shape `(n,)`."""
     remaining = view.deadline_hours - runs.elapsed_hours - view.tick_hours
     work = view.work_hours - runs.done_hours - progress_hours(view, runs, mode, zone)
     finished = work <= EPS_HOURS
-    safe: BoolArray = finished & (remaining >= -EPS_HOURS)
+    safe: Bools = finished & (remaining >= -EPS_HOURS)
     return safe | (remaining >= work + view.on_demand_start_hours - EPS_HOURS)
 
 
-def guarded(view: JobView, runs: RunStates, mode: IntArray, zone: IntArray) -> tuple[IntArray, IntArray]:
+def guarded(view: JobView, runs: RunStates, mode: Ints, zone: Ints) -> tuple[Ints, Ints]:
     """The choice, replaced by on-demand where it could no longer be recovered.
 
     On-demand that runs already is always safe to keep: it needs no further start.
@@ -56,7 +48,7 @@ def guarded(view: JobView, runs: RunStates, mode: IntArray, zone: IntArray) -> t
     return np.where(unsafe, ON_DEMAND, mode), np.where(unsafe, -1, zone)
 
 
-def slack_hours(view: JobView, runs: RunStates) -> FloatArray:
+def slack_hours(view: JobView, runs: RunStates) -> Floats:
     """Time until on-demand must be asked for if nothing makes progress before (point of no return), shape `(n,)`."""
     remaining = view.deadline_hours - runs.elapsed_hours
     return np.asarray(remaining - (view.work_hours - runs.done_hours) - view.on_demand_start_hours)

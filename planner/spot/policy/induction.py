@@ -13,10 +13,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Ints
 from planner.spot.policy.chain import SpellChain
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 CodeArray = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 
@@ -172,7 +171,7 @@ class Induction:
                 self.codes[:, left * p.per_tick - work, work] = _codes(values.tick(left, at))
 
 
-def _codes(costs: Float32Array) -> npt.NDArray[np.int64]:
+def _codes(costs: Float32Array) -> Ints:
     """The best actions of all states as integers; see `Induction`."""
     best = costs[:3].min(axis=0) + np.float32(1e-4)
     code = costs[:3].argmin(axis=0)

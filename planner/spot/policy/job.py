@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from catalogs.tables.table import Bools
 from planner.records import record
 
 Mode = Literal["idle", "spot", "on_demand"]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @record(frozen=True)
@@ -64,7 +61,7 @@ class SpotJob:
     on_demand_acquire_hours: float = 0.0
     tick_hours: float = 0.1
     utc_hour: float = 0.0
-    history: Mapping[str, BoolArray] = field(default_factory=dict)
+    history: Mapping[str, Bools] = field(default_factory=dict)
 
 
 @record(frozen=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats
 from planner.spot.policy.chain import SpellChain
 from planner.spot.policy.pool_induction import Pool, up_age
-
-FloatArray = npt.NDArray[np.float64]
 
 SWITCH_CAP = 0.2
 """Most that is believed of "another zone will be up at once". Measured it is 0.6-1.0, but zones go down together within
@@ -23,8 +21,8 @@ OTHER_REGION_RATIO = 0.85
 
 def make_pool(
     chains: list[SpellChain],
-    price_ratio: FloatArray,
-    same_region: npt.NDArray[np.bool_],
+    price_ratio: Floats,
+    same_region: Bools,
     restart_ticks: float,
     egress_ticks: float,
 ) -> Pool:

@@ -15,11 +15,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.spot.policy.chain import SpellChain
 from planner.spot.policy.induction import MISS, Restart, done
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 Values = tuple[Float32Array, ...]
 
@@ -42,10 +41,10 @@ class Pool:
     def __init__(
         self,
         chains: list[SpellChain],
-        price_ratio: FloatArray,
-        other: FloatArray,
-        move: FloatArray,
-        arrive: FloatArray,
+        price_ratio: Floats,
+        other: Floats,
+        move: Floats,
+        arrive: Floats,
     ) -> None:
         self.chains, self.price_ratio, self.other, self.move, self.arrive = (
             chains,
@@ -64,7 +63,7 @@ class Pool:
         self.dry = np.diag(stay * (1.0 - advance)) + np.diag((stay * advance)[:-1], 1)
 
 
-def up_age(chain: SpellChain) -> FloatArray:
+def up_age(chain: SpellChain) -> Floats:
     """How the stages of an up spell are met at a random moment, shape `(k,)`."""
     k = len(chain.first_ticks)
     within = chain.step[:k, :k]
@@ -120,7 +119,7 @@ class PoolInduction:
                 self._tick(left, low, high, [tick.values for tick in past], new, held[left])
                 past.insert(0, new)
 
-    def _grid_by_tick(self) -> list[tuple[IntArray, IntArray]]:
+    def _grid_by_tick(self) -> list[tuple[Ints, Ints]]:
         """Rows and columns of the grid that have so many ticks left, work and slack together, work among them."""
         left = (self.slack_at[:, None] + self.work_at).ravel()
         left[np.tile(self.work_at == 0, len(self.slack_at))] = 0
@@ -140,7 +139,7 @@ class PoolInduction:
         return np.asarray(after + self.moved if moved else after)
 
     def _tick(
-        self, left: int, low: int, high: int, past: list[Values], new: _Tick, held: tuple[IntArray, IntArray]
+        self, left: int, low: int, high: int, past: list[Values], new: _Tick, held: tuple[Ints, Ints]
     ) -> None:
         """Values with `left` ticks left from those with one tick less, kept where the grid has them."""
         run1, free1, dry1, rent1, rent_dry1, lost1, lost_rent1 = past[0]
@@ -217,7 +216,7 @@ class _Tick:
         np.minimum(np.concatenate(flat), np.float32(MISS), out=self._all[:, at])
 
 
-def _grid(slack: int) -> IntArray:
+def _grid(slack: int) -> Ints:
     """Every tick of slack while it is short, then coarser."""
     ticks = {*range(min(FINE_TICKS, slack) + 1), *range(0, slack + 1, COARSE_STEP), slack}
     return np.asarray(

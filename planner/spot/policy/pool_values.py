@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.spot.policy.induction import MISS
-from planner.spot.policy.view import BoolArray, FloatArray, IntArray
 
 TABLES = ("start", "run", "wait", "keep", "begin")
 SOLVED = ("slack_at", "work_at", *TABLES)
@@ -31,7 +31,7 @@ class PoolValues:
         self.beside = np.asarray([0, self.work.size])[:, None, None, None]
         """To the next point of slack, for arrays of shape `(2, n_tables, n, k)`."""
 
-    def first(self, names: tuple[str, ...]) -> IntArray:
+    def first(self, names: tuple[str, ...]) -> Ints:
         """Where tables begin, shape `(n_tables, 1, 1)`."""
         return np.asarray([self._first[name] for name in names])[:, None, None]
 
@@ -39,11 +39,11 @@ class PoolValues:
 class _Axis:
     """Of each whole number up to the last grid point: the grid point at or below, and how far on to the next."""
 
-    def __init__(self, grid: IntArray) -> None:
+    def __init__(self, grid: Ints) -> None:
         at = np.arange(int(grid[-1]) + 1)
         self.size = len(grid)
-        self.low: IntArray = np.minimum(grid.searchsorted(at, side="right") - 1, self.size - 2)
-        self.part: FloatArray = (at - grid[self.low]) / (grid[self.low + 1] - grid[self.low])
+        self.low: Ints = np.minimum(grid.searchsorted(at, side="right") - 1, self.size - 2)
+        self.part: Floats = (at - grid[self.low]) / (grid[self.low + 1] - grid[self.low])
 
 
 class Corner:
@@ -61,16 +61,16 @@ class Corner:
     def __init__(
         self,
         tables: PoolValues,
-        lost: BoolArray,
-        first: IntArray,
-        slack_part: FloatArray,
-        work_part: FloatArray,
+        lost: Bools,
+        first: Ints,
+        slack_part: Floats,
+        work_part: Floats,
     ) -> None:
         self.tables, self.lost, self.first = tables, lost, first
         self.slack_part, self.work_part = slack_part, work_part
 
     @staticmethod
-    def at(tables: PoolValues, work: IntArray, slack: IntArray) -> Corner:
+    def at(tables: PoolValues, work: Ints, slack: Ints) -> Corner:
         """Of runs with so much work and slack, ticks."""
         slacks, works = tables.slack, tables.work
         return Corner(
@@ -81,11 +81,11 @@ class Corner:
             works.part.take(work, mode="clip"),
         )
 
-    def take(self, at: IntArray) -> Corner:
+    def take(self, at: Ints) -> Corner:
         """Some of the runs."""
         return Corner(self.tables, self.lost[at], self.first[at], self.slack_part[at], self.work_part[at])
 
-    def values(self, names: tuple[str, ...], row: IntArray) -> FloatArray:
+    def values(self, names: tuple[str, ...], row: Ints) -> Floats:
         """Values between the corners of the grid, as they would be on a straight line both ways.
 
         Args:
@@ -117,32 +117,30 @@ class Market:
         transfer: cost of going to each, on-demand ticks, shape `(n, n_zones)`.
     """
 
-    def __init__(
-        self, corner: Corner, row: IntArray, dry_row: IntArray, up: BoolArray, transfer: FloatArray
-    ) -> None:
-        any_up: BoolArray = np.asarray(up.any(axis=1))
+    def __init__(self, corner: Corner, row: Ints, dry_row: Ints, up: Bools, transfer: Floats) -> None:
+        any_up: Bools = np.asarray(up.any(axis=1))
         self._wet, self._dry = any_up.nonzero()[0], (~any_up).nonzero()[0]
         self._up, self._transfer = up[self._wet], transfer[self._wet]
         self._row, self._dry_row = row[self._wet], dry_row[self._dry][:, None]
         self._of_wet, self._of_dry = corner.take(self._wet), corner.take(self._dry)
         self._shape = up.shape
 
-    def best(self, *names: str) -> FloatArray:
+    def best(self, *names: str) -> Floats:
         """Value with the best zone that is up, or in a dry spell, shape `(n_names, n)`."""
         return self._joined(self._of_zones(names), names)
 
-    def by_zone_and_best(self, name: str, *names: str) -> tuple[FloatArray, FloatArray]:
+    def by_zone_and_best(self, name: str, *names: str) -> tuple[Floats, Floats]:
         """Of one table the value of each zone that is up, else infinite, shape `(n, n_zones)`; of others `best`."""
         of_zones = self._of_zones((name, *names))
         value = np.full(self._shape, np.inf)
         value[self._wet] = of_zones[0]
         return value, self._joined(of_zones[1:], names)
 
-    def _of_zones(self, names: tuple[str, ...]) -> FloatArray:
+    def _of_zones(self, names: tuple[str, ...]) -> Floats:
         """With the transfer to each zone, shape `(n_names, n_wet, n_zones)`."""
         return np.where(self._up, self._of_wet.values(names, self._row) + self._transfer, np.inf)
 
-    def _joined(self, of_zones: FloatArray, names: tuple[str, ...]) -> FloatArray:
+    def _joined(self, of_zones: Floats, names: tuple[str, ...]) -> Floats:
         value = np.empty((len(names), self._shape[0]))
         value[:, self._wet] = of_zones.min(axis=2)
         value[:, self._dry] = self._of_dry.values(names, self._dry_row)[..., 0]

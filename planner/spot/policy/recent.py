@@ -12,8 +12,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools
 from planner.spot.futures import seen_in, spells_of
 from planner.spot.hazards_cells import scale
 
@@ -25,9 +25,7 @@ _GRID = np.linspace(-3.5, 3.5, 57)
 _STEP = 0.05
 
 
-def recent_levels(
-    table: HazardTable, history: npt.NDArray[np.bool_], tick_hours: float
-) -> tuple[float, float]:
+def recent_levels(table: HazardTable, history: Bools, tick_hours: float) -> tuple[float, float]:
     """Mean log levels of leaving up and of leaving down, rounded so that jobs side by side share what is solved.
 
     Args:

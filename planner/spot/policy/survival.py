@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.spot.policy import pool as pools
 from planner.spot.policy.chain import SpellChain, bucket_ticks
 from planner.spot.policy.guard import guarded
@@ -30,17 +31,7 @@ from planner.spot.policy.job import SpotJob
 from planner.spot.policy.pool_induction import PoolInduction
 from planner.spot.policy.pool_values import SOLVED, Corner, Market, PoolValues
 from planner.spot.policy.recent import recent_levels
-from planner.spot.policy.view import (
-    EPS_HOURS,
-    ON_DEMAND,
-    SPOT,
-    ArrayPolicy,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    JobView,
-    RunStates,
-)
+from planner.spot.policy.view import EPS_HOURS, ON_DEMAND, SPOT, ArrayPolicy, JobView, RunStates
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
@@ -108,7 +99,7 @@ class SurvivalPolicy(ArrayPolicy):
         if self.saves:
             self._solver = _OneZone(self) if one_zone else _SeveralZones(self)
 
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """The best action, made safe; spot that costs as much as on-demand is no spot, and not waited for."""
         if not self.saves:
             return np.full(len(runs.mode), ON_DEMAND), np.full(len(runs.mode), -1)
@@ -176,7 +167,7 @@ class _OneZone:
         key = ("one", *_key(grid, policy.chains), ratio)
         self.codes = policy.memory(key, lambda: {"codes": Induction(problem).codes})["codes"]
 
-    def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
+    def decide(self, runs: RunStates, up: Bools) -> tuple[Ints, Ints]:
         grid, view = self.grid, self.view
         work, slack = _place(view, grid, runs, view.work_hours - runs.done_hours)
         stage = self.chain.stage(runs.since_hours[:, 0]) + np.where(
@@ -210,7 +201,7 @@ def _key(grid: Grid, chains: list[SpellChain]) -> tuple[Any, ...]:
     )
 
 
-def _place(view: JobView, grid: Grid, runs: RunStates, left_hours: FloatArray) -> tuple[IntArray, IntArray]:
+def _place(view: JobView, grid: Grid, runs: RunStates, left_hours: Floats) -> tuple[Ints, Ints]:
     """Work left (hours) and slack in steps, the work rounded up and the slack down."""
     work = np.ceil(left_hours / grid.step_hours - 1e-6).astype(np.int64)
     remaining = math.floor((view.deadline_hours - runs.elapsed_hours) / grid.tick_hours + 1e-6)
@@ -250,7 +241,7 @@ class _SeveralZones:
 
         self.values = PoolValues(policy.memory(key, solve))
 
-    def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
+    def decide(self, runs: RunStates, up: Bools) -> tuple[Ints, Ints]:
         n, zones = up.shape
         stage = self.chains[0].stage(runs.since_hours)  # ages have the same stages in all zones
         row = np.arange(zones) * self.k + stage
@@ -281,7 +272,7 @@ class _SeveralZones:
         mode = np.where(pick == 3, SPOT, pick)
         return mode, np.where(pick == 3, runs.zone, np.where(pick == SPOT, best, -1))
 
-    def _corner(self, runs: RunStates, left_hours: FloatArray) -> Corner:
+    def _corner(self, runs: RunStates, left_hours: Floats) -> Corner:
         grid = self.grid
         work, slack = _place(self.view, grid, runs, left_hours)
         if grid.per_tick > 1:

@@ -10,13 +10,9 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.spot.policy.job import Action, JobState, Mode, SpotJob
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 IDLE, SPOT, ON_DEMAND = 0, 1, 2
 MODES: tuple[Mode, Mode, Mode] = ("idle", "spot", "on_demand")
@@ -46,12 +42,12 @@ class JobView:
         self.on_demand_start_hours = job.restart_hours + job.on_demand_acquire_hours
         regions = list(dict.fromkeys(zone.region for zone in job.zones))
         self.region_names = tuple(regions)
-        self.region: IntArray = np.array([regions.index(zone.region) for zone in job.zones], dtype=np.int64)
+        self.region: Ints = np.array([regions.index(zone.region) for zone in job.zones], dtype=np.int64)
         self.zone_names = tuple(zone.name for zone in job.zones)
         self.zone_number = {name: number for number, name in enumerate(self.zone_names)}
-        self.launch_usd: FloatArray = np.array([zone.usd_per_hour for zone in job.zones])
+        self.launch_usd: Floats = np.array([zone.usd_per_hour for zone in job.zones])
 
-    def known_usd(self, usd_per_hour: FloatArray) -> FloatArray:
+    def known_usd(self, usd_per_hour: Floats) -> Floats:
         """The prices, those at launch where none is known; the last axis is the zones."""
         unknown = np.isnan(usd_per_hour)
         return np.where(unknown, self.launch_usd, usd_per_hour) if unknown.any() else usd_per_hour
@@ -85,14 +81,14 @@ class RunStates:
     def __init__(
         self,
         elapsed_hours: float,
-        done_hours: FloatArray,
-        mode: IntArray,
-        zone: IntArray,
-        restart_left_hours: FloatArray,
-        region: IntArray,
-        up: BoolArray,
-        since_hours: FloatArray,
-        usd_per_hour: FloatArray,
+        done_hours: Floats,
+        mode: Ints,
+        zone: Ints,
+        restart_left_hours: Floats,
+        region: Ints,
+        up: Bools,
+        since_hours: Floats,
+        usd_per_hour: Floats,
     ) -> None:
         self.elapsed_hours = elapsed_hours
         self.done_hours = done_hours
@@ -115,7 +111,7 @@ class ArrayPolicy(ABC):
         self.view = JobView(job)
 
     @abstractmethod
-    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+    def decide_runs(self, runs: RunStates) -> tuple[Ints, Ints]:
         """What to do in the coming tick.
 
         Returns:
@@ -160,10 +156,8 @@ def whole_ticks(hours: float, tick_hours: float) -> int:
     return math.floor(hours / tick_hours + 1e-6)
 
 
-def cheapest_up(up: BoolArray, usd_per_hour: FloatArray) -> IntArray:
+def cheapest_up(up: Bools, usd_per_hour: Floats) -> Ints:
     """The cheapest zone that is up (the first of equals, unknown prices last), -1 where none is; shape `(n,)`."""
-    best: IntArray = np.where(up, np.where(np.isnan(usd_per_hour), _DEAREST, usd_per_hour), np.inf).argmin(
-        axis=1
-    )
+    best: Ints = np.where(up, np.where(np.isnan(usd_per_hour), _DEAREST, usd_per_hour), np.inf).argmin(axis=1)
     best[~up.any(axis=1)] = -1
     return best

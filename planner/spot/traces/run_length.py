@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
-from planner.spot.trace import FloatArray, ZoneTrace
+from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, trace_of
 
 MOST_SAMPLES = 10_000_000  # of a zone: 19 years by the minute
@@ -41,7 +42,7 @@ def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 
         raise InputError(f"{path}: not a run-length trace: {repr(error)[:200]}") from error
 
 
-def expand(pairs: Sequence[Sequence[float]]) -> FloatArray:
+def expand(pairs: Sequence[Sequence[float]]) -> Floats:
     """The samples of run-length pairs, shape `(n_samples,)`.
 
     Raises:

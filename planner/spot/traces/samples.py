@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
+from planner.bundled import bundled_rows
 from planner.errors import InputError
-from planner.spot.hazards_cells import DATA_DIRECTORY
-from planner.spot.trace import BoolArray, FloatArray, ZoneTrace
+from planner.spot.trace import ZoneTrace
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP_SHARE = 0.97  # of spells that must be whole steps of a longer probe interval
@@ -47,8 +47,8 @@ class ZoneSamples(NamedTuple):
     name: str
     start: datetime
     gap_hours: float
-    instances: FloatArray
-    prices: FloatArray
+    instances: Floats
+    prices: Floats
     on_demand_usd_per_hour: float | None = None
     instance_type: str = ""
     provider: str = ""
@@ -107,7 +107,7 @@ def place_of(zone: str) -> tuple[str, str]:
     return "", base
 
 
-def probe_hours(up: BoolArray, gap_hours: float) -> float:
+def probe_hours(up: Bools, gap_hours: float) -> float:
     """Interval of the probes behind a file: its own spacing, or a longer one that its spells come in whole steps of.
 
     The nine-zone V100 file has a sample every 195 s, yet all its spells last about 3.08, 6.15, 9.2 ... samples: the
@@ -181,7 +181,7 @@ def polarity_shift(zones: Sequence[ZoneSamples]) -> float | None:
 
 def on_even_grid(
     times: Sequence[datetime], values: npt.ArrayLike, prices: npt.ArrayLike
-) -> list[tuple[datetime, float, FloatArray, FloatArray]]:
+) -> list[tuple[datetime, float, Floats, Floats]]:
     """Uneven probes as runs of even samples: start, gap hours, values, prices.
 
     A value holds until the next probe, but no longer than three usual intervals: a longer hole ends the run, so that
@@ -213,20 +213,19 @@ def on_even_grid(
 def published() -> dict[str, tuple[Published, ...]]:
     """Published availability per zone name of the public traces."""
     found: dict[str, list[Published]] = {}
-    with (DATA_DIRECTORY / "published_availability.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            one = Published(row["instance_type"], int(row["gang"]), float(row["availability_ratio"]))
-            found.setdefault(row["zone"], []).append(one)
+    for row in bundled_rows("spot/published_availability.csv"):
+        one = Published(row["instance_type"], int(row["gang"]), float(row["availability_ratio"]))
+        found.setdefault(row["zone"], []).append(one)
     return {zone: tuple(rows) for zone, rows in found.items()}
 
 
-def first_samples(n_samples: int, gap_hours: float, tick_hours: float) -> npt.NDArray[np.int64]:
+def first_samples(n_samples: int, gap_hours: float, tick_hours: float) -> Ints:
     """Sample in force at the start of each whole tick, shape `(n_ticks,)`."""
     n = int(n_samples * gap_hours / tick_hours + 1e-9)
     return np.minimum((np.arange(n) * (tick_hours / gap_hours) + 1e-9).astype(np.int64), n_samples - 1)
 
 
-def up_on_grid(up: BoolArray, gap_hours: float, tick_hours: float) -> BoolArray:
+def up_on_grid(up: Bools, gap_hours: float, tick_hours: float) -> Bools:
     """Availability per tick.
 
     A tick shorter than three samples takes the value in force at its start; a longer one is up only if all its

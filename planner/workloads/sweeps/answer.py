@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.engines.executors import Engine
-from planner.engines.resume import Parts, parts_of, resumed
+from planner.engines.resume import parts_of, resumed
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.workloads.sweeps.cells import FAILED, PLANNED, REFUSED, lost_row, run_cell
@@ -103,14 +103,10 @@ def sweep(cells: Cells, engine: Engine, folder: Path, *, on_done: OnDone | None 
         InputError: the folder cannot be used, or a worker is not like this process. Results so far are kept.
     """
     with parts_of(folder) as parts:
-        known = _known(parts, cells)
+        known = frozenset(cells) & parts.read().keys()
         found = resumed(run_cell, cells, engine, parts, on_lost=lost_row, on_done=on_done)
     fresh = [row for key, row in found.items() if key not in known]
     return Sweep(_in_order(found.values()), _spent(fresh), len(fresh), len(known), cells.skipped)
-
-
-def _known(parts: Parts, cells: Cells) -> frozenset[str]:
-    return frozenset(cells) & parts.read().keys()
 
 
 def _in_order(rows: Sequence[Row] | Any) -> tuple[Row, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
-    from planner.plan.model import Plan, PlanLine
+    from planner.plan.model import Plan
 
 PLANNED, INFEASIBLE, REFUSED, FAILED = "planned", "infeasible", "refused", "failed"
 _STATE = {"warm": False}  # whether this process has planned before
@@ -220,7 +220,7 @@ def _row_of(plan: Plan) -> dict[str, Any]:
         "baseline_usd": None if baseline is None else format(baseline.cost_usd, "f"),
         "saved_ratio": None if saved is None else saved.saved_ratio,
         "price_as_of": min(line.price_as_of for line in plan.lines),
-        "price_basis": _bases(plan.lines),
+        "price_basis": _distinct(line.price_basis for line in plan.lines),
     }
 
 
@@ -228,10 +228,6 @@ def _nodes(plan: Plan) -> int:
     """Instances in use at once, at most: what is bought one after another does not add up."""
     in_turn = plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback")
     return max(line.nodes for line in plan.lines) if in_turn else sum(line.nodes for line in plan.lines)
-
-
-def _bases(lines: Iterable[PlanLine]) -> str:
-    return _distinct(line.price_basis for line in lines)
 
 
 def _distinct(texts: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,10 @@ from planner.plan.launch import SpotPlace, SpotRecords
 from planner.plan.model import Plan
 from planner.plan.plain import plain
 from planner.spot.hazards_table import mean_spell_hours
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.advice.plans import line_values, plan_values, state_values, write
 from tests.planner.render.render_plans import LAUNCH
 
-Run = Callable[..., CliResult]
 BAND = "band: 5-10 % a month (2026-01)"
 RECORD = "recorded: aws p3.2xlarge x1, zone us-east-2a"
 OTHER_ZONES = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 from planner.advice import hazards, kept
 from planner.spot.policy import survival
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.advice.plans import state_values, write
 
-Run = Callable[..., CliResult]
 TWO = [
     {"name": "us-east-2a", "available": True, "since": 1.5},
     {"name": "us-east-2b", "available": False, "since": 3},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ from planner.inputs.state_load import LoadedState, load_state
 from planner.spot.hazards import load_hazards
 from planner.spot.hazards_evidence import model_from_files
 from planner.spot.traces.registry import read_traces
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.advice.plans import state_values, write
 
-Run = Callable[..., CliResult]
 NOW = datetime(2026, 3, 2, 13, tzinfo=UTC)
 
 

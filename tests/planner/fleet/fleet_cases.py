@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from planner.candidates.constraints.base import Use
-from planner.fleet.question import FleetInput, Floats, Ints
+from planner.fleet.question import FleetInput
 from solvers.problem.options import SolveOptions
 
 

@@ -20,9 +20,9 @@ from planner.inputs.load import load_workload
 from planner.inputs.pipeline_load import load_pipeline
 from planner.job.frontier import frontier, thin
 from planner.job.frontier_report import frontier_report
+from planner.judge.findings import Verdict
 from planner.judge.judge import judge_pipeline, judge_saved
 from planner.judge.memory import Memory
-from planner.judge.verdict import Verdict
 from planner.pipelines.answer import plan_pipeline
 from planner.pipelines.report import pipeline_report
 from planner.render import render_answer

@@ -28,10 +28,8 @@ from benchmarks.instances.answers import (
     schedules,
 )
 from planner.errors import InputError
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.judge.tampering import changes_of, uncaught
-
-RunCli = Callable[..., CliResult]
 
 PIPELINE = EXAMPLES.parent / "tests" / "fixtures" / "pipeline-with-one-workload.yaml"
 KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
@@ -71,7 +69,7 @@ def test_random_forgeries_are_caught(saved: Saved) -> None:
 
 
 @pytest.mark.parametrize(("command", "example"), [("serving", "serving"), ("schedule", "schedule")])
-def test_the_command_takes_the_question(run_cli: RunCli, tmp_path: Path, command: str, example: str) -> None:
+def test_the_command_takes_the_question(run_cli: Run, tmp_path: Path, command: str, example: str) -> None:
     target, question = tmp_path / "answer.json", str(EXAMPLES / f"{example}.yaml")
     assert run_cli(command, question, "-o", "json", "--out", str(target)).code == 0
     done = run_cli("verify", str(target), "--workload", question)
@@ -84,7 +82,7 @@ def test_the_command_takes_the_question(run_cli: RunCli, tmp_path: Path, command
 
 
 @pytest.mark.parametrize("example", ["serving", "serving-llama-8b"])
-def test_a_fleet_that_is_left_out_is_missed(run_cli: RunCli, tmp_path: Path, example: str) -> None:
+def test_a_fleet_that_is_left_out_is_missed(run_cli: Run, tmp_path: Path, example: str) -> None:
     target, question = tmp_path / "answer.json", str(EXAMPLES / f"{example}.yaml")
     assert run_cli("serving", question, "-o", "json", "--out", str(target)).code == 0
     target.write_text(json.dumps({**json.loads(target.read_text()), "machines": []}), encoding="utf-8")
@@ -117,7 +115,7 @@ b,aws,us-west-2,p4d.24xlarge,p4d,on_demand,1,14,290,,3
 """
 
 
-def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -> None:
+def test_windows_and_candidates_of_a_csv_file(run_cli: Run, tmp_path: Path) -> None:
     question, target = tmp_path / "jobs.yaml", tmp_path / "answer.json"
     question.write_text(WINDOWS, encoding="utf-8")
     (tmp_path / "ways.csv").write_text(WAYS, encoding="utf-8")
@@ -159,7 +157,7 @@ def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -
     assert "not every job" in told(lambda one: one["jobs"].pop())
 
 
-def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: RunCli, tmp_path: Path) -> None:
+def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: Run, tmp_path: Path) -> None:
     (tmp_path / "seen.csv").write_text(
         "time,zone,provider,instance_type,gang,available\n2026-02-01T00:00Z,us-east-2a,aws,p3.2xlarge,2,1\n",
         encoding="utf-8",
@@ -190,7 +188,7 @@ def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: RunC
     ],
 )
 def test_a_broken_file_of_candidates_is_refused_by_its_line(
-    run_cli: RunCli, tmp_path: Path, text: str | None, says: str
+    run_cli: Run, tmp_path: Path, text: str | None, says: str
 ) -> None:
     """The judge's own reader ended in an internal error, for a missing column, a short row or another line end."""
     question, target, ways = tmp_path / "jobs.yaml", tmp_path / "answer.json", tmp_path / "ways.csv"
@@ -211,7 +209,7 @@ def test_a_broken_file_of_candidates_is_refused_by_its_line(
     [("2026-10-20T00:00Z,zz,3\n", "no pool is called 'zz'"), ("2026-10-20T00:00Z\n", "has not the 3 cells")],
 )
 def test_a_broken_history_of_a_commitment_plan_is_refused_by_its_line(
-    run_cli: RunCli, tmp_path: Path, more: str, says: str
+    run_cli: Run, tmp_path: Path, more: str, says: str
 ) -> None:
     """A pool that the question has not, and a short row, ended in internal errors."""
     question, target, usage = (

@@ -16,9 +16,7 @@ from tests.conftest import ROOT
 from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Table
 
 NOW = date(2026, 11, 20)
 PLACES = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "ca-central-1")
@@ -114,7 +112,7 @@ def test_the_price_of_one_offer_follows_from_the_rows_that_decide_it(believed: b
         assert float(got) == pytest.approx(float(expected), rel=1e-9)
 
 
-def _some(table: Table, among: npt.NDArray[np.bool_], option: str) -> list[int]:
+def _some(table: Table, among: Bools, option: str) -> list[int]:
     rows = np.flatnonzero(among & table.equals("purchase_option", option))
     return [int(row) for row in rows[:: max(len(rows) // 8, 1)]]
 

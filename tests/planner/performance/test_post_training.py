@@ -15,7 +15,7 @@ from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.load import parse_workload
 from planner.normal.arrays import rough_normal_quantile
-from planner.performance.learning import lora_params
+from planner.performance.post_training.adapters import lora_params
 from planner.performance.post_training.lengths import longest_of, quantiles
 from planner.performance.post_training.spec import Lengths
 from planner.performance.search import estimate_shapes

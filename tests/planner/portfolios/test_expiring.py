@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.portfolio_load import load_portfolio
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
 pytestmark = pytest.mark.catalog("small")
-Run = Callable[..., CliResult]
 LABEL = "aws/us-east-1 p4d.24xlarge (reserved_1y)"
 TEXT = """version: 1
 kind: portfolio

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from planner.portfolios.file_quotas import most_at_once
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-Run = Callable[..., CliResult]
 JOB = """\
 version: 1
 name: job

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import permutations, product
 from pathlib import Path
@@ -14,9 +13,8 @@ import pytest
 
 from planner.portfolios import follow
 from planner.portfolios.follow import thinned
-from tests.conftest import CliResult
+from tests.conftest import CliResult, Run
 
-Run = Callable[..., CliResult]
 START = datetime(2026, 12, 1, tzinfo=UTC)
 RACK = "provider: onprem, region: rack, instance_type: box, purchase_option: owned"
 CLOUD = "provider: aws, region: us-east-1, instance_type: p4d.24xlarge"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -25,9 +25,8 @@ from planner.portfolios.copies import Copies
 from planner.portfolios.robust import choose_robust
 from planner.portfolios.solve import PortfolioOptions
 from planner.portfolios.table import CandidateTable
-from tests.conftest import CliResult
+from tests.conftest import Run
 
-RunCli = Callable[..., CliResult]
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FIXTURES = EXAMPLES.parent / "tests" / "fixtures"
@@ -211,7 +210,7 @@ def test_candidates_share_the_luck_of_the_zones_that_they_share() -> None:
     assert alike([a], other_kind) == pytest.approx(0.0, abs=0.02)
 
 
-def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: RunCli, tmp_path: Path) -> None:
+def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: Run, tmp_path: Path) -> None:
     question, target = _portfolio(tmp_path, risk={"weight": 0.6, "scenarios": 50}), tmp_path / "answer.json"
     assert run_cli("portfolio", str(question), "-o", "json", "--out", str(target)).code == 0
     assert run_cli("verify", str(target), "--workload", str(question)).code == 0
@@ -234,7 +233,7 @@ def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: RunCli, tmp_p
     assert run_cli("verify", str(target), "--workload", str(question)).code == 5
 
 
-def test_rolling_plans_and_frontiers_refuse_risk_by_name(run_cli: RunCli, tmp_path: Path) -> None:
+def test_rolling_plans_and_frontiers_refuse_risk_by_name(run_cli: Run, tmp_path: Path) -> None:
     path = _portfolio(tmp_path, risk={"level": 0.9}, rolling={"every": "1d"})
     assert "risk" in run_cli("portfolio", str(path)).stderr
     path = _portfolio(tmp_path)

@@ -24,9 +24,8 @@ from planner.portfolios.rolling.demand import Demand
 from planner.portfolios.rolling.replan import RollingPolicy
 from planner.portfolios.solve import PortfolioOptions
 from planner.workloads.answer import optimize
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, Run
 
-Run = Callable[..., CliResult]
 NOW = Options(datetime(2026, 11, 20, tzinfo=UTC), as_of=date(2026, 11, 20))
 EXAMPLE = ROOT / "examples" / "rolling.yaml"
 NODES, SHARES, QUOTA = 6, {"red": 0.5, "blue": 1.0}, {"red": 4, "blue": 99}

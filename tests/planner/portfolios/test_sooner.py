@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,7 @@ from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import PortfolioInput
 from planner.portfolios.sooner import sooner
 from planner.portfolios.table import CandidateTable
-from tests.conftest import CliResult
-
-Run = Callable[..., CliResult]
+from tests.conftest import Run
 
 FILE = """\
 version: 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -18,9 +17,8 @@ from planner.serving.model import solve_serving
 from planner.serving.question import ServingInput
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from tests.conftest import CliResult
+from tests.conftest import CliResult, Run
 
-Run = Callable[..., CliResult]
 OPTIONS = SolveOptions(gap=1e-6, backend="auto")
 MOST = 7  # machines of a kind that are enumerated
 

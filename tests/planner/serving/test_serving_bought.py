@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -14,10 +13,9 @@ import pytest
 from planner.inputs.serving_schema import Machine
 from planner.judge.serving import _price as judged_price
 from planner.serving.answer import _offer_price
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.spine_catalogs import A100X8, Offer, make_catalog
 
-Run = Callable[..., CliResult]
 TERM = {"purchase_option": "reserved_1y", "term_hours": 8760.0}
 TEXT = """version: 1
 kind: serving

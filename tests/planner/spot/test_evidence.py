@@ -9,7 +9,7 @@ import pytest
 
 from catalogs.tariffs import load_tariffs
 from planner.errors import InputError
-from planner.spot.generate import CALM, generate_traces, write_traces
+from planner.spot.generate import CALM, generate_traces
 from planner.spot.hazards import load_hazards, make_table
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.hazards_evidence import (
@@ -19,6 +19,7 @@ from planner.spot.hazards_evidence import (
     with_mean,
 )
 from planner.spot.policy.job import SpotZone
+from planner.spot.traces.own import write_csv_log
 
 KNOWN = SpotZone("us-west-2a", "us-west-2", "p3.2xlarge", 0.9, "aws")
 NEW = tuple(SpotZone(f"eu-west-1{c}", "eu-west-1", "p3.2xlarge", 0.9, "aws") for c in "ab")
@@ -72,7 +73,7 @@ def test_own_traces_of_a_hundred_hours_stand_alone(tmp_path: Path) -> None:
     scarce = make_table(np.full(N_AGES, 2.0), np.full(N_AGES, 0.2), (0.0, 0.0), 1.0, "scarce")
     for hours, mixed in ((40, True), (400, False)):
         made = generate_traces([KNOWN], {KNOWN.name: scarce}, hours, weather=CALM)
-        write_traces(tmp_path / "own.csv", made)
+        write_csv_log(tmp_path / "own.csv", made)
         model = model_from_files([tmp_path / "own.csv"])
         table = model.table_for(KNOWN)
         assert (table.hours_seen > hours + 1) == mixed

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from catalogs.tables.table import Floats
 from planner.normal import Z80
 from planner.plan.ids import TimePartId
 from planner.plan.launch import SpotPlace
@@ -16,7 +17,7 @@ from planner.spot.futures import sample_futures
 from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_table import HazardTable, make_table
 from planner.spot.policy.job import SpotJob, SpotZone
-from planner.tracking.model import FloatArray, Progress, Rows
+from planner.tracking.model import Progress, Rows
 from planner.tracking.order import in_order
 from planner.tracking.planned import Planned, planned_of
 from tests.planner.render.render_plans import LAUNCH
@@ -80,8 +81,8 @@ def spot_planned(deadline_hours: float | None = 140.0, budget: str | None = None
 class Run:
     """A whole run: hours and steps of its rows since the start, and when it ended."""
 
-    hours: FloatArray
-    steps: FloatArray
+    hours: Floats
+    steps: Floats
     finish_hours: float
 
     def log(self, until_hours: float) -> Progress:

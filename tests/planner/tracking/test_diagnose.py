@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.tracking.causes import find_causes
 from planner.tracking.diagnose import Diagnosis, diagnose
-from planner.tracking.model import FloatArray, Progress, Rows
+from planner.tracking.model import Progress, Rows
 from planner.tracking.order import in_order, intervals_of
 from planner.tracking.progress import read_progress
 
@@ -17,7 +18,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "tracking"
 N = 300
 
 
-def drawn(seconds: FloatArray, **columns: FloatArray) -> Progress:
+def drawn(seconds: Floats, **columns: Floats) -> Progress:
     """A log whose steps take so long, with 3 % noise."""
     rng = np.random.default_rng(11)
     took = seconds * np.exp(0.03 * rng.standard_normal(len(seconds)))
@@ -32,7 +33,7 @@ def drawn(seconds: FloatArray, **columns: FloatArray) -> Progress:
     )
 
 
-def flat(value: float) -> FloatArray:
+def flat(value: float) -> Floats:
     return np.full(N, value)
 
 

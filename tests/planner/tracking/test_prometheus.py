@@ -22,10 +22,9 @@ from planner.tracking.metrics import default_queries, queries, read_metrics, run
 from planner.tracking.model import MEASURES
 from planner.tracking.order import intervals_of
 from planner.tracking.prometheus import MOST_POINTS, Prometheus
-from tests.conftest import CliResult
+from tests.conftest import Run
 from tests.planner.tracking.runs import spot_plan
 
-Cli = Callable[..., CliResult]
 Answer = tuple[int, bytes]
 START = 1_772_438_400.0  # 2026-03-02T08:00Z
 
@@ -301,7 +300,7 @@ def test_a_real_server_refuses_a_wrong_query_and_knows_no_other_run(server: tupl
     assert len(long) > 10
 
 
-def test_the_command_asks_the_server(server: tuple[str, str, float], run_cli: Cli, tmp_path: Path) -> None:
+def test_the_command_asks_the_server(server: tuple[str, str, float], run_cli: Run, tmp_path: Path) -> None:
     from dataclasses import replace
     from datetime import UTC, datetime, timedelta
 
