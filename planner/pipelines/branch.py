@@ -2,13 +2,12 @@
 
 Where the relaxation halves a task, it halves with it the tasks that would move to the same place, all by the same
 share: a knot. Deciding one of its tasks unties it. So a node is the candidates that are still allowed, its bound the
-relaxation over them, and the two knots whose tasks' hours are mixed most are tried (one near the cutoff): a task at the
-place it leans to or at any other; at one place, fast or slow. The split that raises both bounds more is taken. The
-search goes down to the better side at once, which leaves the next relaxation little to change, and comes back best
-bound first. Candidates that no choice below the cutoff can have are dropped on the way
-(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where a plan is
-known and that has found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005,
-"Branching rules revisited").
+relaxation over them, and the knot whose tasks' hours are mixed most is decided by one of its tasks: at the group of
+places it leans to or at any other; within one group, fast or slow. What could stand in for a candidate is thus on its
+side, so that both bounds rise: beside a single place of many, another as good would be left. The search goes down to
+the better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
+that no choice below the cutoff can have are dropped on the way (`planner.pipelines.marginals`). Relaxations are
+rounded, repaired and improved, one in four of them where a plan is known and that has found nothing for a while.
 """
 
 from __future__ import annotations
@@ -45,12 +44,9 @@ SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
-PROBED = 2  # knots tried at a node, as a good split saves relaxations in each node below;
-LITTLE = 0.35  # one where less than this is left of the way from the lowest bound to the cutoff
 SOON, SELDOM = 8, 4  # after so many relaxations rounded in vain, one of so many is rounded
 SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
 WORTH_BUILDING = 1_000  # unless it is small already
-LEAST_GAIN = 1e-6  # of the cutoff: a side that gains less counts as this much where splits are compared
 
 
 @dataclass(order=True)
@@ -97,7 +93,6 @@ class Branching:
         self._linear = get_backend(search.options.backend).linear(self._problem)
         self._shares = Shares.of(self._problem)
         self._number = self._vain = 0
-        self._lowest = np.inf
         self._offered: set[bytes] = set()
 
     def part(self, allowed: Bools) -> Branching:
@@ -209,7 +204,6 @@ class Branching:
             The bound on every choice within the root.
         """
         waiting, proven, node = [root], np.inf, None
-        self._lowest = min(self._lowest, root.bound)
         while self._number < most:
             cutoff = self._search.cost * (1 - gap)
             if node is None or node.bound >= cutoff:
@@ -295,9 +289,10 @@ class Branching:
         return Split(int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]), inside)
 
     def _inside(self, used: Ints, x: Floats) -> Bools:
-        """The side of its task that each candidate is on, shape `(n,)`; candidates used of a mixed task are on both.
+        """Whether each candidate is on one side or the other of its task, shape `(n,)`.
 
-        What could stand in for a candidate is on its side: places of one group, or what is about as fast.
+        Of a task that the relaxation mixes, some of those used are on each. What could stand in for a candidate is on
+        its side: places of one group; within one group, or where only hours tell, what is about as fast.
 
         Args:
             used: candidates that a relaxation uses.
@@ -307,16 +302,16 @@ class Branching:
         group = pipe.group[pipe.place]
 
         def most(at: Ints, count: int) -> tuple[Bools, Bools]:
-            """Whether each candidate is where the relaxation has most of its task, and whether its task is at several."""
+            """Whether each candidate is where most of its task is, and whether its task is at several."""
             shares = np.zeros((pipe.n_tasks, count))
             np.add.at(shares, (pipe.task[used], at[used]), x)
             return at == shares.argmax(axis=1)[pipe.task], ((shares > 0).sum(axis=1) > 1)[pipe.task]
 
         at_group, groups = most(group, pipe.n_groups)
-        at_place, _ = most(pipe.place, len(pipe.group))
+        at_place, places = most(pipe.place, len(pipe.group))
         low, high = np.full(pipe.n_tasks, np.inf), np.full(pipe.n_tasks, -np.inf)
         np.minimum.at(low, pipe.task[used], pipe.hours[used])
         np.maximum.at(high, pipe.task[used], pipe.hours[used])
         fast = pipe.hours - low[pipe.task] <= ((high - low) / 2)[pipe.task]
-        paced = (high > low)[pipe.task] & pipe.timed
+        paced = (high > low)[pipe.task] & (pipe.timed | ~places)
         return np.where(groups, at_group, np.where(paced, fast, at_place))

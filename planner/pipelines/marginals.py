@@ -4,8 +4,8 @@ A reduced cost prices a candidate alone: at its place its neighbours may look as
 to move. With the relaxation's duals every choice costs the bound plus, none of them negative, what its candidates cost
 and what each edge costs between the places of its two tasks. Along any tree of edges the least sum of both that has a
 given candidate is found exactly, by passing minima up and down the tree; what other edges cost is left out. So the
-largest least sum of a few trees is a bound for the candidate, often many times its reduced cost. Source: min-marginals (Wainwright, Jaakkola and Willsky 2005, "MAP estimation via agreement on
-trees"), as reduced-cost fixing.
+largest least sum of a few trees is a bound for the candidate, often many times its reduced cost. Source: min-marginals
+(Wainwright, Jaakkola and Willsky 2005, "MAP estimation via agreement on trees"), as reduced-cost fixing.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ def worth_keeping(
         allowed: candidates, shape `(n,)`.
         room: USD.
     """
-    alone, between = _alone(pipe, relaxation, allowed), _Between(pipe, shares, relaxation)
-    adds = between.least(np.where(alone <= room, alone, np.inf), room)
-    return np.asarray(adds <= room, dtype=np.bool_)
+    return np.asarray(_adds(pipe, shares, relaxation, allowed, room) <= room, dtype=np.bool_)
 
 
 def nearest(
@@ -96,19 +94,19 @@ def nearest(
         room: USD above the bound; none beyond it is taken.
         count: how many; more where several add the same.
     """
-    alone = _alone(pipe, relaxation, allowed)
-    adds = _Between(pipe, shares, relaxation).least(np.where(alone <= room, alone, np.inf), room)
+    adds = _adds(pipe, shares, relaxation, allowed, room)
     most = min(room, float(np.sort(adds)[min(count, len(adds)) - 1]))
     return np.asarray(adds <= most, dtype=np.bool_)
 
 
-def _alone(pipe: PipelineInput, relaxation: Relaxation, allowed: Bools) -> Floats:
-    """Reduced costs of candidates above the least of their task, inf where not allowed, shape `(n,)`."""
+def _adds(pipe: PipelineInput, shares: Shares, relaxation: Relaxation, allowed: Bools, room: float) -> Floats:
+    """What a choice with each candidate costs at least above the bound, shape `(n,)`; inf where not allowed."""
     assert relaxation.reduced_costs is not None
     alone = np.where(allowed, relaxation.reduced_costs[: len(allowed)], np.inf)
     lowest = np.zeros(pipe.n_tasks)  # a candidate that is taken whole may have less than nothing
     np.minimum.at(lowest, pipe.task, alone)
-    return np.maximum(alone - lowest[pipe.task], 0.0)
+    alone = np.maximum(alone - lowest[pipe.task], 0.0)
+    return _Between(pipe, shares, relaxation).least(np.where(alone <= room, alone, np.inf), room)
 
 
 class _Between:
@@ -173,7 +171,7 @@ class _Between:
 
 
 class _Trees:
-    """Spanning trees of the tasks, or forests: of edges of the largest weights, those of one less wanted in the next."""
+    """Spanning trees of the tasks, or forests: of edges of the largest weights; one's are less wanted in the next."""
 
     def __init__(self, pipe: PipelineInput, weight: Floats) -> None:
         self._turn, weight = len(pipe.source), weight.copy()
@@ -195,7 +193,9 @@ class _Trees:
             own: what each task costs at its places, shape `(n_tasks, places)`; inf behind its last.
             cost: what each edge costs between those of its source and of its target.
         """
-        both = np.concatenate([cost, cost.transpose(0, 2, 1)])  # the places of the task in front, whichever it is
+        both = np.concatenate(
+            [cost, cost.transpose(0, 2, 1)]
+        )  # the places of the task in front, whichever it is
         below, told = np.tile(own, (TREES, 1)), np.zeros((TREES * len(own), own.shape[1]))
         for task, parent, edge in reversed(self._levels):
             told[task] = (both[edge] + below[task][:, :, None]).min(axis=1)
