@@ -2,13 +2,12 @@
 
 Where the relaxation halves a task, it halves with it the tasks that would move to the same place, all by the same
 share: a knot. Deciding one of its tasks unties it. So a node is the candidates that are still allowed, its bound the
-relaxation over them, and the two knots whose tasks' hours are mixed most are tried (one near the cutoff): a task at the
-place it leans to or at any other; at one place, fast or slow. The split that raises both bounds more is taken. The
-search goes down to the better side at once, which leaves the next relaxation little to change, and comes back best
-bound first. Candidates that no choice below the cutoff can have are dropped on the way
-(`planner.pipelines.marginals`). Relaxations are rounded, repaired and improved, one in four of them where a plan is
-known and that has found nothing for a while. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005,
-"Branching rules revisited").
+relaxation over them, and the knot whose tasks' hours are mixed most is decided by one of its tasks: at the group of
+places it leans to or at any other; within one group, fast or slow. What could stand in for a candidate is thus on its
+side, so that both bounds rise: beside a single place of many, another as good would be left. The search goes down to
+the better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
+that no choice below the cutoff can have are dropped on the way (`planner.pipelines.marginals`). Relaxations are
+rounded, repaired and improved, one in four of them where a plan is known and that has found nothing for a while.
 """
 
 from __future__ import annotations
@@ -45,12 +44,9 @@ SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
-PROBED = 2  # knots tried at a node, as a good split saves relaxations in each node below;
-LITTLE = 0.35  # one where less than this is left of the way from the lowest bound to the cutoff
 SOON, SELDOM = 8, 4  # after so many relaxations rounded in vain, one of so many is rounded
 SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
 WORTH_BUILDING = 1_000  # unless it is small already
-LEAST_GAIN = 1e-6  # of the cutoff: a side that gains less counts as this much where splits are compared
 
 
 @dataclass(order=True)
@@ -97,7 +93,6 @@ class Branching:
         self._linear = get_backend(search.options.backend).linear(self._problem)
         self._shares = Shares.of(self._problem)
         self._number = self._vain = 0
-        self._lowest = np.inf
         self._offered: set[bytes] = set()
 
     def part(self, allowed: Bools) -> Branching:
@@ -209,7 +204,6 @@ class Branching:
             The bound on every choice within the root.
         """
         waiting, proven, node = [root], np.inf, None
-        self._lowest = min(self._lowest, root.bound)
         while self._number < most:
             cutoff = self._search.cost * (1 - gap)
             if node is None or node.bound >= cutoff:
@@ -219,8 +213,8 @@ class Branching:
                     node = None
                     break
                 node = heapq.heappop(waiting)
-            splits = self._splits(node, self._probed(node, cutoff))
-            if not splits:  # whole: the best choice within the node, but for what the model rounds off
+            split = self._split(node)
+            if split is None:  # whole: the best choice within the node, but for what the model rounds off
                 self._offer_whole(node)
                 proven, node = min(proven, node.bound), None
                 continue
@@ -233,7 +227,7 @@ class Branching:
                 proven = min(proven, self._explore_apart(node, allowed, gap=gap, most=most))
                 node = None
                 continue
-            sides = self._best_sides(node, allowed, splits, cutoff)
+            sides = self._sides(node, allowed, split, cutoff)
             if sides is None:
                 break
             sides.sort()
@@ -255,26 +249,16 @@ class Branching:
         self._number = apart._number
         return max(node.bound, bound)
 
-    def _best_sides(
-        self, node: Node, allowed: Bools, splits: list[Split], cutoff: float
-    ) -> list[Node] | None:
-        """The sides, where anything meets the deadline, of the split that raises both bounds most; None: no time."""
-        best, gain = [], -1.0
-        for split in splits:
-            sides = []
-            for inside in (split.inside, ~split.inside):
-                side = self.node(allowed & (inside | (self._pipe.task != split.task)), cutoff)
-                if side is None:
-                    return None
-                side.bound = max(side.bound, node.bound)
-                sides.append(side)
-            least = LEAST_GAIN * abs(cutoff)
-            one, other = (max(min(side.bound, cutoff) - node.bound, least) for side in sides)
-            if one * other > gain:
-                best, gain = [side for side in sides if np.isfinite(side.bound)], one * other
-            if max(side.bound for side in sides) >= cutoff:  # one side is left: nothing is branched
-                break
-        return best
+    def _sides(self, node: Node, allowed: Bools, split: Split, cutoff: float) -> list[Node] | None:
+        """The sides of a split where anything meets the deadline; None: no time."""
+        sides = []
+        for inside in (split.inside, ~split.inside):
+            side = self.node(allowed & (inside | (self._pipe.task != split.task)), cutoff)
+            if side is None:
+                return None
+            side.bound = max(side.bound, node.bound)
+            sides.append(side)
+        return [side for side in sides if np.isfinite(side.bound)]
 
     def _offer_whole(self, node: Node) -> None:
         """Offer a whole relaxation as it is, too: it may miss the deadline by the solver's tolerance."""
@@ -284,41 +268,50 @@ class Branching:
         if course.end_hours.max(initial=0.0) <= self._whole.deadline_hours * (1 + TIME_TOLERANCE):
             self._search.offer(chosen, course.cost_usd)
 
-    def _probed(self, node: Node, cutoff: float) -> int:
-        """How many knots are tried at a node: one too where no plan is known, as all gains are alike then."""
-        if np.isinf(cutoff):
-            return 1
-        left = (cutoff - node.bound) / max(cutoff - self._lowest, SAFE * abs(cutoff))
-        return PROBED if left > LITTLE else 1
-
-    def _splits(self, node: Node, most: int = PROBED) -> list[Split]:
-        """Splits for the `most` knots whose tasks are mixed most, the likely best first; [] where all is whole."""
+    def _split(self, node: Node) -> Split | None:
+        """The split of the task that is mixed most in the knot that is mixed most; None where all is whole."""
         pipe = self._pipe
         used = np.flatnonzero(node.x > SUPPORT)
-        task, place, x = pipe.task[used], pipe.place[used], node.x[used]
+        task, x = pipe.task[used], node.x[used]
         if len(task) == pipe.n_tasks:
-            return []
+            return None
         spread = pipe.hours[used] if pipe.timed else pipe.cost_usd[used]
 
         def per_task(weights: Floats) -> Floats:
             return np.bincount(task, weights=weights, minlength=pipe.n_tasks).astype(np.float64)
 
         apart = per_task(x * np.abs(spread - (per_task(x * spread) / per_task(x))[task]))
-        at_place = np.zeros((pipe.n_tasks, len(pipe.group)))
-        np.add.at(at_place, (task, place), x)
-        several = (at_place > 0).sum(axis=1) > 1
-        low, high = np.full(pipe.n_tasks, np.inf), np.full(pipe.n_tasks, -np.inf)
-        np.minimum.at(low, task, pipe.hours[used])
-        np.maximum.at(high, task, pipe.hours[used])
-        inside = np.where(
-            several[pipe.task],
-            pipe.place == at_place.argmax(axis=1)[pipe.task],
-            pipe.hours <= ((low + high) / 2)[pipe.task],
-        )
+        inside = self._inside(used, x)
         mixed = np.flatnonzero(per_task(np.ones(len(x))) > 1)
         share = per_task(x * inside[used])[mixed]
         knots, of = np.unique(np.round(np.minimum(share, 1 - share), SHARE_DIGITS), return_inverse=True)
-        weight = np.bincount(of, weights=apart[mixed], minlength=len(knots))
-        ranked = np.argsort(-weight, kind="stable")[:most].tolist()
-        tasks = [int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]) for knot in ranked]
-        return [Split(at, np.asarray(inside, dtype=np.bool_)) for at in tasks]
+        knot = np.argmax(np.bincount(of, weights=apart[mixed], minlength=len(knots)))
+        return Split(int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]), inside)
+
+    def _inside(self, used: Ints, x: Floats) -> Bools:
+        """Whether each candidate is on one side or the other of its task, shape `(n,)`.
+
+        Of a task that the relaxation mixes, some of those used are on each. What could stand in for a candidate is on
+        its side: places of one group; within one group, or where only hours tell, what is about as fast.
+
+        Args:
+            used: candidates that a relaxation uses.
+            x: how much of each, likewise.
+        """
+        pipe = self._pipe
+        group = pipe.group[pipe.place]
+
+        def most(at: Ints, count: int) -> tuple[Bools, Bools]:
+            """Whether each candidate is where most of its task is, and whether its task is at several."""
+            shares = np.zeros((pipe.n_tasks, count))
+            np.add.at(shares, (pipe.task[used], at[used]), x)
+            return at == shares.argmax(axis=1)[pipe.task], ((shares > 0).sum(axis=1) > 1)[pipe.task]
+
+        at_group, groups = most(group, pipe.n_groups)
+        at_place, places = most(pipe.place, len(pipe.group))
+        low, high = np.full(pipe.n_tasks, np.inf), np.full(pipe.n_tasks, -np.inf)
+        np.minimum.at(low, pipe.task[used], pipe.hours[used])
+        np.maximum.at(high, pipe.task[used], pipe.hours[used])
+        fast = pipe.hours - low[pipe.task] <= ((high - low) / 2)[pipe.task]
+        paced = (high > low)[pipe.task] & (pipe.timed | ~places)
+        return np.where(groups, at_group, np.where(paced, fast, at_place))

@@ -4,9 +4,8 @@ A reduced cost prices a candidate alone: at its place its neighbours may look as
 to move. With the relaxation's duals every choice costs the bound plus, none of them negative, what its candidates cost
 and what each edge costs between the places of its two tasks. Along any tree of edges the least sum of both that has a
 given candidate is found exactly, by passing minima up and down the tree; what other edges cost is left out. So the
-largest least sum of a few trees is a bound for the candidate, often many times its reduced cost. What that drops
-narrows the next round. Source: min-marginals (Wainwright, Jaakkola and Willsky 2005, "MAP estimation via agreement on
-trees"), as reduced-cost fixing.
+largest least sum of a few trees is a bound for the candidate, often many times its reduced cost. Source: min-marginals
+(Wainwright, Jaakkola and Willsky 2005, "MAP estimation via agreement on trees"), as reduced-cost fixing.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from planner.pipelines.question import Bools, Floats, Ints, PipelineInput
 from solvers.backends.base import Relaxation
 from solvers.problem.milp import Milp
 
-TREES = 2  # looked at in a round
+TREES = 2
 USED_AGAIN = 0.3  # times its weight: how much an edge of one tree is wanted in the next
-ROUNDS = 2  # at most
-WORTH_ANOTHER = 0.03  # of the candidates: another round where the last dropped more of them
 MOST_PAIRS = 10_000_000  # of places on both sides of all edges: beyond, a candidate is priced alone
 _OF_EDGES = ("leave", "arrive", "depart", "present")
 
@@ -81,14 +78,7 @@ def worth_keeping(
         allowed: candidates, shape `(n,)`.
         room: USD.
     """
-    alone, between = _alone(pipe, relaxation, allowed), _Between(pipe, shares, relaxation)
-    kept = alone <= room
-    for _ in range(ROUNDS):
-        before = int(kept.sum())
-        kept &= between.least(np.where(kept, alone, np.inf), room) <= room
-        if before - kept.sum() <= WORTH_ANOTHER * before:
-            break
-    return np.asarray(kept, dtype=np.bool_)
+    return np.asarray(_adds(pipe, shares, relaxation, allowed, room) <= room, dtype=np.bool_)
 
 
 def nearest(
@@ -104,19 +94,19 @@ def nearest(
         room: USD above the bound; none beyond it is taken.
         count: how many; more where several add the same.
     """
-    alone = _alone(pipe, relaxation, allowed)
-    adds = _Between(pipe, shares, relaxation).least(np.where(alone <= room, alone, np.inf), room)
+    adds = _adds(pipe, shares, relaxation, allowed, room)
     most = min(room, float(np.sort(adds)[min(count, len(adds)) - 1]))
     return np.asarray(adds <= most, dtype=np.bool_)
 
 
-def _alone(pipe: PipelineInput, relaxation: Relaxation, allowed: Bools) -> Floats:
-    """Reduced costs of candidates above the least of their task, inf where not allowed, shape `(n,)`."""
+def _adds(pipe: PipelineInput, shares: Shares, relaxation: Relaxation, allowed: Bools, room: float) -> Floats:
+    """What a choice with each candidate costs at least above the bound, shape `(n,)`; inf where not allowed."""
     assert relaxation.reduced_costs is not None
     alone = np.where(allowed, relaxation.reduced_costs[: len(allowed)], np.inf)
     lowest = np.zeros(pipe.n_tasks)  # a candidate that is taken whole may have less than nothing
     np.minimum.at(lowest, pipe.task, alone)
-    return np.maximum(alone - lowest[pipe.task], 0.0)
+    alone = np.maximum(alone - lowest[pipe.task], 0.0)
+    return _Between(pipe, shares, relaxation).least(np.where(alone <= room, alone, np.inf), room)
 
 
 class _Between:
@@ -162,11 +152,7 @@ class _Between:
         cost = self._cost(places)
         used = np.isfinite(own)[pipe.source][:, :, None] & np.isfinite(own)[pipe.target][:, None, :]
         weight = np.where(used, np.minimum(cost, room), 0.0).sum(axis=(1, 2)) / used.sum(axis=(1, 2))
-        most = np.zeros_like(own)
-        for _ in range(TREES):
-            tree = _Tree(pipe, weight)
-            most = np.maximum(most, tree.least(own, cost))
-            weight[tree.edges] *= USED_AGAIN
+        most = _Trees(pipe, weight).least(own, cost)
         spread = np.zeros_like(at_place)
         np.put_along_axis(spread, places, most, axis=1)
         with np.errstate(invalid="ignore"):  # dropped: inf - inf
@@ -184,62 +170,78 @@ class _Between:
         return np.asarray(np.maximum(priced, 0.0), dtype=np.float64)
 
 
-class _Tree:
-    """A spanning tree of the tasks, or a forest, of edges of the largest weights.
-
-    Attributes:
-        edges: of the tree.
-    """
+class _Trees:
+    """Spanning trees of the tasks, or forests: of edges of the largest weights; one's are less wanted in the next."""
 
     def __init__(self, pipe: PipelineInput, weight: Floats) -> None:
-        head = list(range(pipe.n_tasks))
-
-        def top(task: int) -> int:
-            while head[task] != task:
-                head[task] = head[head[task]]
-                task = head[task]
-            return task
-
-        self._source, self.edges = pipe.source.tolist(), list[int]()
-        near: list[list[tuple[int, int]]] = [[] for _ in range(pipe.n_tasks)]
-        for edge in np.argsort(-weight, kind="stable").tolist():
-            u, v = self._source[edge], int(pipe.target[edge])
-            if top(u) != top(v):
-                head[top(u)] = top(v)
-                self.edges.append(edge)
-                near[u].append((v, edge))
-                near[v].append((u, edge))
-        # (task, its parent or -1, their edge), parents first
-        self._sequence: list[tuple[int, int, int]] = []
-        seen = [False] * pipe.n_tasks
-        for root in range(pipe.n_tasks):
-            waiting = [] if seen[root] else [(root, -1, -1)]
-            seen[root] = True
-            while waiting:
-                self._sequence.append(waiting.pop())
-                task = self._sequence[-1][0]
-                waiting += [(other, task, edge) for other, edge in near[task] if not seen[other]]
-                for other, _ in near[task]:
-                    seen[other] = True
+        self._turn, weight = len(pipe.source), weight.copy()
+        links = list(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True))
+        steps: list[tuple[int, int, int, int]] = []
+        for first in range(0, TREES * pipe.n_tasks, pipe.n_tasks):
+            edges = _spanning(pipe.n_tasks, links, np.argsort(-weight, kind="stable").tolist())
+            weight[edges] *= USED_AGAIN
+            rooted = _from_the_middle(pipe, links, edges)
+            steps += [(depth, first + task, first + parent, edge) for depth, task, parent, edge in rooted]
+        table = np.asarray(sorted(steps), dtype=np.int64).reshape(-1, 4)
+        # of each depth: tasks, their parents, and their edges, behind all edges where the task reads
+        self._levels = [level[:, 1:].T for level in np.split(table, np.flatnonzero(np.diff(table[:, 0])) + 1)]
 
     def least(self, own: Floats, cost: Floats) -> Floats:
-        """The least sum over a task's tree with the task at each of its places, shape `(n_tasks, places)`.
+        """The least sum over the trees, of the one where it is largest, with each task at each of its places.
 
         Args:
-            own: what each task costs at its places, likewise; inf behind its last.
+            own: what each task costs at its places, shape `(n_tasks, places)`; inf behind its last.
             cost: what each edge costs between those of its source and of its target.
         """
-        below, told = own.copy(), np.zeros_like(own)
-        for task, parent, edge in reversed(self._sequence):
-            if parent >= 0:
-                (below[task][:, None] + self._from(cost, task, edge)).min(axis=0, out=told[task])
-                below[parent] += told[task]
-        for task, parent, edge in self._sequence:
-            if parent >= 0:  # what is below a parent holds what is above it by now
-                below[task] += (self._from(cost, task, edge) + (below[parent] - told[task])).min(axis=1)
-        return below
+        both = np.concatenate(
+            [cost, cost.transpose(0, 2, 1)]
+        )  # the places of the task in front, whichever it is
+        below, told = np.tile(own, (TREES, 1)), np.zeros((TREES * len(own), own.shape[1]))
+        for task, parent, edge in reversed(self._levels):
+            told[task] = (both[edge] + below[task][:, :, None]).min(axis=1)
+            np.add.at(below, parent, told[task])
+        for task, parent, edge in self._levels:  # what is below a parent holds what is above it by now
+            above = below[parent] - told[task]
+            below[task] += (both[edge - self._turn] + above[:, :, None]).min(axis=1)
+        return np.asarray(below.reshape(TREES, *own.shape).max(axis=0), dtype=np.float64)
 
-    def _from(self, cost: Floats, task: int, edge: int) -> Floats:
-        """The costs of an edge with the places of `task` in front."""
-        own: Floats = cost[edge]
-        return own if self._source[edge] == task else own.T
+
+def _spanning(count: int, links: list[tuple[int, int]], order: list[int]) -> list[int]:
+    """The links, taken in an order, that join tasks not joined before."""
+    head, taken = list(range(count)), list[int]()
+
+    def top(task: int) -> int:
+        while head[task] != task:
+            head[task] = head[head[task]]
+            task = head[task]
+        return task
+
+    for edge in order:
+        one, other = (top(task) for task in links[edge])
+        if one != other:
+            head[one] = other
+            taken.append(edge)
+    return taken
+
+
+def _from_the_middle(
+    pipe: PipelineInput, links: list[tuple[int, int]], edges: list[int]
+) -> list[tuple[int, int, int, int]]:
+    """Tasks of a forest but its roots: (depth, task, its parent, their edge, behind all edges where the task reads)."""
+    near: list[list[tuple[int, int]]] = [[] for _ in range(pipe.n_tasks)]
+    for edge in edges:
+        source, target = links[edge]
+        near[source].append((target, edge + len(links)))
+        near[target].append((source, edge))
+    middle = pipe.n_tasks // 2  # the tree is less deep from there, so that more of it is done at once
+    rooted, seen = list[tuple[int, int, int, int]](), [False] * pipe.n_tasks
+    for root in [*pipe.sequence[middle:], *pipe.sequence[:middle]]:
+        waiting = [] if seen[root] else [(0, root)]
+        seen[root] = True
+        for depth, task in waiting:
+            for other, edge in near[task]:
+                if not seen[other]:
+                    seen[other] = True
+                    rooted.append((depth + 1, other, task, edge))
+                    waiting.append((depth + 1, other))
+    return rooted

@@ -90,16 +90,33 @@ def test_the_two_sides_of_a_split_part_one_task_and_lose_no_choice() -> None:
     branching = Branching(Search(SolveOptions()), pipe, np.arange(len(pipe.keys)))
     node = branching.root()
     assert isinstance(node, Node)
-    splits = branching._splits(node)
-    assert splits
-    for split in splits:
-        own = (pipe.task == split.task) & (node.x > 1e-6)
-        assert (own & split.inside).any() and (own & ~split.inside).any()
-    sides = branching._best_sides(node, node.allowed, splits, math.inf)
+    split = branching._split(node)
+    assert split is not None
+    own = (pipe.task == split.task) & (node.x > 1e-6)
+    assert (own & split.inside).any() and (own & ~split.inside).any()
+    sides = branching._sides(node, node.allowed, split, math.inf)
     assert sides is not None and len(sides) == 2
     assert (sides[0].allowed | sides[1].allowed).all()
     (task,) = np.unique(pipe.task[~(sides[0].allowed & sides[1].allowed)])
     assert (sides[0].allowed ^ sides[1].allowed)[pipe.task == task].all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_could_stand_in_for_a_candidate_is_on_its_side(seed: int) -> None:
+    """A task at several groups of places is decided by whole groups, one within a group by its hours."""
+    pipe, _ = reduce(pipeline_instance(15, 40, seed, slack=0.3))
+    branching = Branching(Search(SolveOptions()), pipe, np.arange(len(pipe.keys)))
+    node = branching.root()
+    assert isinstance(node, Node)
+    split = branching._split(node)
+    assert split is not None
+    own = pipe.task == split.task
+    inside, outside = own & split.inside, own & ~split.inside
+    group, used = pipe.group[pipe.place], node.x > 1e-6
+    if len(np.unique(group[own & used])) > 1:
+        assert not set(group[inside].tolist()) & set(group[outside].tolist())
+    else:
+        assert pipe.hours[inside].max() < pipe.hours[outside].min()
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -112,13 +129,13 @@ def test_rounding_in_vain_is_done_less_often_once_a_plan_is_known(
     if known:
         search.offer(np.zeros(pipe.n_tasks, dtype=np.int64), 1e9)
     rounded, branched = list[int](), list[int]()
-    best_sides = Branching._best_sides
+    sides_of = Branching._sides
 
     def counted(branching: Branching, node: Node, *arguments: Any) -> list[Node] | None:
         branched.append(node.number)
-        return best_sides(branching, node, *arguments)
+        return sides_of(branching, node, *arguments)
 
-    monkeypatch.setattr(Branching, "_best_sides", counted)
+    monkeypatch.setattr(Branching, "_sides", counted)
     monkeypatch.setattr(Branching, "_offer_whole", lambda _, node: None)
     monkeypatch.setattr(Branching, "round", lambda _, node: rounded.append(node.number))
     branching = Branching(search, pipe, np.arange(len(pipe.keys)))
