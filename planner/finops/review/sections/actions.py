@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from planner.finops.frames import records_of, rows_of
+from planner.finops.frames import in_order, records_of, rows_of
 from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
@@ -30,6 +30,7 @@ from planner.finops.review.sections.commitments import expiries, net_saving
 from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
+from planner.finops.things.together import Rate, ask_steady, ask_together
 from planner.render.currency import with_currency
 
 TITLE = "What should be done?"
@@ -148,12 +149,19 @@ def build(inputs: Inputs) -> Section:
             inputs,
             "actions_saves_money",
             f"Together at most{', where known' * any(one.unknown for one in found)}, per month",
-            joint(found),
+            joint(found, lambda: _of_use(inputs, found)),
             "money",
             lacking="the bill does not say what any of them saves",
         ),
     )
     return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (ranked,))
+
+
+def _of_use(inputs: Inputs, found: list[Action]) -> float:
+    """What listed commitments, moves and spot save together in a month, each use one way."""
+    rates = [one.rate for one in found if one.rate is not None]
+    values = {**inputs.parameters, "least": least_amount(inputs)}
+    return pace(inputs) * ask_together(inputs.bill.engine, values, rates)
 
 
 def _row(one: Action) -> tuple[Any, ...]:
@@ -249,7 +257,8 @@ def _commit(inputs: Inputs) -> list[Action]:
     out = []
     stating = _stating_eligibility(inputs)
     until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
-    frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
+    frame = ask_steady(inputs.bill.engine, {**inputs.parameters, "end": until})
+    frame = in_order(frame).sort_values("steady_cost", ascending=False, kind="stable")
     for row in records_of(frame):
         provider, service, steady = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
         filled = min(room.get(provider, 0.0), steady)
@@ -273,6 +282,7 @@ def _commit(inputs: Inputs) -> list[Action]:
             _owner(inputs, provider, service), _command(inputs, use_case), (provider, service),
             "at least" if saves is not None and unknown else "estimate",
             confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(), unknown=unknown,
+            rate=Rate(provider, service, amount / steady, own.plain or 0.0, own.gpu or 0.0),
         )))  # fmt: skip
     return out
 
@@ -289,7 +299,7 @@ def _idle(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
             _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
-            sure=confidence(inputs, days=int(row["idle_days"])), thing=key, alone=is_reservation,
+            sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
         ))  # fmt: skip
     return out
 

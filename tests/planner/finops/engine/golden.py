@@ -18,6 +18,7 @@ from planner.finops.engine.dialects import parameter_names
 from planner.finops.read import Bill
 from planner.finops.read.columns import detect_dataset, focus_columns
 from planner.finops.things.ask import keep_names, keep_things, things_query
+from planner.finops.things.together import Rate, ask_steady, keep_together
 from tests.focus_company import make_company
 
 ROOM = Path(planner.finops.__file__).parent
@@ -99,6 +100,13 @@ def check_things_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
     for bill in (duckdb_bill, other_bill):
         keep_things(bill.engine, MONTHS)
         keep_names(bill.engine, {**MONTHS, **THING_VALUES})
+        services = ask_steady(bill.engine, MONTHS)
+        pairs = services[["provider", "service"]].fillna("").itertuples(index=False)
+        keep_together(
+            bill.engine,
+            {**MONTHS, **THING_VALUES},
+            [Rate(*pair, share=0.9, plain=0.3, gpu=0.2) for pair in pairs],
+        )
     for name in THINGS:
         sql = things_query(name)
         given = {name: {**MONTHS, **THING_VALUES}[name] for name in parameter_names(sql)}
