@@ -98,7 +98,7 @@ def _names_of(bill: Bill, dimensions: Sequence[str], exact_tags: bool) -> list[s
     """What to say of tags that go by another name in the bill (`Owner` for `team`)."""
     asked = [by.removeprefix("tag:") for by in dimensions if by.startswith("tag:")]
     keys = tag_keys(bill, exact=exact_tags) if asked else TagKeys(None)
-    return [keys.names_remark(keys.spelled(key)).removesuffix(".") for key in asked]
+    return [keys.names_remark(key).removesuffix(".") for key in asked]
 
 
 def check_currency(currency: str, plan_currency: str) -> str:

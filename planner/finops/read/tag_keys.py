@@ -100,15 +100,17 @@ class TagKeys:
             else ""
         )
 
-    def remark(self, keys: Sequence[str], merged: Mapping[str, Sequence[str]]) -> str:
+    def remark(self, asked: Sequence[str], merged: Mapping[str, Sequence[str]]) -> str:
         """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways.
 
         Args:
-            keys: mandatory ones, as the bill spells them.
+            asked: mandatory ones, as they were asked for.
             merged: of `merged`, what counts as one; other spellings do not.
         """
         if self.present is None:
             return ""
+        as_asked = {self.spelled(key): key for key in reversed(asked)}
+        keys = list(dict.fromkeys(map(self.spelled, asked)))
         out = []
         if lacking := [key for key in keys if key not in self.present]:
             shown = ", ".join(self.present[:_SHOWN]) + (", ..." if len(self.present) > _SHOWN else "")
@@ -116,18 +118,20 @@ class TagKeys:
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self._alike(key), merged.get(key, ())) for key in keys]
         out += [
-            self.names_remark(key, merged.get(key, ()), f"; --exact-tags counts {key} alone") for key in keys
+            self.names_remark(as_asked[key], merged.get(key, ()), f"; --exact-tags counts {key} alone")
+            for key in keys
         ]
         return " ".join(filter(None, out))
 
-    def names_remark(self, key: str, merged: Sequence[str] | None = None, hint: str = "") -> str:
+    def names_remark(self, asked: str, merged: Sequence[str] | None = None, hint: str = "") -> str:
         """What to say of a tag that goes by another name in the bill; empty of any other.
 
         Args:
-            key: as the bill spells it.
+            asked: its key as it was asked for.
             merged: names that count as it; None: all that may.
             hint: how to count without them.
         """
+        key = self.spelled(asked)
         own = own_key(key)
         if taken := [one for one in self.instead.get(own, ()) if merged is None or one in merged]:
             count = "count" if len(taken) > 1 else "counts"
@@ -139,10 +143,8 @@ class TagKeys:
                 else "names something else than {0} and is"
             )
             return f"{', '.join(others)} {names.format(key)} not counted as it: ask for {others[0]} to count by it."
-        if (tag := next((tag for tag, names in self.instead.items() if key in names), "")) and not any(
-            own_key(one) == tag for one in self.present or ()
-        ):
-            return f"No charge carries the tag {tag}: {key} counts in its place."
+        if key in self.instead.get(own_key(asked), ()):
+            return f"No charge carries the tag {asked}: {key} counts in its place."
         return ""
 
 
