@@ -90,6 +90,7 @@ def review_bill(
         forecast, answers, completion, merged, keys.remark(asked, merged), beside or Beside(),
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
+    answers["tag_keys"] = keys
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)
 
 
