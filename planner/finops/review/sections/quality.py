@@ -114,8 +114,11 @@ def _sentence(inputs: Inputs) -> str:
     if not failed:
         return f"All {len(checks)} checks of the data pass.{compared}"
     held = sum(check.status == "withheld" for check in failed)
+    if own <= set(weak):
+        compared = f" {other} has the same fault{'s' * (len(failed) > 1)}.{compared}"
     words = "; ".join(
-        f"{one.reason} (in {other} too)" if one.reason in weak else one.reason for one in failed
+        f"{one.reason} (in {other} too)" if one.reason in weak and own - set(weak) else one.reason
+        for one in failed
     )
     it = "it" if len(failed) == 1 else "them"
     tail = f" Figures that depend on {it} are {'withheld' if held else 'marked'}."

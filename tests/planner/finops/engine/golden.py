@@ -34,6 +34,8 @@ THING_VALUES: dict[str, Parameter] = {
     "top": 10,
     "least": 2.0,
     "least_ratio": 0.001,
+    "tag_1": '$."team"',
+    "skus": ("SKU-aws-gpu", "nobody's"),
 }
 CENT = 0.005
 

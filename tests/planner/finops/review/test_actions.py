@@ -66,6 +66,18 @@ def test_owners_are_teams_and_bounds_are_named(made: Review) -> None:
     assert amounts == sorted(amounts, reverse=True)
 
 
+def test_an_action_on_one_sku_or_resource_is_of_the_team_that_uses_it(tmp_path: Path) -> None:
+    """All of them were addressed to the team that uses most of EC2."""
+    serving, data = ('{"Team":"serving"}', '{"team":"data"}')
+    rows = use("p5", 9000) + use("g6", 1000, Tags=serving) + use("g6", 50, PricingCategory="Dynamic")
+    rows += use("x2", 200, Tags="", SubAccountName="sandbox") + use("x2", 100, RegionId="west", Tags="")
+    rows += use("x1", 70, ResourceId="i-idle", ConsumedQuantity="0", Tags=data)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",))
+    assert {row["what"]: row["owner"] for row in rows_of(made, "actions", "actions")} == {
+        "Run g6 on spot where work may pause": "serving", "Move x2 to west": "sandbox", "Delete i-idle": "data",
+    }  # fmt: skip
+
+
 def test_overlapping_actions_are_not_added_up(made: Review) -> None:
     total = figures(made)["actions_saves_money"]
     assert total.label == "Together at most, per month"

@@ -229,8 +229,12 @@ def test_faults_of_both_months_are_said_once_under_data_quality(tmp_path: Path) 
     rows = each_day(date(2026, 9, 1), LAST, ListCost="0", ContractedCost="0")
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("quality",))
     said = section(made, "quality").sentences[0]
-    assert said.count("list prices are known for 0.0 % of use cost only (in September 2026 too)") == 1
-    assert said.endswith("(in September 2026 too). Figures that depend on them are withheld.")
+    assert said.count("list prices are known for 0.0 % of use cost only") == 1
+    assert said.endswith("Figures that depend on them are withheld. September 2026 has the same faults.")
+    rows = [row | {"Tags": ""} if row["ChargePeriodStart"] > "2026-10" else row for row in rows]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("quality",))
+    said = section(made, "quality").sentences[0]
+    assert "list prices are known for 0.0 % of use cost only (in September 2026 too)" in said
 
 
 def test_a_tag_that_was_renamed_is_told_from_one_that_never_was(tmp_path: Path) -> None:
