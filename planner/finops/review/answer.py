@@ -87,10 +87,9 @@ def review_bill(
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_key, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, answers, completion, merged, keys.remark(asked, merged), beside or Beside(),
+        forecast, {**answers, "tag_keys": keys}, completion, merged, keys.remark(asked, merged), beside or Beside(),
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
-    answers["tag_keys"] = keys
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)
 
 

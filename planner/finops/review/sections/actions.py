@@ -157,9 +157,9 @@ def build(inputs: Inputs) -> Section:
     return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (ranked,))
 
 
-def _of_use(inputs: Inputs, found: list[Action]) -> float:
+def _of_use(inputs: Inputs, listed: list[Action]) -> float:
     """What listed commitments, moves and spot save together in a month, each use one way."""
-    rates = [one.rate for one in found if one.rate is not None]
+    rates = [one.rate for one in listed if one.rate is not None]
     values = {**inputs.parameters, "least": least_amount(inputs)}
     return pace(inputs) * ask_together(inputs.bill.engine, values, rates)
 
