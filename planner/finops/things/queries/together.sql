@@ -28,6 +28,10 @@ WITH lines AS (
     share * ((steady_cost - steady_gpu_cost) * plain_rate + steady_gpu_cost * gpu_rate) AS committed
   FROM x_steady
   JOIN x_rates ON COALESCE(provider, '') = of_provider AND COALESCE(service, '') = of_service
+), overlapping AS (
+  SELECT sku_id AS of_sku_id FROM steady
+  UNION
+  SELECT sku_id AS of_sku_id FROM x_idle
 ), parts AS (
   SELECT provider, service, sku_id, region, movable, saves, 0.0 AS steady, 0.0 AS committed, 0.0 AS cost, 0.0 AS idle
   FROM elsewhere
@@ -42,6 +46,7 @@ WITH lines AS (
     COALESCE(region_id, '') AS region, 0.0 AS movable, 0.0 AS saves, 0.0 AS steady, 0.0 AS committed,
     effective_cost AS cost, 0.0 AS idle
   FROM x_things
+  JOIN overlapping ON COALESCE(sku_id, '') = of_sku_id
   WHERE charge_kind = 'use' AND COALESCE(pricing_category, 'Standard') = 'Standard'
 ), uses AS (
   SELECT provider, service, sku_id, region, SUM(movable) AS movable, SUM(saves) AS saves, SUM(steady) AS steady,

@@ -46,7 +46,7 @@ def parameters_of(sql: str) -> dict[str, Parameter]:
     values: dict[str, Parameter] = {
         "month": MONTH, "next": date(2026, 11, 1), "start": MONTH, "end": date(2026, 11, 1),
         "first": date(2025, 10, 1),
-        "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
+        "before": before, "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
         "day": date(2026, 10, 14), "day_end": date(2026, 10, 15), "horizon": date(2027, 2, 1),
         "tag": '$."team"', "tag_1": ('$."team"', '$."Team"'), "run_tag": '$."run_id"', "like_tag": "%run_id%",
         "provider": "Google Cloud", "service": "Compute Engine", "scope": "service", "thing": "Compute Engine",
