@@ -100,9 +100,9 @@ def read_costs(
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
 
 
-def _last_day(found: Mapping[str, Mapping[str, DailyCost]]) -> date:
+def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
     """The last day of any scope."""
-    last: date = max(one.days[-1] for scopes in found.values() for one in scopes.values()).item()
+    last: date = max(one.days[-1] for scopes in series.values() for one in scopes.values()).item()
     return last
 
 
