@@ -81,5 +81,5 @@ def ask_together(engine: Engine, values: Mapping[str, Parameter], rates: Iterabl
         rates: as of `keep_together`.
     """
     keep_together(engine, values, rates)
-    (saves,) = ask_things(engine, "together", values)["saves"]
+    (saves,) = ask_things(engine, "together", values)["joint_saves"]
     return float(saves)

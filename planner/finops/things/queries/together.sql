@@ -55,16 +55,17 @@ WITH lines AS (
   GROUP BY provider, service, sku_id, region
 ), remaining AS (
   SELECT
-    GREATEST(movable - idle, 0) AS movable,
-    CASE WHEN movable > 0 THEN saves * GREATEST(movable - idle, 0) / movable ELSE 0 END AS saves,
-    CASE WHEN idle > 0 THEN LEAST(steady, GREATEST(cost - idle, 0)) ELSE steady END AS steady,
+    GREATEST(movable - idle, 0) AS can_move,
+    CASE WHEN movable > 0 THEN saves * GREATEST(movable - idle, 0) / movable ELSE 0 END AS move_saves,
+    CASE WHEN idle > 0 THEN LEAST(steady, GREATEST(cost - idle, 0)) ELSE steady END AS can_commit,
     CASE WHEN steady <> 0 THEN committed / steady ELSE 0 END AS rate,
     GREATEST(cost - GREATEST(movable, idle), 0) AS fixed
   FROM uses
   WHERE saves > 0 OR committed <> 0
 )
 SELECT COALESCE(SUM(GREATEST(
-  rate * LEAST(steady, fixed) + saves,
-  rate * steady + CASE WHEN movable > 0 THEN saves * GREATEST(1 - GREATEST(steady - fixed, 0) / movable, 0) ELSE 0 END
-)), 0) AS saves
+  rate * LEAST(can_commit, fixed) + move_saves,
+  rate * can_commit
+    + CASE WHEN can_move > 0 THEN move_saves * GREATEST(1 - GREATEST(can_commit - fixed, 0) / can_move, 0) ELSE 0 END
+)), 0) AS joint_saves
 FROM remaining
