@@ -152,14 +152,14 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
     kept: list[int] = []
     pools: list[Pool] = []
     left: list[int] = []
+    total = float(bill.spend.sum())
     for number, key in enumerate(bill.keys):
         pool = _pool(key, bill, catalog) if len(pools) < _MOST_POOLS else None
         if pool is not None:
             kept.append(number)
             pools.append(pool)
-        else:
+        elif bill.spend[number] > 0 or total <= 0:  # else a refund alone, of a machine that it does not name
             left.append(number)
-    total = float(bill.spend.sum())
     share = float(bill.spend[left].sum()) / total if total > 0 else float(np.mean(len(left) > 0))
     words = ", ".join(_words(bill.keys[number]) for number in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
 
 UNKNOWN = "unknown"
+_NOISE = 1e-12  # of sums of floats: no shortfall
 
 
 def amount(value: Decimal | float | None) -> str:
@@ -104,7 +105,7 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     if ratio is None or not math.isfinite(ratio):
         return UNKNOWN
     text = f"{ratio * 100:,.{digits}f}"
-    if ratio < 1 and round(ratio * 100, digits) >= 100:
+    if ratio < 1 - _NOISE and round(ratio * 100, digits) >= 100:
         text = f"{100 - 10**-digits:.{digits}f}"
         return f">{text} %"
     return f"{text if text.strip('-0.') else text.lstrip('-')} %"

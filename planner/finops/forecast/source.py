@@ -77,6 +77,7 @@ def read_costs(
     from planner.finops.account_days import account_gaps
     from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
+    from planner.finops.monthly_fees import fees_to_come
     from planner.finops.provider_days import lost_providers
     from planner.finops.read import open_bill
 
@@ -85,7 +86,12 @@ def read_costs(
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         warnings += tuple(
             f"warning: {words}"
-            for words in (*lost_providers(bill), account_gaps(bill), *_names_of(bill, dimensions, exact_tags))
+            for words in (
+                *lost_providers(bill),
+                account_gaps(bill),
+                fees_to_come(bill, _last_day(found)),
+                *_names_of(bill, dimensions, exact_tags),
+            )
             if words
         )
         ending = ending_commitments(bill, dimensions[0], exact_tags=exact_tags) if endings else ()
@@ -94,11 +100,17 @@ def read_costs(
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
 
 
+def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
+    """The last day of any scope."""
+    last: date = max(one.days[-1] for scopes in series.values() for one in scopes.values()).item()
+    return last
+
+
 def _names_of(bill: Bill, dimensions: Sequence[str], exact_tags: bool) -> list[str]:
     """What to say of tags that go by another name in the bill (`Owner` for `team`)."""
     asked = [by.removeprefix("tag:") for by in dimensions if by.startswith("tag:")]
     keys = tag_keys(bill, exact=exact_tags) if asked else TagKeys(None)
-    return [keys.names_remark(keys.spelled(key)).removesuffix(".") for key in asked]
+    return [keys.names_remark(key).removesuffix(".") for key in asked]
 
 
 def check_currency(currency: str, plan_currency: str) -> str:

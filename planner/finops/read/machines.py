@@ -33,6 +33,7 @@ _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
 # Numbers of GPUs that machines have; others are other numbers (`x86`).
 _SHORT = 2
+_AZURE = "standard_"  # before its machine types
 _COUNTS = "(?:1|2|3|4|6|8|10|16|72)"
 _COUNT = re.compile(rf"(?<![0-9]){_COUNTS}(?![0-9])")
 
@@ -93,6 +94,17 @@ def gpu_machines() -> Mapping[str, tuple[float, str]]:
         for name, chip, count in zip(*columns, strict=True)
         if vendors.get(str(chip)) in _WITH_GPUS and count > 0
     }
+
+
+@lru_cache(maxsize=1)
+def _meters() -> Mapping[str, str]:
+    """Machine types of Azure by the names of their meters, in lower case.
+
+    The type `Standard_ND96isr_H100_v5` has the meter `ND96isrH100v5`; others are `ND96amsr A100 v4` and
+    `NC24ads_A100_v4` (prices.azure.com/api/retail/prices, meterName beside armSkuName, 2026-09).
+    """
+    parts = {name: name.removeprefix(_AZURE).split("_") for name in gpu_machines() if name.startswith(_AZURE)}
+    return {apart.join(own): name for name, own in parts.items() if own[1:] for apart in ("_", " ", "")}
 
 
 def naming_words(group: Group) -> str:
@@ -196,9 +208,10 @@ def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:
     machines, ranked = gpu_machines(), _ranked(names)
+    types = [_meters().get(name, name) for name in ranked]
     rows = ", ".join(
-        f"({text(name)}, {text(json.dumps(_details(name, *(machines.get(name) or _told(name)))))})"
-        for name in ranked
+        f"({text(name)}, {text(json.dumps(_details(kind, *(machines.get(kind) or _told(kind)))))})"
+        for name, kind in zip(ranked, types, strict=True)
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
     joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
@@ -222,7 +235,7 @@ def _found(words: str, ranked: Sequence[str]) -> str:
 @lru_cache(maxsize=1)
 def _every() -> str:
     """The pattern of all machines: types come first, so that of two that begin at one place the type counts."""
-    return _expression(_ranked(gpu_machines())).replace(")(?:$", f"|{_counted()})(?:$")
+    return _expression(_ranked([*gpu_machines(), *_meters()])).replace(")(?:$", f"|{_counted()})(?:$")
 
 
 @lru_cache(maxsize=1)

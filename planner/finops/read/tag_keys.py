@@ -13,6 +13,7 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
 _SHOWN = 8
+_SAMPLE = 20_000  # charges whose keys are listed
 # Prefixes of keys that are the user's own. AWS: docs.aws.amazon.com/cur/latest/userguide/resource-tags-columns.html
 # (resourceTags/user:team); the others where labels were flattened, as in labels.team. `aws:` is that of
 # AWS's own keys.
@@ -100,34 +102,38 @@ class TagKeys:
             else ""
         )
 
-    def remark(self, keys: Sequence[str], merged: Mapping[str, Sequence[str]]) -> str:
+    def remark(self, asked: Sequence[str], merged: Mapping[str, Sequence[str]]) -> str:
         """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways.
 
         Args:
-            keys: mandatory ones, as the bill spells them.
+            asked: mandatory ones, as they were asked for.
             merged: of `merged`, what counts as one; other spellings do not.
         """
         if self.present is None:
             return ""
+        as_asked = {self.spelled(key): key for key in reversed(asked)}
+        keys = list(dict.fromkeys(map(self.spelled, asked)))
         out = []
         if lacking := [key for key in keys if key not in self.present]:
-            shown = ", ".join(self.present[:_SHOWN]) + (", ..." if len(self.present) > _SHOWN else "")
+            shown = listed(self.present)
             present = f"the keys present are {shown}" if shown else "no charge has tags"
             out.append(f"No charge carries the tag {' or '.join(lacking)}; {present}.")
         out += [spelling_remark(self._alike(key), merged.get(key, ())) for key in keys]
         out += [
-            self.names_remark(key, merged.get(key, ()), f"; --exact-tags counts {key} alone") for key in keys
+            self.names_remark(as_asked[key], merged.get(key, ()), f"; --exact-tags counts {key} alone")
+            for key in keys
         ]
         return " ".join(filter(None, out))
 
-    def names_remark(self, key: str, merged: Sequence[str] | None = None, hint: str = "") -> str:
+    def names_remark(self, asked: str, merged: Sequence[str] | None = None, hint: str = "") -> str:
         """What to say of a tag that goes by another name in the bill; empty of any other.
 
         Args:
-            key: as the bill spells it.
+            asked: its key as it was asked for.
             merged: names that count as it; None: all that may.
             hint: how to count without them.
         """
+        key = self.spelled(asked)
         own = own_key(key)
         if taken := [one for one in self.instead.get(own, ()) if merged is None or one in merged]:
             count = "count" if len(taken) > 1 else "counts"
@@ -139,11 +145,14 @@ class TagKeys:
                 else "names something else than {0} and is"
             )
             return f"{', '.join(others)} {names.format(key)} not counted as it: ask for {others[0]} to count by it."
-        if (tag := next((tag for tag, names in self.instead.items() if key in names), "")) and not any(
-            own_key(one) == tag for one in self.present or ()
-        ):
-            return f"No charge carries the tag {tag}: {key} counts in its place."
+        if key in self.instead.get(own_key(asked), ()):
+            return f"No charge carries the tag {asked}: {key} counts in its place."
         return ""
+
+
+def listed(keys: Sequence[str]) -> str:
+    """The first keys, in words."""
+    return ", ".join(keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
 
 
 @lru_cache(maxsize=4096)
@@ -202,12 +211,7 @@ def tag_keys(bill: Bill, *, exact: bool = False) -> TagKeys:
     """
     if not isinstance(bill.engine, DuckDbEngine):
         return TagKeys(None)
-    rows = bill.engine.rows(
-        "SELECT tag_key, COUNT(*) AS n FROM ("
-        "SELECT UNNEST(CASE WHEN JSON_VALID(tag_text) THEN JSON_KEYS(tag_text) END) AS tag_key "
-        f"FROM ({bill.tag_texts}) AS texts) AS keys GROUP BY tag_key ORDER BY n DESC, tag_key"
-    )
-    present = tuple(str(key) for key, _ in rows)
+    present = _keys(bill.engine, bill.tag_texts)
     instead, apart = dict[str, tuple[str, ...]](), dict[str, tuple[str, ...]]()
     for tag, name, counts in () if exact else _names():
         others = tuple(key for key in present if own_key(key) == name)
@@ -215,6 +219,23 @@ def tag_keys(bill: Bill, *, exact: bool = False) -> TagKeys:
             own = tuple(key for key in present if own_key(key) == tag)
             (instead if _name_the_same(bill.engine, bill.tag_texts, own, others) else apart)[tag] = others
     return TagKeys(present, instead, apart)
+
+
+def keys_between(bill: Bill, start: date, end: date) -> tuple[str, ...]:
+    """The keys of tags of some charges of these days, the most frequent first; none where the engine cannot say."""
+    if not isinstance(bill.engine, DuckDbEngine):
+        return ()
+    days = f"ChargePeriodStart >= DATE '{start}' AND ChargePeriodStart < DATE '{end}'"
+    return _keys(bill.engine, f"SELECT Tags AS tag_text FROM focus WHERE {days} LIMIT {_SAMPLE}")
+
+
+def _keys(engine: DuckDbEngine, texts: str) -> tuple[str, ...]:
+    rows = engine.rows(
+        "SELECT tag_key, COUNT(*) AS n FROM ("
+        "SELECT UNNEST(CASE WHEN JSON_VALID(tag_text) THEN JSON_KEYS(tag_text) END) AS tag_key "
+        f"FROM ({texts}) AS texts) AS keys GROUP BY tag_key ORDER BY n DESC, tag_key"
+    )
+    return tuple(str(key) for key, _ in rows)
 
 
 def _name_the_same(engine: DuckDbEngine, texts: str, keys: Sequence[str], others: Sequence[str]) -> bool:

@@ -79,14 +79,15 @@ def review_bill(
     wanted = _checked(bill, month.replace(day=1) if month else newest_month(daily), tags)
     before = _before(bill, wanted, compare_month) if compare_month else month_before(bill, wanted, daily)
     keys = tag_keys(bill, exact=exact_tags)
-    tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
+    asked, run_key = tags, keys.run_key(run_tag)
+    tags = tuple(dict.fromkeys(map(keys.spelled, asked)))
     merged = {} if exact_tags else keys.merged((*tags, run_key))
     bill, answers = _with_tags_read(bill, compared_months(wanted, before), (*tags, run_key), merged)
     tell("checking the data", 0.1)
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_key, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, answers, completion, merged, keys.remark(tags, merged), beside or Beside(),
+        forecast, {**answers, "tag_keys": keys}, completion, merged, keys.remark(asked, merged), beside or Beside(),
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)

@@ -178,7 +178,12 @@ def product_name(product: object, instance_type: object, otherwise: object) -> s
     name, machine = text(product).strip(), text(instance_type).strip()
     if not name:
         return machine or text(otherwise)
-    return f"{name}, {machine}" if machine and machine.lower() not in name.lower() else name
+    return name if _letters(machine).removeprefix("standard") in _letters(name) else f"{name}, {machine}"
+
+
+def _letters(name: str) -> str:
+    """Letters and digits alone: a meter `ND96isr H100 v5` is the machine `Standard_ND96isr_H100_v5`."""
+    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def thing_name(row: Any) -> str:

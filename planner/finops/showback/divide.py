@@ -147,7 +147,7 @@ def _divide_unused(
         weights = used.get(commitment, {}) if file.unused_commitments == "use" else by_cost
         if file.unused_commitments == "use" and not any(weights.values()):
             remarks.append(
-                f"no team used the commitment {commitment or '(unnamed)'}: its unused part is divided by cost"
+                f"No team used the commitment {commitment or '(unnamed)'}: its unused part is divided by cost."
             )
             weights = by_cost
         _move(sums, parts, weights, UNUSED)
@@ -174,7 +174,7 @@ def _share(
         weights = {team: hours for team, hours in (gpu_hours or {}).items() if team != split.team}
     if not any(weight > 0 for weight in weights.values()):
         remarks.append(
-            f"{split.team} is not split: no other team has {'GPU-hours' if split.by == 'usage' else 'cost'}"
+            f"{split.team} is not split: no other team has {'GPU-hours' if split.by == 'usage' else 'cost'}."
         )
         return
     for key in parts:

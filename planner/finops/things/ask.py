@@ -50,7 +50,7 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
         text = _over(_text("things"), THINGS_OF_SUMS)
         engine.register_view(TABLE, duckdb_text(text, {"absurd": ABSURD}))
     else:
-        _keep(engine, TABLE, "things", {**months, "absurd": ABSURD})
+        keep_rows(engine, TABLE, "things", {**months, "absurd": ABSURD})
 
 
 def _sums_many(engine: DuckDbEngine, months: Mapping[str, Parameter]) -> bool:
@@ -61,19 +61,19 @@ def _sums_many(engine: DuckDbEngine, months: Mapping[str, Parameter]) -> bool:
 
 
 def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
-    """Make the tables `x_cheaper`, `x_movers` and `x_names`, which the queries `cheaper_named` and `movers_named` join.
+    """Make `x_elsewhere`, and `x_cheaper`, `x_movers` and `x_names`, which `cheaper_named` and `movers_named` join.
 
     Args:
         engine: has the table of things.
         values: of the parameters of `price_volume` and of both queries.
     """
-    for query in SHOWN:
-        _keep(engine, f"x_{query}", query, values)
+    for query in ("elsewhere", *SHOWN):
+        keep_rows(engine, f"x_{query}", query, values)
     if isinstance(engine, DuckDbEngine) and SUMS in engine.kept:
         keep_named(engine, values)
     else:
-        _keep(engine, "x_named", "named", values)
-    _keep(engine, "x_names", "names", values)
+        keep_rows(engine, "x_named", "named", values)
+    keep_rows(engine, "x_names", "names", values)
 
 
 def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
@@ -88,7 +88,15 @@ def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None
     return engine.query(text, _of_query(text, values or {}))
 
 
-def _keep(engine: Engine, table: str, query: str, values: Mapping[str, Parameter]) -> None:
+def keep_rows(engine: Engine, table: str, query: str, values: Mapping[str, Parameter]) -> None:
+    """Make the rows of a query of `queries/` a table.
+
+    Args:
+        engine: has the bill as the view `focus`, and what the query names.
+        table: its name.
+        query: of the query's file.
+        values: its parameters; others are left out.
+    """
     text = things_query(query)
     engine.keep(table, text, _of_query(text, values))
 

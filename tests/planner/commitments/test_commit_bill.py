@@ -270,6 +270,14 @@ def test_what_is_left_out_is_among_the_first_notes(tmp_path: Path, run_cli: Run)
     assert "own-8 in azure/polandcentral (91 % of the machines' cost)" in found.unwrapped
 
 
+def test_a_refund_of_a_machine_that_it_does_not_name_is_not_left_out(tmp_path: Path, run_cli: Run) -> None:
+    """It was named as a machine without a price, with "-0 % of the machines' cost"."""
+    rows = [charge(FIRST + timedelta(number), FLAT, 3) for number in range(40)]
+    rows.append(charge(FIRST + timedelta(20), "SKU-1", -1, ChargeClass="Correction"))
+    found = run_cli("commit", "--from-focus", write(tmp_path / "bill.csv", rows), "--no-regret")
+    assert found.code == 0 and "SKU-1" not in found.unwrapped
+
+
 def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
     for arguments in (
         (),

@@ -4,11 +4,11 @@
 --   be deleted.
 -- unit: money in the billing currency
 -- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0, net of
---   refunds
+--   refunds; owner: the team (first mandatory tag) of the resource, else its account
 -- source: FOCUS use case identify-unused-capacity-reservations; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, ResourceId, ResourceName,
 --   CapacityReservationId, CapacityReservationStatus, ConsumedQuantity, EffectiveCost, ChargeCategory,
---   CommitmentDiscountStatus, PricingQuantity, PricingUnit
+--   CommitmentDiscountStatus, PricingQuantity, PricingUnit, Tags, SubAccountName, SubAccountId, BillingAccountId
 -- gate: effective_zero
 -- since: 1.1
 -- made_of: ChargeCategory = 'Usage' AND (CapacityReservationStatus = 'Unused' OR ConsumedQuantity = 0)
@@ -20,6 +20,10 @@ SELECT
   MAX(ResourceName) AS resource_name,
   MAX(CASE WHEN CapacityReservationStatus = 'Unused' THEN 1 ELSE 0 END) AS is_reservation,
   COUNT(DISTINCT CASE WHEN EffectiveCost > 0 THEN x_day END) AS idle_days,
+  COALESCE(
+    MAX(NULLIF(TRIM(JSON_EXTRACT_STRING(Tags, :tag_1)), '')),
+    MAX(COALESCE(SubAccountName, SubAccountId, BillingAccountId))
+  ) AS owner,
   SUM(EffectiveCost) AS effective_cost,
   SUM(PricingQuantity) AS quantity,
   MAX(PricingUnit) AS pricing_unit

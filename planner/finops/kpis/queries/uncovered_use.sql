@@ -1,10 +1,10 @@
 -- name: uncovered_use
 -- title: Steady use without a commitment
--- meaning: What the SKUs of a service cost at standard price on nine days of ten of the month: the part that a commitment
+-- meaning: What each SKU in a region cost at standard price on nine days of ten of the month: the part that a commitment
 --   could carry with little waste.
 -- unit: money per month in the billing currency
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
---   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; of a
+--   (linear between ranks, days without a charge count as zero) times the days of the month; of a
 --   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), and compute of a
 --   provider none of whose charges says what is; no capacity reservation that stood unused; steady_gpu_cost: the part of SKUs with GPUs, as gpu_hours finds them
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
@@ -47,6 +47,8 @@ WITH stating AS (
   SELECT
     provider,
     service,
+    sku_id,
+    region_id,
     is_gpu,
     effective_cost,
     COUNT(*) OVER (PARTITION BY provider, service, sku_id, region_id) AS charged_days,
@@ -57,6 +59,8 @@ WITH stating AS (
   SELECT
     provider,
     service,
+    sku_id,
+    region_id,
     effective_cost,
     month_days,
     is_gpu,
@@ -71,8 +75,10 @@ WITH stating AS (
 SELECT
   provider,
   service,
+  sku_id,
+  region_id,
   SUM(CASE WHEN ranks_away < 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END) AS steady_cost,
   SUM(CASE WHEN ranks_away < 1 AND is_gpu = 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END)
     AS steady_gpu_cost
 FROM placed
-GROUP BY provider, service
+GROUP BY provider, service, sku_id, region_id

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from planner.finops.ledger.measure import action_id
 from planner.finops.review.sections.confidence import Confidence
+from planner.finops.things.together import Rate
 from planner.records import record
 
 LEAST_DISCOUNT = 0.25  # of commitments of a year: 25 to 40 % in the bundled catalog
@@ -27,11 +29,11 @@ class Action:
         plan: what plans the action, to run as written; empty where there is none.
         needs: why there is none, and what would make one.
         file: the saved plan that does it, where one was given.
-        pool: the use it changes; actions of one pool exclude one another.
+        pool: provider and service whose use it changes.
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
-        alone: neither a commitment nor a deletion changes that use: its saving comes on top of theirs.
+        rate: of commitments on the steady use of a service, what they save of its cost.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
             `unknown` comes on top); `kept` (what is saved already and would end); `once` (an excess that is over).
     """
@@ -50,7 +52,7 @@ class Action:
     needs: str = ""
     file: str = ""
     unknown: float = 0.0
-    alone: bool = False
+    rate: Rate | None = None
 
     @property
     def id(self) -> str:
@@ -73,43 +75,27 @@ class Action:
         return f"{self.basis} " if self.basis in ("at most", "at least") else ""
 
 
-_ELSEWHERE = ("move_region", "switch_option")
+_ON_USE = ("commit_more", "delete_idle", "move_region", "switch_option")
 
 
-def joint(actions: list[Action]) -> float | None:
+def joint(actions: list[Action], of_use: Callable[[], float]) -> float | None:
     """Monthly savings that add up; None where none is known.
 
-    Of each pool of use only the kind that saves most counts: commitments, what stands idle, or all that can move or go
-    to spot, each thing one way.
-    Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
+    Unused commitments and idle resources are spend that no other action concerns: more commitments are for use that the
+    unused ones could not carry. Commitments, moves and spot may concern the same use.
+
+    Args:
+        actions: those that are listed.
+        of_use: what commitments, moves and spot save together, each use one way; asked only where a service has
+            actions of several kinds on use.
     """
     if all(one.saves is None for one in actions):
         return None
-    with_less = _by_pool([one for one in actions if one.kind != "commit_more"])
-    with_more = _by_pool([one for one in actions if one.kind != "commit_less"])
-    return math.fsum(
-        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
-    )
-
-
-def _by_pool(actions: list[Action]) -> dict[str, float]:
-    """Savings by provider; of each pool the kind that saves most, where each thing moves or goes to spot."""
-    kinds: dict[tuple[str, str], dict[str, float]] = {}
-    unused: dict[tuple[str, str], float] = {}
-    elsewhere: dict[tuple[str, str], dict[str, float]] = {}
+    kinds: dict[tuple[str, str], set[str]] = {}
     for one in actions:
-        saves = one.saves or 0.0
-        if one.kind in _ELSEWHERE:
-            things = elsewhere.setdefault(one.pool, {})
-            things[one.thing] = max(saves, things.get(one.thing, 0.0))
-        elif one.alone:
-            unused[one.pool] = unused.get(one.pool, 0.0) + saves
-        else:
-            own = kinds.setdefault(one.pool, {})
-            own[one.kind] = own.get(one.kind, 0.0) + saves
-    out: dict[str, float] = {}
-    for pool in sorted(kinds.keys() | unused.keys() | elsewhere.keys()):
-        best = max(kinds.get(pool, {}).values(), default=0.0) + unused.get(pool, 0.0)
-        best = max(best, math.fsum(elsewhere.get(pool, {}).values()))
-        out[pool[0]] = out.get(pool[0], 0.0) + best
-    return out
+        if one.kind in _ON_USE:
+            kinds.setdefault(one.pool, set()).add(one.kind)
+    if all(len(own) == 1 for own in kinds.values()):
+        return math.fsum(one.saves or 0.0 for one in actions)
+    apart = [one for one in actions if one.kind not in _ON_USE or one.kind == "delete_idle"]
+    return math.fsum(one.saves or 0.0 for one in apart) + of_use()

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from planner.finops.frames import records_of, rows_of
+from planner.finops.frames import in_order, records_of, rows_of
 from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
-    cells,
     figure,
     money,
     per_unit,
@@ -29,7 +28,9 @@ from planner.finops.review.sections.anomalies import Unusual, unusual_days
 from planner.finops.review.sections.commitments import expiries, net_saving
 from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
+from planner.finops.review.sections.owners import main_owner, with_owners
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
+from planner.finops.things.together import Rate, ask_steady, ask_together
 from planner.render.currency import with_currency
 
 TITLE = "What should be done?"
@@ -125,7 +126,7 @@ def build(inputs: Inputs) -> Section:
     if not found:
         said = "Nothing in the bill of the month calls for an action worth a line."
         return Section("actions", TITLE, (said,))
-    shown = found[:TOP]
+    shown = with_owners(inputs, found[:TOP])
     rows = [_row(one) for one in shown]
     so_far = (
         f"Amounts are those of a month at the pace of its {known_days(inputs, inputs.month)} days so far."
@@ -148,12 +149,19 @@ def build(inputs: Inputs) -> Section:
             inputs,
             "actions_saves_money",
             f"Together at most{', where known' * any(one.unknown for one in found)}, per month",
-            joint(found),
+            joint(found, lambda: _of_use(inputs, found)),
             "money",
             lacking="the bill does not say what any of them saves",
         ),
     )
     return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (ranked,))
+
+
+def _of_use(inputs: Inputs, listed: list[Action]) -> float:
+    """What listed commitments, moves and spot save together in a month, each use one way."""
+    rates = [one.rate for one in listed if one.rate is not None]
+    values = {**inputs.parameters, "least": least_amount(inputs)}
+    return pace(inputs) * ask_together(inputs.bill.engine, values, rates)
 
 
 def _row(one: Action) -> tuple[Any, ...]:
@@ -175,18 +183,6 @@ def _command(inputs: Inputs, use_case: str) -> str:
     return review_command(inputs, f"--use-case {use_case}")
 
 
-def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "") -> str:
-    """The team (first mandatory tag) that uses most of a service or a commitment; the account without such a tag."""
-    if "owner_of" not in inputs.answers:
-        frame, shown = inputs.ask("owners"), owner_names(inputs)
-        names = cells(frame, "provider", "service", "commitment_id", "owner")
-        inputs.answers["owner_of"] = {
-            (text(p), text(s), text(c)): shown.get(text(owner), text(owner)) for p, s, c, owner in names
-        }
-    found: dict[tuple[str, str, str], str] = inputs.answers["owner_of"]
-    return found.get((provider, service, commitment), "")
-
-
 _ALL_SOLD = "all of it would have to be filled, exchanged or sold"
 
 
@@ -204,7 +200,7 @@ def _waste(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "commit_less", f"Commit less: shrink, exchange or sell {name}",
             f"{percent(used / (used + unused))} of it is used", unused,
-            _owner(inputs, provider, commitment=key), _command(inputs, "unused_commitments"),
+            main_owner(inputs, provider, commitment=key), _command(inputs, "unused_commitments"),
             (provider, ""), "at most", sure, key,
         ))  # fmt: skip
     rest = own.drop(low.index)
@@ -217,7 +213,7 @@ def _waste(inputs: Inputs) -> list[Action]:
             what, of, key = _commitment_name(first), "it", text(first["commitment_id"])
         out.append(Action(
             "commit_less", f"Fill or shrink {what}", f"{percent(used / (used + unused))} of {of} is used", unused,
-            _owner(inputs, text(provider), commitment=key) if key else "", _command(inputs, "unused_commitments"),
+            main_owner(inputs, text(provider), commitment=key) if key else "", _command(inputs, "unused_commitments"),
             (text(provider), ""), "at most", sure, key,
         ))  # fmt: skip
     return out
@@ -249,7 +245,8 @@ def _commit(inputs: Inputs) -> list[Action]:
     out = []
     stating = _stating_eligibility(inputs)
     until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
-    frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
+    frame = ask_steady(inputs.bill.engine, {**inputs.parameters, "end": until})
+    frame = in_order(frame).sort_values("steady_cost", ascending=False, kind="stable")
     for row in records_of(frame):
         provider, service, steady = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
         filled = min(room.get(provider, 0.0), steady)
@@ -270,26 +267,27 @@ def _commit(inputs: Inputs) -> list[Action]:
         use_case = "commitment_opportunities" if provider in stating else "compute_effective"
         out.append(commit_plan(inputs, Action(
             "commit_more", f"Commit more: {service} of {provider}", why, saves,
-            _owner(inputs, provider, service), _command(inputs, use_case), (provider, service),
+            main_owner(inputs, provider, service), _command(inputs, use_case), (provider, service),
             "at least" if saves is not None and unknown else "estimate",
             confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(), unknown=unknown,
+            rate=Rate(provider, service, amount / steady, own.plain or 0.0, own.gpu or 0.0),
         )))  # fmt: skip
     return out
 
 
 def _idle(inputs: Inputs) -> list[Action]:
-    out = []
+    out, shown = [], owner_names(inputs)
     for row in records_of(inputs.ask("idle_resources")):
         is_reservation = bool(row["is_reservation"])
         key, called = text(row["resource_id"]), "" if is_reservation else text(row["resource_name"])
         name = f"{called} ({key})" if called and called != key else key or "(unnamed)"
         what = f"Shrink the capacity reservation {name}" if is_reservation else f"Delete {name}"
         why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid for and not used"
-        provider, service = text(row["provider"]), text(row["service"])
+        provider, service, owner = text(row["provider"]), text(row["service"]), text(row["owner"])
         out.append(Action(
-            "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
+            "delete_idle", what, why, float(row["effective_cost"]), shown.get(owner, owner),
             _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
-            sure=confidence(inputs, days=int(row["idle_days"])), thing=key, alone=is_reservation,
+            sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
         ))  # fmt: skip
     return out
 
@@ -335,7 +333,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
         why = f"spot cost {', '.join(shown)} {per_unit(unit)} this month"
     places = (rows[0].to_region,) if kind == "move_region" else tuple(r.region for r in rows)
     return run_plan(inputs, Action(
-        kind, what, why, math.fsum(r.saves for r in rows), _owner(inputs, provider, service),
+        kind, what, why, math.fsum(r.saves for r in rows), main_owner(inputs, provider, service),
         _command(inputs, use_case), (provider, service), "at most",
         confidence(inputs, service=(provider, service), doubts=doubts), sku,
     ), text(rows[0].instance_type), places)  # fmt: skip
@@ -357,7 +355,7 @@ def _renew(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "renew", f"Decide on {name} before {str(row['period_end'])[:10]}",
             "it ends then, and so does its saving", saves,
-            _owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
+            main_owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
             basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip
     return out

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import category, normalize
 
 from planner.finops.engine.registry import WAREHOUSES
-from planner.finops.review.inputs import MAX_TAGS, Inputs
+from planner.finops.read.tag_keys import TagKeys, keys_between, listed
+from planner.finops.review.inputs import MAX_TAGS, Inputs, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import and_words, figure, money, percent, share, table, text, withheld
 
@@ -75,7 +76,7 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         _largest(shown), drawn_only=True,
     )  # fmt: skip
-    notes = (*_merged(frame, tags), *_look_alikes(frame, tags, _rule(inputs.bill)))
+    notes = (_gone(inputs, own), *_merged(frame, tags), *_look_alikes(frame, tags, _rule(inputs.bill)))
     said = " ".join(filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *notes)))
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
@@ -85,6 +86,18 @@ def owner_names(inputs: Inputs) -> dict[str, str]:
     """Each spelling of an owner in the bill, and the name under which the review shows its cost."""
     frame = inputs.ask("allocation")
     return dict(zip(map(text, frame["spelling_1"]), map(text, frame["value_1"]), strict=True))
+
+
+def _gone(inputs: Inputs, own: Any) -> str:
+    """Which tags other months have and this one lacks, with the keys of its charges: tags are renamed."""
+    keys = inputs.answers.get("tag_keys", TagKeys(None)).present or ()
+    numbered = enumerate(inputs.tags[:MAX_TAGS], 1)
+    gone = [tag for number, tag in numbered if tag in keys and not own[f"tagged_{number}_cost"].any()]
+    if not gone:
+        return ""
+    shown = listed(keys_between(inputs.bill, inputs.month, inputs.end))
+    there = f"the keys of its charges are {shown} (--tags names those to use)" if shown else "none has tags"
+    return f"Other months carry the tag {' and '.join(gone)}, {month_name(inputs.month)} does not: {there}."
 
 
 def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:

@@ -230,7 +230,8 @@ def _moved(row: Any, use: Mapping[tuple[Any, ...], Sequence[Any]]) -> str:
     least, most = MOVED_RATIO * abs(mine), abs(mine) / MOVED_RATIO
     against = [(-(one.quantity - one.quantity_before) * np.sign(mine), one) for one in use.get(names, ())]
     alike = [(amount, one) for amount, one in against if least <= amount <= most]
-    if abs(mine) < LEAST_MOVE_RATIO * max(float(row.quantity), float(row.quantity_before)) or not alike:
+    moves = abs(mine) >= LEAST_MOVE_RATIO * max(float(row.quantity), float(row.quantity_before)) and mine != 0
+    if not moves or not alike:
         return ""
     _, other = max(alike, key=lambda each: each[0])
     place = text(other.region_id) if text(other.region_id) != text(row.region_id) else ""

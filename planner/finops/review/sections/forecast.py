@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.errors import InputError
+from planner.finops.monthly_fees import fees_to_come
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import figure, flagged, nothing, percent
@@ -107,6 +108,7 @@ def build(inputs: Inputs) -> Section:
     test, known = end.backtest, bool(end.backtest.windows or not end.days_left)
     said = [
         f"{ahead.name} is expected to cost {known_money(end, end.landing, currency)}{_between(end, currency)}.",
+        *([] if inputs.is_complete else _fees(inputs)),
         _record(test),
         *budget_words(inputs),
     ]
@@ -119,6 +121,12 @@ def build(inputs: Inputs) -> Section:
         *past,
     ]
     return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, ahead),))
+
+
+def _fees(inputs: Inputs) -> list[str]:
+    """Monthly fees that the forecast of the running month leaves out."""
+    words = fees_to_come(inputs.bill, inputs.last_day)
+    return [f"{words}."] if words else []
 
 
 def _test(inputs: Inputs, test: Any) -> list[Figure]:

@@ -10,6 +10,7 @@ from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
+from planner.finops.review.sections.things import least_amount
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
@@ -31,16 +32,18 @@ def build(inputs: Inputs) -> Section:
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
-    uncounted = _uncounted(gpus, inputs.bill.currency)
+    uncounted = _uncounted(gpus, inputs.bill.currency, least_amount(inputs))
     said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
 
 
-def _uncounted(gpus: Any, currency: str) -> tuple[str, ...]:
-    """What GPU SKUs cost in units that tell no hours."""
-    lost = gpus[gpus["unknown_unit_cost"] > 0]
+def _uncounted(gpus: Any, currency: str, least: float) -> tuple[str, ...]:
+    """What GPU SKUs cost in units that tell no hours, or without a quantity where that is `least` or more."""
+    lost, hours = gpus[gpus["unknown_unit_cost"] > 0], float(gpus["gpu_hours"].sum())
     if lost.empty:
-        return ()
+        rest = float((gpus["effective_cost"] - gpus["counted_cost"]).sum())
+        without = f"{money(rest, currency)} of the cost of GPU machines is of charges without a quantity"
+        return (f"{without}: it is not in the price of an hour.",) if hours and rest >= least else ()
     units = ", ".join(sorted({text(unit) for unit in lost["unknown_unit"] if text(unit)}))
     cost = money(float(lost["unknown_unit_cost"].sum()), currency)
     return (

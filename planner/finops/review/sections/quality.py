@@ -107,11 +107,20 @@ def _sentence(inputs: Inputs) -> str:
     failed = [check for check in checks if check.status != "ok"]
     before = inputs.gate.before
     weak = [check.reason for check in before.checks if check.status != "ok"] if before else []
-    compared = f" {month_name(before.month)}, compared with: {'; '.join(weak)}." if before and weak else ""
+    other = month_name(before.month) if before else ""
+    own = {check.reason for check in failed}
+    more = [reason for reason in weak if reason not in own]
+    compared = f" In {other}, the month compared with: {'; '.join(more)}." if more else ""
     if not failed:
         return f"All {len(checks)} checks of the data pass.{compared}"
     held = sum(check.status == "withheld" for check in failed)
-    words = "; ".join(check.reason for check in failed)
-    tail = " Figures that depend on it are withheld." if held else " Figures that depend on it are marked."
+    if own <= set(weak):
+        compared = f" {other} has the same fault{'s' * (len(failed) > 1)}.{compared}"
+    words = "; ".join(
+        f"{one.reason} (in {other} too)" if one.reason in weak and own - set(weak) else one.reason
+        for one in failed
+    )
+    it = "it" if len(failed) == 1 else "them"
+    tail = f" Figures that depend on {it} are {'withheld' if held else 'marked'}."
     fail = "fails" if len(failed) == 1 else "fail"
     return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}{compared}"

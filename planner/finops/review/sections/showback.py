@@ -53,11 +53,13 @@ def build(inputs: Inputs) -> Section | None:
         ),
     )
     assigned, currency = share(whole - free, whole), inputs.bill.currency
-    said = f"{percent(assigned)} of {money(whole, currency)} belongs to a team by the rules of {file.name}."
+    tax = inputs.spend(inputs.month, column=f"{file.cost}_cost", tax=True)
+    bill = f"{money(whole, currency)}{' with tax' if round(tax, 2) else ''}"  # spend is without it elsewhere
+    said = f"{percent(assigned)} of {bill} belongs to a team by the rules of {file.name}."
     if assigned != assigned:
         said = (
             f"{money(whole - free, currency)} belongs to teams by the rules of {file.name}, {money(free, currency)} of "
-            f"the bill's {money(whole, currency)} to none."
+            f"the bill's {bill} to none."
         )
     return Section("showback", TITLE, (said, *found.remarks), figures, (_teams(found),), (), status, reason)
 
@@ -71,8 +73,9 @@ def _teams(divided: Divided) -> Table:
         for team in divided.teams
     ]  # fmt: skip
     return table(
-        "showback", "Cost by team", [("team", "Team", "text"), ("cost", "Cost", "money"), ("share", "Share", "ratio"),
-        ("own", "Own", "money"), ("shared", "Shared", "money"), ("unused", "Unused commitments", "money"),
+        "showback", "Cost by team and kind", [("team", "Team", "text"), ("cost", "Cost", "money"),
+        ("share", "Share", "ratio"), ("own", "Own", "money"), ("shared", "Shared", "money"),
+        ("unused", "Unused commitments", "money"),
         ("allocated", "Split by provider", "money")], rows[:TOP],
         "A team's statement: --statement TEAM."
         + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),

@@ -18,6 +18,7 @@ from planner.finops.engine.dialects import parameter_names
 from planner.finops.read import Bill
 from planner.finops.read.columns import detect_dataset, focus_columns
 from planner.finops.things.ask import keep_names, keep_things, things_query
+from planner.finops.things.together import Rate, ask_steady, keep_together
 from tests.focus_company import make_company
 
 ROOM = Path(planner.finops.__file__).parent
@@ -33,6 +34,8 @@ THING_VALUES: dict[str, Parameter] = {
     "top": 10,
     "least": 2.0,
     "least_ratio": 0.001,
+    "tag_1": '$."team"',
+    "skus": ("SKU-aws-gpu", "nobody's"),
 }
 CENT = 0.005
 
@@ -43,7 +46,7 @@ def parameters_of(sql: str) -> dict[str, Parameter]:
     values: dict[str, Parameter] = {
         "month": MONTH, "next": date(2026, 11, 1), "start": MONTH, "end": date(2026, 11, 1),
         "first": date(2025, 10, 1),
-        "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
+        "before": before, "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
         "day": date(2026, 10, 14), "day_end": date(2026, 10, 15), "horizon": date(2027, 2, 1),
         "tag": '$."team"', "tag_1": ('$."team"', '$."Team"'), "run_tag": '$."run_id"', "like_tag": "%run_id%",
         "provider": "Google Cloud", "service": "Compute Engine", "scope": "service", "thing": "Compute Engine",
@@ -99,6 +102,13 @@ def check_things_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
     for bill in (duckdb_bill, other_bill):
         keep_things(bill.engine, MONTHS)
         keep_names(bill.engine, {**MONTHS, **THING_VALUES})
+        services = ask_steady(bill.engine, MONTHS)
+        pairs = services[["provider", "service"]].fillna("").itertuples(index=False)
+        keep_together(
+            bill.engine,
+            {**MONTHS, **THING_VALUES},
+            [Rate(*pair, share=0.9, plain=0.3, gpu=0.2) for pair in pairs],
+        )
     for name in THINGS:
         sql = things_query(name)
         given = {name: {**MONTHS, **THING_VALUES}[name] for name in parameter_names(sql)}

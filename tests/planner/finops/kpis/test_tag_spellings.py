@@ -360,6 +360,10 @@ def test_owner_stands_in_for_a_team_that_no_charge_names(tmp_path: Path) -> None
     said = section(made, "allocation").sentences[0]
     assert said.startswith("70.0 % of the cost that can be tagged carries Owner and Environment")
     assert "No charge carries the tag team: Owner counts in its place." in said
+    with open_bill([tmp_path / "named.csv"]) as bill:  # what was asked for is there: nothing to say
+        keys = tag_keys(bill)
+    assert keys.remark(["Owner"], {}) == keys.names_remark("Owner") == ""
+    assert keys.remark(["team"], {}) == keys.names_remark("team") != ""
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,15 @@ NAMED = [
     ("ml.p4d.24xlarge training", "p4d.24xlarge", 8, "a100-40gb-sxm"),
     ("P4DE.24XLARGE", "p4de.24xlarge", 8, "a100-80gb-sxm"),
     ("ecs.gn7i-c8g1.2xlarge", "ecs.gn7i-c8g1.2xlarge", 1, "a10-24gb-pcie"),
+    # meters of Azure, as its list of prices writes them
+    ("ND96isrH100v5 Spot", "standard_nd96isr_h100_v5", 8, "h100-80gb-sxm"),
+    ("ND96amsr A100 v4", "standard_nd96amsr_a100_v4", 8, "a100-80gb-sxm"),
+    (
+        "Virtual Machines NCads_A100_v4 Series - NC24ads_A100_v4",
+        "standard_nc24ads_a100_v4",
+        1,
+        "a100-80gb-pcie",
+    ),
 ]
 NOT_NAMED = ["m5.xlarge Instance Hour", "xp5.48xlarge", "p5.48xlarges", "trn1.32xlarge", ""]
 

@@ -11,7 +11,6 @@ import pytest
 
 from planner.finops.review.model import Review
 from planner.finops.review.report import render_review
-from planner.finops.review.sections.actions import Action, joint
 from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
@@ -67,43 +66,141 @@ def test_owners_are_teams_and_bounds_are_named(made: Review) -> None:
     assert amounts == sorted(amounts, reverse=True)
 
 
+def test_an_action_on_one_sku_or_resource_is_of_the_team_that_uses_it(tmp_path: Path) -> None:
+    """All of them were addressed to the team that uses most of EC2."""
+    serving, data = ('{"Team":"serving"}', '{"team":"data"}')
+    rows = use("p5", 9000) + use("g6", 1000, Tags=serving) + use("g6", 50, PricingCategory="Dynamic")
+    rows += use("x2", 200, Tags="", SubAccountName="sandbox") + use("x2", 100, RegionId="west", Tags="")
+    rows += use("x1", 70, ResourceId="i-idle", ConsumedQuantity="0", Tags=data)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",))
+    assert {row["what"]: row["owner"] for row in rows_of(made, "actions", "actions")} == {
+        "Run g6 on spot where work may pause": "serving", "Move x2 to west": "sandbox", "Delete i-idle": "data",
+    }  # fmt: skip
+
+
 def test_overlapping_actions_are_not_added_up(made: Review) -> None:
     total = figures(made)["actions_saves_money"]
     assert total.label == "Together at most, per month"
     rows = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions")}
     switch, move = rows["Run gpu on spot where work may pause"], rows["Move gpu to west"]
-    assert total.value == pytest.approx(max(switch, move) + 1000)
+    # of 1,050 a day the unused commitments carry 2,000 a month; what is in the west can only get more of them, at half
+    west = 31 * 50 * (1 - 2000 / (31 * 1050)) * 0.5
+    assert total.value == pytest.approx(max(switch, move) + west + 1000)
 
 
-def test_other_things_of_a_service_move_beside_those_that_go_to_spot() -> None:
-    """One machine to another region, another to spot: only the larger saving was in the sum that is "at most"."""
+def saved(path: Path, rows: list[dict[str, str]]) -> tuple[dict[str, float], float]:
+    """The monthly savings of October's actions by what they are, and what they save together."""
+    made = review_of(write_bill(path / "bill.csv", rows), month=OCTOBER, only=("actions",))
+    listed = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions") if row["saves"]}
+    return listed, {one.key: one.value for one in section(made, "actions").figures}["actions_saves_money"]
 
-    def one(kind: str, thing: str, saves: float) -> Action:
-        return Action(kind, "", "", saves, "", "", ("AWS", "EC2"), thing=thing)
 
-    move, spot, idle = (
-        one("move_region", "p5", 50),
-        one("switch_option", "g5", 30),
-        one("delete_idle", "i-1", 5),
+def use(sku: str, cost: float, **changed: str) -> list[dict[str, str]]:
+    return [charge(OCTOBER, cost, days=31, SkuId=sku, **changed)]
+
+
+def test_of_a_sku_in_a_region_the_better_of_a_move_and_spot_counts(tmp_path: Path) -> None:
+    """p5 goes to spot in the east and to the west from the north; g5 has another way each: all of it is saved."""
+    rows = use("p5", 1000) + use("p5", 200, PricingCategory="Dynamic") + use("p5", 900, RegionId="north")
+    rows += use("p5", 500, RegionId="west") + use("g5", 300) + use("g5", 100, RegionId="west")
+    rows += use("g4", 300) + use("g4", 50, PricingCategory="Dynamic")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {
+        "Move p5 to west": 500 + 400, "Run p5 on spot where work may pause": 800, "Move g5 to west": 200,
+        "Run g4 on spot where work may pause": 250,
+    }  # fmt: skip
+    assert together == pytest.approx(800 + 400 + 200 + 250)
+
+
+def test_small_moves_and_small_uses_of_spot_are_added_where_they_are_of_other_things(tmp_path: Path) -> None:
+    """Their two lines stood for all of a service: only the larger counted."""
+    rows = use("large", 200_000)
+    for number in range(30):
+        rows += use(f"m{number}", 60) + use(f"m{number}", 10, RegionId="west")
+        rows += use(f"s{number}", 90) + use(f"s{number}", 50, PricingCategory="Dynamic")
+    listed, together = saved(tmp_path, rows)
+    assert list(listed.values()) == [30 * 50, 30 * 40]
+    assert together == pytest.approx(30 * 90)
+
+
+def test_a_sku_in_a_line_of_its_own_and_in_that_of_the_smaller_counts_once(tmp_path: Path) -> None:
+    """p5 moves for 900, and is one of 31 that could go to spot for less than a line each."""
+    rows = use("large", 200_000) + use("p5", 1000) + use("p5", 950, PricingCategory="Dynamic")
+    rows += use("p5", 100, RegionId="west")
+    for number in range(30):
+        rows += use(f"s{number}", 90) + use(f"s{number}", 50, PricingCategory="Dynamic")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {
+        "31 smaller moves to spot (EC2 of AWS)": pytest.approx(30 * 40 + 50),
+        "Move p5 to west": pytest.approx(900),
+    }
+    assert together == pytest.approx(900 + 30 * 40)
+
+
+def covered(used: float, contracted: float, unused: float = 0) -> list[dict[str, str]]:
+    """A commitment of a month that saves what its use would have cost more, and its unused part."""
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+    rows = each_day(
+        OCTOBER, LAST, used, CommitmentDiscountStatus="Used", ContractedCost=str(contracted), **plan
     )
-    assert joint([move, spot, idle]) == 80
-    assert joint([move, one("switch_option", "p5", 70), spot]) == 100
-    assert joint([move, spot, one("commit_more", "", 90)]) == 90
+    return rows + each_day(OCTOBER, LAST, unused, CommitmentDiscountStatus="Unused", **plan) * bool(unused)
 
 
-def test_a_provider_fills_its_commitments_or_buys_more() -> None:
-    def one(kind: str, amount: float, service: str) -> Action:
-        return Action(kind, kind, "", amount, "", "", ("AWS", service))
+def test_steady_use_gets_a_commitment_where_that_saves_more_than_spot(tmp_path: Path) -> None:
+    """Commitments save 40 %: the whole service counted for the kind that saves most of it."""
+    rows = covered(60, 100)
+    rows += each_day(OCTOBER, LAST, 200, SkuId="steady") + each_day(OCTOBER, LAST, 100, SkuId="paused")
+    rows += each_day(OCTOBER, LAST, 90, SkuId="steady", PricingCategory="Dynamic", PricingQuantity="5")
+    rows += each_day(OCTOBER, LAST, 30, SkuId="paused", PricingCategory="Dynamic", PricingQuantity="10")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {
+        "Commit more: EC2 of AWS": pytest.approx(31 * 300 * 0.4),
+        "Run steady on spot where work may pause": pytest.approx(31 * 20),
+        "Run paused on spot where work may pause": pytest.approx(31 * 70),
+    }
+    assert together == pytest.approx(31 * (200 * 0.4 + 70))
 
-    less, more, idle = (
-        one("commit_less", 50, ""),
-        one("commit_more", 80, "EC2"),
-        one("delete_idle", 30, "EC2"),
-    )
-    assert joint([less, more]) == 80  # 50 and 80 are about the same use
-    assert joint([less, idle]) == 80
-    assert joint([less, more, idle]) == 80
-    assert joint([Action("look_into", "", "", 9.0, "", "", basis="once")]) is None
+
+def test_what_is_not_steady_goes_to_spot_beside_a_commitment(tmp_path: Path) -> None:
+    rows = covered(60, 100) + each_day(OCTOBER, LAST, 100)
+    rows += each_day(OCTOBER, date(2026, 10, 10), 50, PricingQuantity="5")
+    rows += each_day(OCTOBER, LAST, 7, PricingCategory="Dynamic")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {
+        "Run gpu on spot where work may pause": pytest.approx(3600 * 0.93),
+        "Commit more: EC2 of AWS": pytest.approx(3100 * 0.4),
+    }
+    assert together == pytest.approx(3600 * 0.93)
+    dear = [
+        row | {"EffectiveCost": "75"} if row["PricingCategory"] == "Dynamic" else row for row in rows
+    ]  # 25 % less
+    _, together = saved(tmp_path, dear)
+    assert together == pytest.approx(3100 * 0.4 + 500 * 0.25)
+
+
+def test_what_is_idle_is_deleted_and_does_not_move_too(tmp_path: Path) -> None:
+    """1,000 of the use at 3,000 is an idle machine: the rest moves for two thirds."""
+    rows = use("p5", 2000, PricingQuantity="20") + use("p5", 1000, ResourceId="i-idle", ConsumedQuantity="0")
+    rows += use("p5", 300, RegionId="west", PricingQuantity="9")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {"Move p5 to west": pytest.approx(2000), "Delete i-idle": pytest.approx(1000)}
+    assert together == pytest.approx(1000 + 2000 * 2 / 3)
+
+
+def test_a_provider_fills_its_commitments_and_buys_more_for_the_rest(tmp_path: Path) -> None:
+    """Both are of other spend: 30 unused carry 50 of the steady use, and more are for the other 150."""
+    listed, together = saved(tmp_path, covered(60, 100, unused=30) + each_day(OCTOBER, LAST, 200))
+    assert listed == {
+        "Commit less: shrink, exchange or sell c1": pytest.approx(31 * 30),
+        "Commit more: EC2 of AWS": pytest.approx(31 * 150 * 0.4),
+    }
+    assert together == pytest.approx(31 * (30 + 150 * 0.4))
+
+
+def test_an_excess_that_is_over_saves_nothing_in_a_month(tmp_path: Path) -> None:
+    rows = [*each_day(date(2026, 8, 1), LAST), charge(date(2026, 10, 20), 2000)]
+    listed, together = saved(tmp_path, rows)
+    assert not listed and together is None
 
 
 def test_commands_run_as_written(made: Review, run_cli: Callable[..., CliResult]) -> None:

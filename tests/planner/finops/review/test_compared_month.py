@@ -34,7 +34,9 @@ def test_a_month_without_its_last_20_days_is_compared_per_day(tmp_path: Path) ->
     )
     assert section(review, "movers").status == "withheld"
     assert figures(review)["before_complete_ratio"].value == pytest.approx(1 / 3)
-    assert "September 2026, compared with: 10 of 30 days" in section(review, "quality").sentences[0]
+    assert (
+        "In September 2026, the month compared with: 10 of 30 days" in section(review, "quality").sentences[0]
+    )
     assert not section(review, "quality").detail  # what fails is not folded, and stands below the verdict
     assert "10 of 30 days" in review_answer(review).summary[-1]
 

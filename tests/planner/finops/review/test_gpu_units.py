@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.finops.review.model import Figure, Review
+from planner.finops.review.parts import product_name
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
 
@@ -72,6 +73,34 @@ def test_a_place_is_one_row_whatever_its_services(tmp_path: Path) -> None:
     (place,) = rows_of(made, "gpu", "gpu_places")
     assert (place["region"], place["cost"]) == ("east", pytest.approx(3 * 31 * 96))
     assert place["hours"] == pytest.approx(3 * 31 * 24 * 8)
+
+
+def test_cost_without_a_quantity_is_said_not_to_be_in_the_price_of_an_hour(tmp_path: Path) -> None:
+    """Hours times price were 10 a day less than the cost above them."""
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT)
+    plan = {
+        "CommitmentDiscountId": "c1",
+        "CommitmentDiscountStatus": "Unused",
+        "PricingCategory": "Committed",
+    }
+    rows += each_day(OCTOBER, LAST, 10, PricingQuantity="", SkuPriceDetails=EIGHT, **plan)
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",))
+    found = gpu(review)
+    assert found["gpu_hour_money"].value == pytest.approx(0.5)
+    assert found["gpu_cost_money"].value == pytest.approx(31 * 106)
+    assert section(review, "gpu").sentences[-1] == (
+        "310 USD of the cost of GPU machines is of charges without a quantity: it is not in the price of an hour."
+    )
+
+
+def test_a_meter_that_names_the_machine_is_all_of_the_name(tmp_path: Path) -> None:
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuMeter="ND96isrH100v5", ProviderName="Microsoft")
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu", "units", "movers"))
+    assert gpu(review)["gpu_hours"].value == pytest.approx(31 * 192)
+    (row,) = rows_of(review, "units", "units_gpus")
+    assert row["machine"] == "standard_nd96isr_h100_v5"
+    assert product_name("ND96isrH100v5", row["machine"], "") == "ND96isrH100v5"
+    assert product_name("GPU", row["machine"], "") == "GPU, standard_nd96isr_h100_v5"
 
 
 def test_a_run_names_all_ways_in_which_it_was_bought(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from planner.finops.review.parts import text
 from planner.finops.review.sections.things import CHEAPER_RATIO
 from planner.finops.things import ask, many
 from planner.finops.things.ask import ask_things, keep_names, keep_things
+from planner.finops.things.together import ask_steady
 from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
 
 OCTOBER, NOVEMBER, DAYS = date(2026, 10, 1), date(2026, 11, 1), 31
@@ -51,13 +52,18 @@ def path(tmp_path_factory: pytest.TempPathFactory, uses: dict[Use, np.ndarray]) 
 
 
 def test_steady_use_is_the_low_quantile_of_each_sku(path: Path, uses: dict[Use, np.ndarray]) -> None:
-    expected: dict[str, float] = defaultdict(float)
-    for (service, _, _, option), cost in uses.items():
+    expected: dict[tuple[str, str, str], float] = defaultdict(float)
+    for (service, sku, region, option), cost in uses.items():
         if option == "Standard" and np.count_nonzero(~np.isnan(cost)) >= 14:
-            expected[service] += float(np.quantile(np.nan_to_num(cost), 0.1)) * DAYS
+            expected[service, sku, region] += float(np.quantile(np.nan_to_num(cost), 0.1)) * DAYS
     with open_bill([path]) as bill:
         frame = query_kpi(bill.engine, "uncovered_use", {"start": OCTOBER, "end": NOVEMBER})
-    assert dict(zip(frame["service"], frame["steady_cost"], strict=True)) == pytest.approx(expected, abs=1e-9)
+        services = ask_steady(bill.engine, {"start": OCTOBER, "end": NOVEMBER})
+    keys = frame[["service", "sku_id", "region_id"]].fillna("").itertuples(index=False, name=None)
+    assert dict(zip(keys, frame["steady_cost"], strict=True)) == pytest.approx(expected, abs=1e-9)
+    assert dict(zip(services["service"], services["steady_cost"], strict=True)) == pytest.approx(
+        frame.groupby("service")["steady_cost"].sum().to_dict()
+    )
 
 
 KEY = ["provider", "service", "sku_id", "region_id", "pricing_category", "pricing_unit", "charge_kind"]

@@ -15,6 +15,7 @@ from planner.finops.review.brief import brief_sections
 from planner.finops.review.report import review_answer
 from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.render.formats import load_renderer
+from planner.render.numbers import percent
 from tests.planner.finops.small_bill import (
     charge,
     each_day,
@@ -205,3 +206,56 @@ def test_a_change_of_many_times_is_not_told_per_day_too(tmp_path: Path) -> None:
     ]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview",))
     assert "400,001 times the 3,000 USD of September 2026." in made.verdict
+
+
+def test_what_is_unused_of_a_commitment_moved_nowhere(tmp_path: Path) -> None:
+    """It has no quantity, nor has that of another: "charges without a quantity; moved to"."""
+    rows = each_day(date(2026, 9, 1), LAST)
+    for name, region, cost in (("c1", "", 10), ("c2", "west", 20)):
+        plan = {
+            "CommitmentDiscountId": name,
+            "PricingCategory": "Committed",
+            "RegionId": region,
+            "PricingQuantity": "",
+        }
+        for first, last, more in ((date(2026, 9, 1), date(2026, 9, 30), 0), (OCTOBER, LAST, 5)):
+            rows += each_day(first, last, cost + more, CommitmentDiscountStatus="Unused", **plan)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("movers",))
+    reasons = [row["reason"] for row in rows_of(made, "movers", "movers") if "volume" not in row["reason"]]
+    assert reasons == ["charges without a quantity"] * 2
+
+
+def test_faults_of_both_months_are_said_once_under_data_quality(tmp_path: Path) -> None:
+    rows = each_day(date(2026, 9, 1), LAST, ListCost="0", ContractedCost="0")
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("quality",))
+    said = section(made, "quality").sentences[0]
+    assert said.count("list prices are known for 0.0 % of use cost only") == 1
+    assert said.endswith("Figures that depend on them are withheld. September 2026 has the same faults.")
+    rows = [row | {"Tags": ""} if row["ChargePeriodStart"] > "2026-10" else row for row in rows]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("quality",))
+    said = section(made, "quality").sentences[0]
+    assert "list prices are known for 0.0 % of use cost only (in September 2026 too)" in said
+
+
+def test_a_tag_that_was_renamed_is_told_from_one_that_never_was(tmp_path: Path) -> None:
+    """The month at a glance sent to keys that were nowhere: team was there, in other months."""
+    rows = each_day(date(2026, 8, 1), date(2026, 9, 30))
+    rows += each_day(OCTOBER, LAST, Tags='{"cost-team":"ml","env":"prod"}')
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview", "allocation"))
+    assert "no charge of the month carries this tag" in " ".join(section(made, "overview").sentences)
+    assert (
+        section(made, "allocation")
+        .sentences[0]
+        .endswith(
+            "Other months carry the tag team, October 2026 does not: the keys of its charges are cost-team, env "
+            "(--tags names those to use)."
+        )
+    )
+    september = review_of(tmp_path / "bill.csv", month=date(2026, 9, 1), only=("allocation",))
+    assert "does not" not in section(september, "allocation").sentences[0]
+
+
+def test_all_of_a_cost_is_no_shortfall_of_the_last_digit() -> None:
+    """One team with all of the month: "serving: >99.9 %" beside "100 % of spend"."""
+    assert percent(0.1 + 0.2 + 0.7 - 1e-16) == "100.0 %"
+    assert percent(0.9999999) == ">99.9 %"

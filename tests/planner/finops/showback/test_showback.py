@@ -322,3 +322,22 @@ def test_credits_of_nobody_leave_no_share_above_the_whole(tmp_path: Path) -> Non
     assert {row["team"]: row["share"] for row in rows_of(made, "showback", "showback")} == {
         "ml": None, "(unassigned)": None,
     }  # fmt: skip
+
+
+def test_a_bill_with_tax_is_told_from_the_spend_without_it(tmp_path: Path) -> None:
+    """The month at a glance had 100 USD, the rules divided "107 USD"."""
+    rows = [charge(DAY, 100), charge(DAY, 7, ChargeCategory="Tax", Tags="")]
+    unused = {
+        "CommitmentDiscountId": "c1",
+        "CommitmentDiscountStatus": "Unused",
+        "PricingCategory": "Committed",
+    }
+    rows.append(charge(DAY, 5, **unused))
+    file = rules(tmp_path, "version: 1\nkind: showback\nrules: [{from_tag: team}]\n")
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows), only=("showback",), beside=Beside(showback=file)
+    )
+    assert section(made, "showback").sentences == (
+        "93.5 % of 112 USD with tax belongs to a team by the rules of showback.",
+        "No team used the commitment c1: its unused part is divided by cost.",
+    )
