@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
-_SHORT_OVERRUN_HOURS = 0.05
 _CANCELLED = {
     True: "can be cancelled",
     False: "cannot be cancelled",
@@ -57,19 +56,6 @@ _PLACED = (
 )
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
-
-
-def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
-    """What to say of a block that a slow run outlives, empty where none is billed for more than a length sold."""
-    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
-    sold = [hours for hours in rule.block_hours if hours <= line.billed_hours]
-    more = float(line.billed_hours) - max(sold, default=0)
-    if not sold or more < _SHORT_OVERRUN_HOURS:
-        return ""
-    return (
-        f"a slow run outlives its block of {max(sold):,} h: {more:.1f} h of prolonging it are expected and in the "
-        "cost, at its price; whether it can be prolonged is known only then"
-    )
 
 
 def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
@@ -232,8 +218,6 @@ def plan_warnings(
     out += filter(None, [_not_moved(context.asked.job, lines)])
     for said in (_left_out, _alone, _other_precision):
         out += said(context.asked, context.market.offer_set)
-    if context.asked.workload.kind != "fleet":
-        out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share
     for line in lines:
         out += filter(None, (_booking(tariffs, context.dates, line), _commitment(tariffs, share, line, risk)))
