@@ -19,7 +19,7 @@ from planner.market.offers import match_names, places_of
 from planner.market.pricing import price_age_days
 from planner.performance.device import has_peak
 from planner.performance.evidence import load_evidence
-from planner.plan.words import old_price, over_budget
+from planner.plan.words import in_sentence, old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
@@ -111,6 +111,13 @@ def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) ->
             yield f"never measured: {family} models on {vendor} software; the prediction is a guess"
         elif evidence.note:
             yield evidence.note
+
+
+def _calibrated(context: Context, lines: Sequence[PlanLine]) -> bool:
+    """Whether the user's measurements correct the speed on every line."""
+    correction = context.asked.calibration
+    generations = {context.market.generation_of(line.accelerator) for line in lines}
+    return correction is not None and all(correction.describe(one) for one in generations)
 
 
 def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
@@ -230,7 +237,7 @@ def plan_warnings(
         elif age is not None and age > OLD_PRICE_DAYS and line.option_variant != "already_owned":
             out.append(old_price(line.instance_type, line.price_as_of, age))
         out += [
-            f"{line.instance_type}: {load_flags()[flag].description}"
+            f"{line.instance_type}: {in_sentence(load_flags()[flag].description)}"
             for flag in line.flags
             if flag in _SAID_FLAGS
         ]
@@ -248,7 +255,7 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += workload_notes(context.asked, lines)
+    out += workload_notes(context.asked, lines, calibrated=_calibrated(context, lines))
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
