@@ -10,7 +10,7 @@ import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from planner.plan.front_choices import changes, choices, in_brief, rungs
+from planner.plan.front_choices import changes, choices, in_brief, names_wait, rungs, whole_hours
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
 from planner.plan.model import FilterCount, Performance, Plan, PlanLine
@@ -26,7 +26,6 @@ from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
-_LONG_WAIT_HOURS = 6.0  # until the run starts: shorter waits are in the details
 _MUCH = {
     "generation": 0.3,
     "other_models": 0.35,
@@ -232,8 +231,9 @@ def _as_quoted(plan: Plan) -> Decimal | None:
 
 def _done(plan: Plan, scale: Scale) -> _Row:
     parts = [scale.moment(plan.finish_expected or plan.start)]
-    if (plan.starts_in_hours or 0.0) >= _LONG_WAIT_HOURS:
-        parts.append(f"starts in about {number(plan.starts_in_hours or 0.0, 2)} h")
+    wait = plan.starts_in_hours or 0.0
+    if names_wait(wait, plan.hours):
+        parts.append(f"starts in about {whole_hours(wait)}")
     if plan.launch is not None:
         early, late = scale.moment(plan.launch.finish_p10), scale.moment(plan.launch.finish_p90)
         parts.append(f"80 %: {early} to {late}" if early != late else f"80 %: {early}")

@@ -14,6 +14,7 @@ import pytest
 from planner.judge.judge import judge_plan
 from planner.plan.front import front, headline, none_rows
 from planner.plan.front_choices import changes, choices
+from planner.plan.front_notes import verdict_lines
 from planner.plan.model import FilterCount, Plan
 from tests.planner.render.render_plans import INFEASIBLE
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
@@ -222,6 +223,27 @@ def test_samples_of_a_fine_tuning_that_count_as_whole_sequences_are_in_the_headl
 ) -> None:
     plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training={**TRAINING, **training})).plan
     assert ("samples of 128 tokens each assumed (training.lengths)" in headline(plan)) is said
+
+
+def test_a_budget_that_is_enough_has_the_digits_of_a_cost_and_suffices() -> None:
+    catalog = make_catalog(OFFERS)
+    job = work(constraints={**LIMITS, "budget_usd": 1}, training=TRAINING)
+    short = plan_on(catalog, job).plan
+    needed = next(item.needed for item in short.relaxations if item.constraint == "budget").removeprefix("$")
+    assert len(needed.strip("0").replace(",", "").replace(".", "")) <= 3
+    assert "explain FILE, optimize FILE --best-within 1; " in verdict_lines(short)[1]
+    job["constraints"]["budget_usd"] = needed.replace(",", "")
+    enough = plan_on(catalog, job).plan
+    assert enough.status == "planned" and enough.total_usd > Decimal("0.98") * Decimal(
+        needed.replace(",", "")
+    )
+
+
+@pytest.mark.parametrize(("reached", "said"), [("0.694", "0.9 -> 0.69"), ("0.004", "0.9 -> 0.004")])
+def test_a_chance_that_would_be_enough_is_not_rounded_up(reached: str, said: str) -> None:
+    item = replace(INFEASIBLE.relaxations[0], constraint="confidence", current="0.9", needed=reached)
+    (section,) = changes(replace(INFEASIBLE, relaxations=(item,)))
+    assert str(section.tables[0].rows[0][0]).endswith(f"confidence {said}")
 
 
 @pytest.mark.parametrize(("kind", "title"), [("job", "each is enough"), ("fleet", "together enough")])
