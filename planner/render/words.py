@@ -33,7 +33,7 @@ def option(purchase_option: str, option_variant: str) -> str:
     A label of several ways to buy (`1 reserved_1y (already_owned) + 2 on_demand`) is put in words alike.
     """
     text = f"{purchase_option} ({option_variant})" if option_variant else purchase_option
-    return _OWN_VARIANT.sub(lambda found: f"({_OWN[found[1]]})", text)
+    return _OWN_VARIANT.sub(lambda variant: f"({_OWN[variant[1]]})", text)
 
 
 def without_zones(bought: str) -> str:

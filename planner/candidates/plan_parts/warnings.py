@@ -113,10 +113,10 @@ def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) ->
             yield evidence.note
 
 
-def _calibrated(context: Context, lines: Sequence[PlanLine]) -> bool:
+def _calibrated(market: Market, lines: Sequence[PlanLine]) -> bool:
     """Whether the user's measurements correct the speed on every line."""
-    correction = context.asked.calibration
-    generations = {context.market.generation_of(line.accelerator) for line in lines}
+    correction = market.asked.calibration
+    generations = {market.generation_of(line.accelerator) for line in lines}
     return correction is not None and all(correction.describe(one) for one in generations)
 
 
@@ -255,7 +255,7 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += workload_notes(context.asked, lines, calibrated=_calibrated(context, lines))
+    out += workload_notes(context.asked, lines, calibrated=_calibrated(context.market, lines))
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
