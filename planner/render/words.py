@@ -15,7 +15,7 @@ DERIVED_MARK = "~"
 _ZONES = re.compile(r" in \d+ zones")
 _OWN = {"already_owned": "already paid", "marginal": "running costs", "full": "with its purchase"}
 _OWN_VARIANT = re.compile(rf"\(({'|'.join(_OWN)})\)")
-_LONG_CONTEXT = 8192  # tokens; runs on longer sequences are stages of their own, and say so
+_LONG_CONTEXT = 8192  # tokens; what fine-tuning seldom fills
 _DERIVED_BASES = frozenset({"derived"})
 
 
@@ -87,7 +87,7 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             continue
         if item.key == "training.sequence_length" and counted:
             words.append(f"samples of {int(item.value):,} tokens assumed (data.tokens)")
-        elif item.key == "training.sequence_length" and (in_sequences or int(item.value) > _LONG_CONTEXT):
+        elif item.key == "training.sequence_length" and (in_sequences or int(item.value) >= _LONG_CONTEXT):
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
         elif item.key == "training.lengths":
             words.append(f"samples of {int(item.value):,} tokens each assumed (training.lengths)")

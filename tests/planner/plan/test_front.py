@@ -72,7 +72,7 @@ def test_without_a_baseline_of_the_file_no_row_is_added() -> None:
 def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said: bool) -> None:
     training = {"objective": "sft", "samples": 1000, "global_batch": 8, "method": "lora"}
     plan = plan_on(make_catalog(OFFERS), work(model={"preset": preset}, training=training)).plan
-    assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
+    assert ("sequences of 8,192 tokens assumed (training.sequence_length)" in headline(plan)) == said
 
 
 @pytest.mark.parametrize(
