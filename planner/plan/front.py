@@ -312,7 +312,12 @@ def _speed(plan: Plan) -> list[_Row]:
 
 
 def _beside_steps(plan: Plan) -> list[str]:
-    """What the hours have beside the steps, whose speed this is, unless the workload itself says how much."""
+    """What the hours have beside the steps, whose speed this is, unless the workload itself says how much.
+
+    The speed of a fleet is its work over all of its hours.
+    """
+    if plan.kind == "fleet":
+        return ["over all hours, waits included"]
     key = "beside_steps_ratio"
     ratio = next((x.value for x in plan.assumptions if x.key == key and x.origin == "default"), "0")
     return [said] if (said := beside_steps(float(ratio))) else []
