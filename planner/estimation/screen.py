@@ -11,7 +11,7 @@ from planner.estimation import report_prices as prices
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent, whole_percent
-from planner.render.precision import figure, known_places
+from planner.render.precision import figure, known_places, with_interval
 from planner.render.screen import Row, Screen
 from planner.render.units import seconds, three
 from planner.render.words import cluster
@@ -95,20 +95,15 @@ def _answering(item: Estimate, answered: Answered) -> list[Row]:
 
 
 def _known(value: Interval, unit: str) -> str:
-    """A predicted figure with its interval, in the digits that this supports."""
-    places = _places(value)
-    return f"{figure(value.value, places)} {unit} (80 %: {figure(value.low, places)} to {figure(value.high, places)})"
-
-
-def _places(value: Interval) -> int:
-    return known_places(value.value, (value.high - value.low) / 2.0)
+    return with_interval(value.value, value.low, value.high, unit)
 
 
 def _run(item: Estimate) -> list[Row]:
     if item.run is None:
         return []
     spent = item.run.accelerator_hours
-    text = f"{_known(item.run.wall_hours, 'h')}, {figure(spent.value, _places(spent))} accelerator-hours"
+    places = known_places(spent.value, (spent.high - spent.low) / 2.0)
+    text = f"{_known(item.run.wall_hours, 'h')}, {figure(spent.value, places)} accelerator-hours"
     text += f" at a typical site; {item.run.flops:.3g} FLOPs" + (
         ", where it stops on average" if item.run.stops_early else ""
     )

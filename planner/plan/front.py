@@ -21,7 +21,7 @@ from planner.plan.report_quote import quote_sentence
 from planner.plan.words import beside_steps, short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent, whole_percent
-from planner.render.precision import dollars_stated, figure, known_places, moment_known
+from planner.render.precision import dollars_stated, moment_known, with_interval
 from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
@@ -295,9 +295,7 @@ def _speed(plan: Plan) -> list[_Row]:
     if speed is None:
         return []
     low, high = speed.throughput_low_per_s, speed.throughput_high_per_s
-    places = known_places(speed.throughput_per_s, (high - low) / 2.0)
-    spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
-    parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
+    parts = [with_interval(speed.throughput_per_s, low, high, f"{speed.unit}/s")]
     if speed.mfu is not None:
         parts.append(f"MFU {whole_percent(speed.mfu)}{_of_other_work(speed)}")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
