@@ -13,7 +13,7 @@ from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import known_places, moment_known, rounded
+from planner.render.precision import dollars_at_most, known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
@@ -32,7 +32,7 @@ _MOST_CHANGES = 5
 # until the run starts: shorter waits are in the details, unless the run itself is shorter still
 _LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
 _LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
-_WHOLE_PERCENT = 0.01
+_WHOLE_PERCENT, _WHOLE_HOURS, _DIGITS = 0.01, 100.0, 3  # of what would be enough
 RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
@@ -307,15 +307,21 @@ def _larger(plan: Plan) -> list[str]:
     ]
 
 
-def _rounded_down(chance: str) -> str:
-    """A probability in whole per cent, so that it is reached; a smaller one as it is."""
-    return f"{math.floor(100 * float(chance)) / 100:g}" if float(chance) >= _WHOLE_PERCENT else chance
+def _enough(item: Relaxation) -> str:
+    """What a limit must become, in the digits that are known and rounded so that it is enough."""
+    if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
+        return f"{math.floor(100 * float(item.needed)) / 100:g}"
+    amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
+    if item.constraint == "budget":
+        return dollars_at_most(Decimal(amount), _DIGITS)
+    if item.constraint == "deadline" and float(amount) >= _WHOLE_HOURS:
+        return f"{dollars_at_most(Decimal(amount), _DIGITS).removeprefix('$')} h"
+    return item.needed
 
 
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
     longer = "" if item.times is None else f" ({item.times:,.1f} times as long)"
-    needed = item.needed if item.constraint != "confidence" else _rounded_down(item.needed)
-    text = f"  {item.constraint} {item.current} -> {needed}{longer}"
+    text = f"  {item.constraint} {item.current} -> {_enough(item)}{longer}"
     if item.best is None:
         return (text, item.note, "", "")
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.base import Constraint
-from planner.render.precision import dollars_at_most, dollars_stated
+from planner.candidates.constraints.base import Constraint, round_up
+from planner.render.numbers import usd
+from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
-
-
-_DIGITS = 3
 
 
 class Budget(Constraint):
@@ -38,7 +35,7 @@ class Budget(Constraint):
         return at, candidates.cash_usd[at]
 
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
-        """Dollars given and needed, in the digits that a cost is known to, rounded up so that they suffice."""
+        """Dollars given and needed."""
         budget = case.limits.budget_usd
         assert budget is not None
-        return dollars_stated(budget), dollars_at_most(Decimal(repr(float(candidates.cash_usd[at]))), _DIGITS)
+        return dollars_stated(budget), usd(round_up(float(candidates.cash_usd[at]), 0.01))
