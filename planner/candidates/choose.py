@@ -118,3 +118,19 @@ def best_where(candidates: Candidates, mask: npt.NDArray[np.bool_], objective: s
     """Return the best candidate among those where `mask` holds, None where there is none."""
     positions = np.flatnonzero(mask)
     return best_of(candidates, positions, objective) if len(positions) else None
+
+
+def best_missing(
+    candidates: Candidates, mask: npt.NDArray[np.bool_], missable: int, objective: str
+) -> int | None:
+    """Return the best of the candidates where `mask` holds that miss the fewest limits, None where there is none.
+
+    Args:
+        candidates: all of them.
+        mask: which of them are meant, shape `(n_candidates,)`.
+        missable: bits of the limits that may be missed.
+        objective: what is best.
+    """
+    near = mask & (candidates.bits & ~missable == 0)
+    missed = np.bitwise_count(candidates.bits)
+    return best_where(candidates, near & (missed == missed[near].min(initial=64)), objective)

@@ -11,6 +11,7 @@ from planner.estimation import report_prices as prices
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent, whole_percent
+from planner.render.precision import figure, known_places, with_interval
 from planner.render.screen import Row, Screen
 from planner.render.units import seconds, three
 from planner.render.words import cluster
@@ -94,15 +95,18 @@ def _answering(item: Estimate, answered: Answered) -> list[Row]:
 
 
 def _known(value: Interval, unit: str) -> str:
-    return f"{three(value.value)} {unit} (80 %: {three(value.low)} to {three(value.high)})"
+    return with_interval(value.value, value.low, value.high, unit)
 
 
 def _run(item: Estimate) -> list[Row]:
     if item.run is None:
         return []
     spent = item.run.accelerator_hours
-    text = f"{_known(item.run.wall_hours, 'h')}, {three(spent.value)} accelerator-hours at a typical site;"
-    text += f" {item.run.flops:.3g} FLOPs" + (", where it stops on average" if item.run.stops_early else "")
+    places = known_places(spent.value, (spent.high - spent.low) / 2.0)
+    text = f"{_known(item.run.wall_hours, 'h')}, {figure(spent.value, places)} accelerator-hours"
+    text += f" at a typical site; {item.run.flops:.3g} FLOPs" + (
+        ", where it stops on average" if item.run.stops_early else ""
+    )
     return [("wall_hours", "whole run", item.run.wall_hours.value, "hours", text)]
 
 

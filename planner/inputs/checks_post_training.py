@@ -215,7 +215,7 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
         )
         yield Fault(("inference", "items"), text, at_key=True)
     if not generates and section.requests is not None:
-        text = "this model does not generate: give items"
+        text = "this model does not generate: write items in place of requests and their tokens"
         if writes_uncounted:
             text = (
                 "what an encoder-decoder writes is not modelled: give items, single passes, which take less"

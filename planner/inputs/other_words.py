@@ -61,6 +61,9 @@ KEYS: Mapping[str, str] = {
     "train_steps": "steps",
     "budget": "budget_usd",
     "max_cost": "budget_usd",
+    **dict.fromkeys(
+        ("max_hours", "max_time", "time_limit", "max_duration", "walltime", "timeout"), "deadline"
+    ),
     "gpus": "accelerators",
     "gpu": "accelerators",
     "num_gpus": "accelerators",

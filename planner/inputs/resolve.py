@@ -43,6 +43,10 @@ _CHOICES = ("precision", "optimizer", "stack")
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 SMALL_RANK = 16
+# Tokens of a sequence that nobody stated, at most: what Llama 3 is pre-trained on before its stages of longer contexts
+# (arXiv 2407.21783, section 3.4), and the most in 32 public fine-tuning configurations of axolotl and LLaMA-Factory
+# (median 2,048; read 2026-11).
+_MOST_ASSUMED = 8192
 
 
 def resolve_model(model: Model, training: Training | None = None) -> ResolvedModel:
@@ -277,9 +281,11 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     if model.context_length is None:
         text = "must be given: the model is not a preset with a known context"
         raise FaultError(Fault(("training", "sequence_length"), text))
-    note = f"published context of {model.name}"
-    noted.append(Assumed("training.sequence_length", str(model.context_length), "tokens", "default", note))
-    return model.context_length
+    length, note = model.context_length, f"published context of {model.name}"
+    if model.vocab is not None and length > _MOST_ASSUMED:
+        length, note = _MOST_ASSUMED, f"{note} is {length:,}; longer ones than this are a stage of their own"
+    noted.append(Assumed("training.sequence_length", str(length), "tokens", "default", note))
+    return length
 
 
 def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:

@@ -270,8 +270,8 @@ class Training(Section):
     global_batch: Count = Field(description="Samples (sequences) per optimizer step over all accelerators.")
     sequence_length: Count | None = Field(
         None,
-        description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context."
-        " Encoder-decoders: of either side; if they differ, the mean of the two.",
+        description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context, up to"
+        " 8,192. Encoder-decoders: of either side; if they differ, the mean of the two.",
     )
     lengths: Lengths | None = Field(
         None, description="Lengths of the samples in tokens; default: all are sequence_length long."

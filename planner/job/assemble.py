@@ -11,6 +11,7 @@ from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.carbon import carbon_of
 from planner.candidates.plan_parts.division import division_warnings
+from planner.candidates.plan_parts.ends import end_warnings
 from planner.candidates.plan_parts.frame import (
     cash_of,
     moment_text,
@@ -75,6 +76,7 @@ def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brie
         proof=proof,
         warnings=(
             *plan_warnings(context, lines, risk, in_turn=in_turn),
+            *end_warnings(candidates, at),
             *memory_warnings(candidates, at),
             *(() if brief else division_warnings(candidates, at)),
             *_unknown_baseline(context.asked.workload, savings),

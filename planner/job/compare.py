@@ -15,7 +15,7 @@ import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.store.load import load_catalog
-from planner.candidates.choose import best_where
+from planner.candidates.choose import best_missing, best_where
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
@@ -212,7 +212,7 @@ class _Question:
         return _known(name, (*known, *extra), "--base", "such row" if among else self.over)
 
     def _best(self, name: str) -> tuple[Candidates, Bools, int | None]:
-        """The candidates, which of them are within `name`, and the best of these, or the one that misses least."""
+        """The candidates, which of them are within `name`, and the best, or the best of those that miss fewest."""
         # what removes an offer cannot be missed: such offers only say why there is nothing
         candidates, mine, at = self._best_of(name, admitted_only=True)
         return (candidates, mine, at) if at is not None else self._best_of(name, admitted_only=False)
@@ -223,7 +223,7 @@ class _Question:
         mine = self._members(name, candidates)
         at = best_where(candidates, mine & (candidates.bits == 0), self.objective)
         if at is None:
-            at = best_where(candidates, mine & (candidates.bits & ~_MISSABLE_BITS == 0), self.objective)
+            at = best_missing(candidates, mine, _MISSABLE_BITS, self.objective)
         return candidates, mine, at
 
     def _engine(self, limited: Workload, name: str, *, admitted_only: bool) -> Engine:
@@ -257,7 +257,7 @@ class _Question:
         return half_ratios(total, float(candidates.hours[at]), launch, risk_of(candidates, at, total, launch))
 
     def row(self, name: str) -> Row:
-        """The best plan within `name`, or the best that misses least, or why there is none."""
+        """The best plan within `name`, or the best of those that miss the fewest limits, or why there is none."""
         candidates, mine, at = self._best(name)
         if at is None:
             return Row(name, None, None, None, None, (), self._why_none(name, candidates.bits[mine]))

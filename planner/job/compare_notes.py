@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from catalogs.tariffs import load_tariffs
 from planner.plan.report_storage import KINDS as STORAGE_KINDS
-from planner.render import units
 from planner.render.numbers import usd
+from planner.render.precision import with_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,12 +56,12 @@ def speed_note(row: Row) -> str:
     """Speed, memory and age of the prices of a row."""
     speed, best = row.performance, row.best
     assert speed is not None and best is not None
-    low, high = units.three(speed.throughput_low_per_s), units.three(speed.throughput_high_per_s)
+    low, high = speed.throughput_low_per_s, speed.throughput_high_per_s
     memory = ""
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         memory = f", {speed.memory_needed_gib:.0f} of {speed.memory_available_gib:.0f} GiB"
     return (
-        f"{row.name}: {units.three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
+        f"{row.name}: {with_interval(speed.throughput_per_s, low, high, f'{speed.unit}/s')}{memory}, prices of "
         f"{best.price_as_of}{_data_note(row)}"
     )
 

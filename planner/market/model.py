@@ -70,8 +70,15 @@ class Market:
 
     def vendor_of(self, accelerator: str) -> str:
         """Vendor of an accelerator."""
+        return self._fact_of(accelerator, "vendor")
+
+    def generation_of(self, accelerator: str) -> str:
+        """Generation of an accelerator, by which measured runs correct its speed."""
+        return self._fact_of(accelerator, "generation")
+
+    def _fact_of(self, accelerator: str, name: str) -> str:
         table = self.catalog.accelerators
-        return str(table.take(table.equals("accelerator", accelerator))["vendor"][0])
+        return str(table.take(table.equals("accelerator", accelerator))[name][0])
 
     @cached_property
     def id_rank(self) -> Ints:

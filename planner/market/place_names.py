@@ -182,6 +182,11 @@ def unsold_fault(path: tuple[str | int, ...], wanted: OwnedCommitment, offers: T
         f"no offer of {names[at]}{where} in the catalog; check the names with `planner catalog list` or add it to "
         "prices.offers"
     )
+    if AT_HOME in names or wanted.purchase_option == "owned":
+        text = (
+            f"no offer of {names[at]}{where} in the catalog; machines that you own are described in a file that "
+            "prices.offers names (such as examples/onprem-machines.yaml)"
+        )
     return Fault((*path, field), text, near(names[at], sold))
 
 

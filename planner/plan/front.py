@@ -10,7 +10,7 @@ import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from planner.plan.front_choices import changes, choices, in_brief, rungs
+from planner.plan.front_choices import changes, choices, in_brief, names_wait, rungs, whole_hours
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
 from planner.plan.model import FilterCount, Performance, Plan, PlanLine
@@ -21,12 +21,11 @@ from planner.plan.report_quote import quote_sentence
 from planner.plan.words import beside_steps, short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent, whole_percent
-from planner.render.precision import dollars_stated, figure, known_places, moment_known
+from planner.render.precision import dollars_stated, moment_known, with_interval
 from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
-_LONG_WAIT_HOURS = 6.0  # until the run starts: shorter waits are in the details
 _MUCH = {
     "generation": 0.3,
     "other_models": 0.35,
@@ -232,8 +231,9 @@ def _as_quoted(plan: Plan) -> Decimal | None:
 
 def _done(plan: Plan, scale: Scale) -> _Row:
     parts = [scale.moment(plan.finish_expected or plan.start)]
-    if (plan.starts_in_hours or 0.0) >= _LONG_WAIT_HOURS:
-        parts.append(f"starts in about {number(plan.starts_in_hours or 0.0, 2)} h")
+    wait = plan.starts_in_hours or 0.0
+    if names_wait(wait, plan.hours):
+        parts.append(f"starts in about {whole_hours(wait)}")
     if plan.launch is not None:
         early, late = scale.moment(plan.launch.finish_p10), scale.moment(plan.launch.finish_p90)
         parts.append(f"80 %: {early} to {late}" if early != late else f"80 %: {early}")
@@ -295,9 +295,7 @@ def _speed(plan: Plan) -> list[_Row]:
     if speed is None:
         return []
     low, high = speed.throughput_low_per_s, speed.throughput_high_per_s
-    places = known_places(speed.throughput_per_s, (high - low) / 2.0)
-    spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
-    parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
+    parts = [with_interval(speed.throughput_per_s, low, high, f"{speed.unit}/s")]
     if speed.mfu is not None:
         parts.append(f"MFU {whole_percent(speed.mfu)}{_of_other_work(speed)}")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
@@ -312,7 +310,12 @@ def _speed(plan: Plan) -> list[_Row]:
 
 
 def _beside_steps(plan: Plan) -> list[str]:
-    """What the hours have beside the steps, whose speed this is, unless the workload itself says how much."""
+    """What the hours have beside the steps, whose speed this is, unless the workload itself says how much.
+
+    The speed of a fleet is its work over all of its hours.
+    """
+    if plan.kind == "fleet":
+        return ["over all hours, waits included"]
     key = "beside_steps_ratio"
     ratio = next((x.value for x in plan.assumptions if x.key == key and x.origin == "default"), "0")
     return [said] if (said := beside_steps(float(ratio))) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,7 +13,7 @@ from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import known_places, moment_known, rounded
+from planner.render.precision import dollars_at_most, known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
@@ -21,8 +22,17 @@ _KINDS = {
     "firm": "firm", "on_demand": "on-demand", "one_offer": "one offer", "owned": "own", "provider": "other provider",
     "known_prices": "known prices", "limits_aside": "limits aside",
 }  # fmt: skip
+_UNSEEN = {
+    "software": ", but needs a port (software {0} -> {1})",
+    "derived_price": ", but its price is derived, not quoted (planner catalog refresh, or constraints.allow_derived)",
+    "partition": " (if you may use {1})",
+}  # what a cheaper choice that is not planned needs
 _MOST_KINDS = 2
 _MOST_CHANGES = 5
+# until the run starts: shorter waits are in the details, unless the run itself is shorter still
+_LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
+_LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
+_WHOLE_PERCENT, _WHOLE_HOURS, _DIGITS = 0.01, 100.0, 3  # of what would be enough
 RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
@@ -57,6 +67,7 @@ def choices(plan: Plan) -> list[Section]:
         )  # fmt: skip
     notes = [
         _alike_for_less(plan, scale),
+        _hours_for_little(plan, scale),
         *_asked_at_once(plan),
         *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
     ]
@@ -164,6 +175,34 @@ def _alike_for_less(plan: Plan, scale: Scale) -> str:
     return f"{_KINDS[item.kinds[0]]}: emits as much in the digits that are known, for {spared} less"
 
 
+def _hours_for_little(plan: Plan, scale: Scale) -> str:
+    """The choice that spares most of a wait for next to nothing; "" where none does, or the plan waits for little."""
+    wait = plan.starts_in_hours or 0.0
+    if plan.objective != "cost" or not names_wait(wait, plan.hours):
+        return ""
+    others = [(item, item.best) for item in plan.choices if item.best is not None]
+    found = [
+        (float(best.cost_usd - plan.total_usd) / spared, spared, item)
+        for item, best in others
+        if (spared := plan.hours - best.hours) >= wait / 2.0
+    ]
+    usd_per_hour, spared, chosen = min(found, key=lambda one: one[0], default=(math.inf, 0.0, None))
+    if chosen is None or chosen.best is None or usd_per_hour > _LITTLE_USD_PER_HOUR:
+        return ""
+    more = scale.usd(chosen.best.cost_usd - plan.total_usd)
+    return f"{_kinds(chosen, first=False).strip()}: spares {whole_hours(spared)} for {more} more"
+
+
+def names_wait(wait_hours: float, hours: float) -> bool:
+    """Whether a wait for machines is named on the screen: a long one, and a shorter one that is most of the time."""
+    return wait_hours >= _LONG_WAIT_HOURS or (wait_hours >= _WAIT_HOURS and wait_hours >= hours * _MOST_OF_IT)
+
+
+def whole_hours(value: float) -> str:
+    """Hours that nobody knows to the minute: `8 h`, `110 h`."""
+    return f"{float(f'{round(value):.2g}'):,g} h"
+
+
 def _kinds(item: Choice, *, first: bool) -> str:
     names = [_KINDS.get(kind, kind) for kind in item.kinds]
     return ("> " if first else "  ") + ", ".join(names[: _MOST_KINDS + first])
@@ -211,10 +250,9 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
         chance, asked = 100 * float(item.needed), 100 * float(item.current)
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
         return f"less sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
-    change = f"{item.constraint} {item.current} -> {item.needed}"
-    if item.constraint == "partition":
-        change = f"if you may use {item.needed}"
-    return f"hidden: {in_brief(item.best)}: {scale.usd(item.best.cost_usd)} ({change})"
+    words = _UNSEEN.get(item.constraint, f" ({item.constraint} {{0}} -> {{1}})")
+    change = words.format(item.current, item.needed.removesuffix(" (needs a port)"))
+    return f"hidden: {in_brief(item.best)}: {scale.usd(item.best.cost_usd)}{change}"
 
 
 def rungs(plan: Plan) -> list[Section]:
@@ -269,9 +307,21 @@ def _larger(plan: Plan) -> list[str]:
     ]
 
 
+def _enough(item: Relaxation) -> str:
+    """What a limit must become, in the digits that are known and rounded so that it is enough."""
+    if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
+        return f"{math.floor(100 * float(item.needed)) / 100:g}"
+    amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
+    if item.constraint == "budget":
+        return dollars_at_most(Decimal(amount), _DIGITS)
+    if item.constraint == "deadline" and float(amount) >= _WHOLE_HOURS:
+        return f"{dollars_at_most(Decimal(amount), _DIGITS).removeprefix('$')} h"
+    return item.needed
+
+
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
     longer = "" if item.times is None else f" ({item.times:,.1f} times as long)"
-    text = f"  {item.constraint} {item.current} -> {item.needed}{longer}"
+    text = f"  {item.constraint} {item.current} -> {_enough(item)}{longer}"
     if item.best is None:
         return (text, item.note, "", "")
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)

@@ -171,7 +171,9 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
             if plan.kind != "fleet" and ("deadline" in changed or "budget" in changed)
             else ""
         )
-        following = f"next: planner {other}explain FILE; --details filters, relaxations or all"
+        budget = None if plan.goal is None else plan.goal.budget_usd
+        within = f", optimize FILE --best-within {budget}" if other and budget and "budget" in changed else ""
+        following = f"next: planner {other}explain FILE{within}; --details filters, relaxations or all"
     else:
         steps = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":

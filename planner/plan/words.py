@@ -55,6 +55,11 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def in_sentence(text: str) -> str:
+    """A sentence as it reads behind a colon: a small letter first, no full stop."""
+    return f"{text[:1].lower()}{text[1:].removesuffix('.')}"
+
+
 _MOST_REGIONS = 4  # named in a line
 _KINDS_OF_INFERENCE = {"data_storage": "request storage", "checkpoint_storage": "progress storage"}
 # parts of a batch of requests

@@ -120,6 +120,7 @@ def _half_places(usd: float, ratio: float) -> int:
 
 def _cost(totals: _Values, sized: int) -> Row:
     total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
+    half = 0.0
     if low is None:
         why = "all jobs were sized elsewhere" if sized >= totals["planned"] else "too many different machines"
         parts = [f"{_usd(total)} expected", f"no interval: {why}"]
@@ -130,7 +131,8 @@ def _cost(totals: _Values, sized: int) -> Row:
         if sized:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:
-        parts.append(f"{_usd(totals['counted_usd'])} with delay and lost value, which is what is minimised")
+        counted = dollars(Decimal(repr(round(totals["counted_usd"], 6))), places(total, half))
+        parts.append(f"{counted} with delay and lost value, which is what is minimised")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
 
 

@@ -225,9 +225,9 @@ _TENFOLD = 9.995  # from +1,000 % on, as it is rounded, a factor is easier to re
 
 
 def change(value: float, digits: int | None) -> str:
-    """A change as a percentage with its sign, in so many decimals if given; `x 342` where it is more than tenfold."""
+    """A change as a percentage with its sign, in so many decimals if given; `x 340` where it is more than tenfold."""
     if value >= _TENFOLD:
-        return f"x {value + 1:,.0f}"
+        return f"x {float(f'{value + 1:.2g}'):,.0f}"
     if digits is not None:
         text = f"{value * 100:+.{digits}f} %"
         return text if text.strip("+-0. %") else "same"

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 DERIVED_MARK = "~"
 _ZONES = re.compile(r" in \d+ zones")
-_LONG_CONTEXT = 8192  # tokens; runs on longer sequences are stages of their own, and say so
+_OWN = {"already_owned": "already paid", "marginal": "running costs", "full": "with its purchase"}
+_OWN_VARIANT = re.compile(rf"\(({'|'.join(_OWN)})\)")
+_LONG_CONTEXT = 8192  # tokens; what fine-tuning seldom fills
 _DERIVED_BASES = frozenset({"derived"})
 
 
@@ -26,8 +28,12 @@ def place(provider: str, region: str, zone: str) -> str:
 
 
 def option(purchase_option: str, option_variant: str) -> str:
-    """Return `reserved_1y (standard.no_upfront)`; the variant only where there is one."""
-    return f"{purchase_option} ({option_variant})" if option_variant else purchase_option
+    """Return `reserved_1y (standard.no_upfront)`; the variant only where there is one, own machines in words.
+
+    A label of several ways to buy (`1 reserved_1y (already_owned) + 2 on_demand`) is put in words alike.
+    """
+    text = f"{purchase_option} ({option_variant})" if option_variant else purchase_option
+    return _OWN_VARIANT.sub(lambda variant: f"({_OWN[variant[1]]})", text)
 
 
 def without_zones(bought: str) -> str:
@@ -81,7 +87,7 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             continue
         if item.key == "training.sequence_length" and counted:
             words.append(f"samples of {int(item.value):,} tokens assumed (data.tokens)")
-        elif item.key == "training.sequence_length" and (in_sequences or int(item.value) > _LONG_CONTEXT):
+        elif item.key == "training.sequence_length" and (in_sequences or int(item.value) >= _LONG_CONTEXT):
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
         elif item.key == "training.lengths":
             words.append(f"samples of {int(item.value):,} tokens each assumed (training.lengths)")

@@ -100,6 +100,15 @@ def test_spot_alone_without_a_record_is_not_called_cheapest(run_cli: Run) -> Non
     assert "spot, else on_demand is cheapest" in run_cli("compare", LLAMA, "--over", "option", *DAY).unwrapped
 
 
+def test_a_row_that_breaks_a_limit_breaks_as_few_as_it_can(run_cli: Run) -> None:
+    """A commitment that is over the budget whatever it runs on is not also years late to be a little cheaper."""
+    rows = rows_of(run_cli, LLAMA, "--over", "option")
+    terms = {
+        name: row["misses"] for name, row in rows.items() if name.startswith(("reserved", "cud", "savings"))
+    }
+    assert terms and all(len(misses) == 1 for misses in terms.values()), terms
+
+
 @pytest.mark.catalog("whole")
 def test_a_row_that_breaks_a_limit_is_marked(run_cli: Run, tmp_path: Path) -> None:
     text = Path(LLAMA).read_text(encoding="utf-8").replace("deadline: 3w", "deadline: 4d")

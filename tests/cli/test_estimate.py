@@ -53,7 +53,7 @@ def test_an_estimate_adds_up(run_cli: Run) -> None:
 def test_sizes_that_nobody_stated_are_warned_of(run_cli: Run, tmp_path: Path) -> None:
     for preset, said in (
         ("dit-xl-2", "images of 256 px assumed (model.image_size)"),
-        ("llama-3.1-8b", "sequences of 131,072 tokens assumed (training.sequence_length)"),
+        ("llama-3.1-8b", "sequences of 8,192 tokens assumed (training.sequence_length)"),
     ):
         asked = write(tmp_path, model={"preset": preset}, training={"samples": 1e6, "global_batch": 64})
         assert said in ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]

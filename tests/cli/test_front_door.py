@@ -199,6 +199,16 @@ def test_a_quota_and_a_commitment_are_answered_with_names_that_hold(run_cli: Run
     assert (
         "no offer of p5.48xlarge in aws/eu-west-1 in the catalog; aws has it in eu-north-1, us-east-1" in said
     )
+    box = {
+        **owned,
+        "provider": "onprem",
+        "region": "berlin",
+        "instance_type": "dgx-h100",
+        "purchase_option": "owned",
+    }
+    path.write_text(yaml.safe_dump({**values, "commitments": [box]}))
+    said = run_cli("optimize", path, *DAY).stderr
+    assert "machines that you own are described in a file that prices.offers names" in " ".join(said.split())
 
 
 def test_a_card_that_is_sold_nowhere_is_known_by_a_part_of_its_name(run_cli: Run) -> None:

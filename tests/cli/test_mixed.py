@@ -19,7 +19,7 @@ def test_the_headline_names_all_parts(run_cli: Run) -> None:
     assert screen.code == 0, screen.stderr
     headline = " ".join(screen.stdout.split("COST")[0].split())
     assert "p4d.24xlarge" in headline
-    assert "4 reserved_1y (already_owned) + " in headline
+    assert "4 reserved_1y (already paid) + " in headline
     assert "on_demand, aws/us-east-1" in headline
     done = run_cli("optimize", example(NAME), "--details", "all", *DAY)
     assert "on_demand in aws/us-east-1" in " ".join(done.stdout.split("Warnings")[0].split())

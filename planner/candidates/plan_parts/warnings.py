@@ -19,7 +19,7 @@ from planner.market.offers import match_names, places_of
 from planner.market.pricing import price_age_days
 from planner.performance.device import has_peak
 from planner.performance.evidence import load_evidence
-from planner.plan.words import old_price, over_budget
+from planner.plan.words import in_sentence, old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
-_SHORT_OVERRUN_HOURS = 0.05
 _CANCELLED = {
     True: "can be cancelled",
     False: "cannot be cancelled",
@@ -57,19 +56,6 @@ _PLACED = (
 )
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
-
-
-def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
-    """What to say of a block that a slow run outlives, empty where none is billed for more than a length sold."""
-    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
-    sold = [hours for hours in rule.block_hours if hours <= line.billed_hours]
-    more = float(line.billed_hours) - max(sold, default=0)
-    if not sold or more < _SHORT_OVERRUN_HOURS:
-        return ""
-    return (
-        f"a slow run outlives its block of {max(sold):,} h: {more:.1f} h of prolonging it are expected and in the "
-        "cost, at its price; whether it can be prolonged is known only then"
-    )
 
 
 def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
@@ -125,6 +111,13 @@ def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) ->
             yield f"never measured: {family} models on {vendor} software; the prediction is a guess"
         elif evidence.note:
             yield evidence.note
+
+
+def _calibrated(market: Market, lines: Sequence[PlanLine]) -> bool:
+    """Whether the user's measurements correct the speed on every line."""
+    correction = market.asked.calibration
+    generations = {market.generation_of(line.accelerator) for line in lines}
+    return correction is not None and all(correction.describe(one) for one in generations)
 
 
 def _not_moved(job: Job, lines: Sequence[PlanLine]) -> str:
@@ -232,8 +225,6 @@ def plan_warnings(
     out += filter(None, [_not_moved(context.asked.job, lines)])
     for said in (_left_out, _alone, _other_precision):
         out += said(context.asked, context.market.offer_set)
-    if context.asked.workload.kind != "fleet":
-        out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
     tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share
     for line in lines:
         out += filter(None, (_booking(tariffs, context.dates, line), _commitment(tariffs, share, line, risk)))
@@ -246,7 +237,7 @@ def plan_warnings(
         elif age is not None and age > OLD_PRICE_DAYS and line.option_variant != "already_owned":
             out.append(old_price(line.instance_type, line.price_as_of, age))
         out += [
-            f"{line.instance_type}: {load_flags()[flag].description}"
+            f"{line.instance_type}: {in_sentence(load_flags()[flag].description)}"
             for flag in line.flags
             if flag in _SAID_FLAGS
         ]
@@ -264,7 +255,7 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += workload_notes(context.asked, lines)
+    out += workload_notes(context.asked, lines, calibrated=_calibrated(context.market, lines))
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))

@@ -28,11 +28,11 @@ _MOST_TOKENS = 2**28
 _SLOW_EXPERTS = {"sglang": ("SGLang", "1.5 to 26"), "tensorrt_llm": ("TensorRT-LLM", "1.1 to 8.4")}
 _SLOW_UNTIL = 2025
 _OF_A_NODE = 8  # accelerators of the machines that most GPUs are sold in
-_KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
+_KNOWN = 0.5  # half-width, relative, of what runs cost: two digits are printed, as of one of them
 
 
-def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
-    """The notes that apply, in order."""
+def workload_notes(asked: Asked, lines: Sequence[PlanLine], *, calibrated: bool) -> list[str]:
+    """The notes that apply, in order; `calibrated`: the user measured runs on the machines of all lines."""
     notes = (
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
@@ -44,7 +44,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
         _kernels_note(asked.job.training),
-        *_prompt_notes(asked.job.training),
+        *([] if calibrated else _prompt_notes(asked.job.training)),
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
@@ -59,7 +59,7 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
 
     whole = total_usd([cost for line in lines for cost in line.costs]) * again.times
     return (
-        f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
+        f"one of {again.times} runs, {format_duration(again.every)} apart: "
         f"{dollars_known(whole, float(whole) * _KNOWN)} in all at the prices of this plan, each bought separately"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,27 @@ def test_a_commitment_is_used_by_what_ends_before_it_and_by_nothing_else(owned: 
         assert bool(paid) == any("to the end" in fault for fault in verify_plan(answer.plan.to_dict(), short))
     none = plan_on(catalog, eight_nodes(0, purchase_options=["on_demand"]))
     assert cost_of(none) == cost_of(plan_on(catalog, job_until(begin, owned)))
+
+
+def test_the_plan_says_how_often_a_run_outlasts_its_commitment_and_why_one_is_not_used() -> None:
+    catalog = make_catalog(LISTED)
+    lasting = plan_on(catalog, job_until(None, 8)).plan
+    assert not any("commitment" in text for text in lasting.warnings)
+    begin, hours = datetime.fromisoformat(lasting.start), lasting.hours
+
+    def said(share: float) -> str:
+        plan = plan_on(catalog, job_until(begin + timedelta(hours=share * hours), 8)).plan
+        return "; ".join(text for text in plan.warnings if "commitment" in text)
+
+    chances = [
+        int(found[1])
+        for share in (1.001, 1.2)
+        if (found := re.search(r"outlasts it \((\d+) %\)", said(share)))
+    ]
+    assert len(chances) == 2 and 50 >= chances[0] > chances[1] > 0
+    assert not said(10)
+    short = said(0.9)
+    assert "alone do not suffice: a run takes" in short and "and the commitment ends" in short
 
 
 def test_two_commitments_of_one_kind_end_each_on_its_own_day() -> None:

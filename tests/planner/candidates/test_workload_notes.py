@@ -266,3 +266,20 @@ def test_what_just_misses_the_chance_asked_and_costs_far_less_is_shown(
         assert item.best is not None and item.best.instance_type == A10G.instance_type
         assert float(item.best.cost_usd) <= 0.7 * float(plan.risk.expected_cost_usd)
         assert float(item.needed) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"), [({}, True), ({"measured": "9000 tokens/s on 1 x a10g-24gb-pcie"}, False)]
+)
+def test_a_run_is_not_asked_for_that_was_measured(measured: dict[str, Any], said: bool) -> None:
+    asked = {
+        "requests": 1000,
+        "input_tokens": {"mean": 4000},
+        "output_tokens": {"mean": 50},
+        "engine": "vllm",
+    }
+    job = work(kind="inference", model={"preset": "llama-3.2-1b"}, inference=asked, **measured)
+    job.pop("training", None)
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), job).plan
+    assert plan.lines
+    assert any("measure such a job" in text for text in plan.warnings) is said

@@ -252,6 +252,7 @@ def test_later_faults_find_their_place() -> None:
         ("preferences: {spot: false}", "exclude_purchase_options: [spot] under 'constraints'"),
         ("constraints: {credits: 10000}", "what is left as budget_usd"),
         ("constraints: {max_gpus: 8}", "did you mean 'max_accelerators'?"),
+        ("constraints: {max_hours: 24}", "did you mean 'deadline'?"),
         ("data: {bucket: s3://x}", "write location, such as aws/us-east-1"),
         ("constraints: {gpus: 8}", "did you mean 'max_accelerators'?"),
         ("constraints: {gpus: [h100]}", "did you mean 'accelerators'?"),

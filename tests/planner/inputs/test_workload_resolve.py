@@ -298,6 +298,21 @@ def test_lengths_say_how_long_a_sequence_is(training: dict[str, Any], tokens: in
     assert resolved.sequence_length == tokens
 
 
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("llama-3.1-8b", 8192),
+        ("qwen3-32b", 8192),
+        ("llama-2-7b", 4096),
+        ("bert-base", 512),
+        ("wan2.1-1.3b", 32_760),
+    ],
+)
+def test_a_length_that_nobody_stated_is_one_that_is_trained_on(model: str, tokens: int) -> None:
+    """Not a context that a last stage opens; the tokens of a clip of video are its size."""
+    assert resolve_training(job({"steps": 10}, {}, model)).sequence_length == tokens
+
+
 def test_rollouts_say_how_long_a_sequence_is_without_a_limit_of_the_prompts() -> None:
     rollouts = {"prompt_tokens": {"mean": 200}, "response_tokens": {"mean": 400, "max": 1024}}
     training = {"objective": "ppo", "steps": 10, "rollouts": rollouts}

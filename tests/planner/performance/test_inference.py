@@ -405,7 +405,7 @@ def test_tokens_in_and_out_are_the_work() -> None:
         ({"training": {"tokens": 1e9, "global_batch": 8}}, "nothing is trained with kind inference"),
         ({"inference": REQUESTS | {"engine": "vlm"}}, "'vlm' is not known"),
         ({"inference": {"items": 5}}, "give requests, input_tokens and output_tokens"),
-        ({"model": {"preset": "resnet-50"}}, "does not generate: give items"),
+        ({"model": {"preset": "resnet-50"}}, "does not generate: write items"),
         (
             {"model": {"preset": "wan2.1-14b"}, "inference": {"items": 5}},
             "{mean: 32760} for wan2.1-14b as usual",

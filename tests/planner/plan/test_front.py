@@ -14,6 +14,7 @@ import pytest
 from planner.judge.judge import judge_plan
 from planner.plan.front import front, headline, none_rows
 from planner.plan.front_choices import changes, choices
+from planner.plan.front_notes import verdict_lines
 from planner.plan.model import FilterCount, Plan
 from tests.planner.render.render_plans import INFEASIBLE
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
@@ -71,7 +72,7 @@ def test_without_a_baseline_of_the_file_no_row_is_added() -> None:
 def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said: bool) -> None:
     training = {"objective": "sft", "samples": 1000, "global_batch": 8, "method": "lora"}
     plan = plan_on(make_catalog(OFFERS), work(model={"preset": preset}, training=training)).plan
-    assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
+    assert ("sequences of 8,192 tokens assumed (training.sequence_length)" in headline(plan)) == said
 
 
 @pytest.mark.parametrize(
@@ -222,6 +223,34 @@ def test_samples_of_a_fine_tuning_that_count_as_whole_sequences_are_in_the_headl
 ) -> None:
     plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training={**TRAINING, **training})).plan
     assert ("samples of 128 tokens each assumed (training.lengths)" in headline(plan)) is said
+
+
+def test_a_budget_that_is_enough_has_the_digits_of_a_cost_and_suffices() -> None:
+    catalog = make_catalog(OFFERS)
+    job = work(constraints={**LIMITS, "budget_usd": 1}, training=TRAINING)
+    short = plan_on(catalog, job).plan
+    exact = next(item.needed for item in short.relaxations if item.constraint == "budget")
+    (section,) = changes(short)
+    needed = str(section.tables[0].rows[0][0]).rpartition("$")[2].replace(",", "")
+    assert len(needed.strip("0").replace(".", "")) <= 3
+    more = Decimal(needed) - Decimal(exact.lstrip("$").replace(",", ""))
+    assert 0 <= more < Decimal("0.01") * Decimal(needed)
+    assert "explain FILE, optimize FILE --best-within 1; " in verdict_lines(short)[1]
+    job["constraints"]["budget_usd"] = needed
+    assert plan_on(catalog, job).plan.status == "planned"
+
+
+@pytest.mark.parametrize(
+    ("limit", "needed", "said"),
+    [
+        ("confidence", "0.694", "0.69"), ("confidence", "0.004", "0.004"), ("deadline", "57,994.2 h", "58,000 h"),
+        ("deadline", "31.4 h", "31.4 h"), ("max_nodes", "16", "16"),
+    ],
+)  # fmt: skip
+def test_what_would_be_enough_is_rounded_so_that_it_is(limit: str, needed: str, said: str) -> None:
+    item = replace(INFEASIBLE.relaxations[0], constraint=limit, needed=needed)
+    (section,) = changes(replace(INFEASIBLE, relaxations=(item,)))
+    assert str(section.tables[0].rows[0][0]).endswith(f" -> {said}")
 
 
 @pytest.mark.parametrize(("kind", "title"), [("job", "each is enough"), ("fleet", "together enough")])

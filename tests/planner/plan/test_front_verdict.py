@@ -34,6 +34,11 @@ def test_a_plan_says_beside_its_speed_what_its_hours_have_on_top(
     assert text.endswith("; hours add 0.36 x the step time")
 
 
+def test_the_speed_of_a_fleet_is_over_all_of_its_hours() -> None:
+    text = speed_of(replace(resting_on("0.36", "default"), kind="fleet"))
+    assert text.endswith("; over all hours, waits included") and SAID not in text
+
+
 def test_who_states_it_is_not_told() -> None:
     for value, origin in (("0.1", "workload"), ("0", "default")):
         assert SAID not in speed_of(resting_on(value, origin))

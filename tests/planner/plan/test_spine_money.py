@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -143,8 +144,15 @@ def test_capacity_blocks_are_bought_whole(samples: float) -> None:
     ]
     mean = sum(next(length for length in lengths if length >= max(run, in_use)) for run in runs) / len(runs)
     assert float(billed) == pytest.approx(mean, rel=0.01)
-    told = any("outlives its block" in text for text in plan.warnings)
-    assert told == (billed - block_hours > Decimal("0.05"))
+    told = [text for text in plan.warnings if "outlives its block" in text]
+    assert bool(told) == (billed - block_hours > Decimal("0.05"))
+    for text in told:  # how likely that is, and a block that holds nine runs in ten
+        late = sum(run > block_hours for run in runs) / len(runs)
+        found = re.match(r"the run outlives its block of ([\d,]+) h with (\d+) %", text)
+        assert found and int(found[1].replace(",", "")) == block_hours
+        assert int(found[2]) / 100 == pytest.approx(late, abs=0.01)
+        enough = next(length for length in lengths if sum(run <= length for run in runs) >= 0.9 * len(runs))
+        assert f"{enough:,} h, for $" in text and "would hold 90 % of runs" in text
 
 
 def test_no_capacity_block_is_longer_than_the_longest() -> None:

@@ -193,7 +193,7 @@ def test_width_is_the_terminals_up_to_one_hundred(monkeypatch: pytest.MonkeyPatc
     ("ratio", "digits", "text"),
     [
         (0.004, 0, "same"), (-0.5, 0, "-50 %"), (7.61, 0, "+761 %"), (9.994, 0, "+999 %"), (9.995, 0, "x 11"),
-        (39702.84, None, "x 39,704"), (0.1234, None, "+12.3 %"),
+        (39702.84, None, "x 40,000"), (0.1234, None, "+12.3 %"),
     ],
 )  # fmt: skip
 def test_a_change_of_more_than_tenfold_is_a_factor(ratio: float, digits: int | None, text: str) -> None:

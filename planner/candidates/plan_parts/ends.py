@@ -1,0 +1,134 @@
+"""What ends before a slow run does, and own machines that no run on them alone would finish on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.constraints.term import owned_hours
+from planner.candidates.in_time import chance_in_time
+from planner.candidates.model import SINGLE
+from planner.market.name_check import some_names
+from planner.normal.arrays import normal_cdf
+from planner.render.numbers import percent
+from planner.render.precision import dollars
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from planner.candidates.constraints.base import Constraint
+    from planner.candidates.model import Candidates, Part
+
+    FloatArray = npt.NDArray[np.float64]
+    BoolArray = npt.NDArray[np.bool_]
+
+_LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
+_SHORT_OVERRUN_HOURS = 0.05
+_DIGITS = 2
+# Limits of a size, which another size keeps, and what notes of their own say of own machines.
+_NOT_REASONS = frozenset(
+    {
+        "provider", "region", "residency", "precision", "memory", "layout", "network", "max_nodes", "max_accelerators",
+        "capacity", "allocation_unit",
+    }
+)  # fmt: skip
+
+
+def end_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:
+    """What candidate `at` may outlive, and why own machines that it leaves idle do not suffice."""
+    parts = candidates.parts(at)
+    return (
+        *_outlived_blocks(candidates, at, parts),
+        *_outlived_own(candidates, at, parts),
+        *_too_slow(candidates, parts),
+    )
+
+
+def _outlived_blocks(candidates: Candidates, at: int, parts: Sequence[Part]) -> Iterator[str]:
+    """Blocks that end before the run may, how likely that is, and which length would do."""
+    context = candidates.context
+    offers, confidence = context.market.offer_set, context.asked.workload.constraints.deadline_confidence
+    fixed, sigma = float(candidates.fixed_hours[at]), float(candidates.sigma[at])
+    for part in parts:
+        sold = np.asarray(sorted(offers.rules[int(offers.rule_of_offer[part.row])].block_hours))
+        if not len(sold) or not sigma > 0.0:
+            continue
+        work = part.paid_hours - fixed
+        late = normal_cdf(-np.log(np.maximum(sold - fixed, 1e-12) / work) / sigma)
+        bought = min(int(np.searchsorted(sold, part.paid_hours)), len(sold) - 1)
+        more = part.billed_hours - sold[bought]
+        if more < _SHORT_OVERRUN_HOURS:
+            continue
+        yield (
+            f"the run outlives its block of {sold[bought]:,.0f} h with {percent(late[bought], 0)}: "
+            f"{_rounded(more):,g} h of extension on average are in the cost, but whether the block can be extended "
+            f"is known only then{_longer(candidates, part, sold, late <= 1.0 - confidence)}"
+        )
+
+
+def _longer(candidates: Candidates, part: Part, sold: FloatArray, enough: BoolArray) -> str:
+    """The shortest block that is long enough, and what it costs beyond the plan; "" where none is sold."""
+    if not enough.any():
+        return ""
+    limits, hours = candidates.context.asked.workload.constraints, float(sold[int(enough.argmax())])
+    extra = float(candidates.context.market.offer_set.usd_per_hour[part.row]) * part.nodes
+    more = dollars(_rounded(extra * (hours - part.billed_hours)), 0)
+    return f"; {hours:,.0f} h, for {more} more, would hold {percent(limits.deadline_confidence, 0)} of runs"
+
+
+def _outlived_own(candidates: Candidates, at: int, parts: Sequence[Part]) -> Iterator[str]:
+    """Commitments of the plan that end before a slow run does."""
+    offers, start = candidates.context.market.offer_set, candidates.context.dates.start
+    left = owned_hours(offers, np.asarray([part.row for part in parts], dtype=np.int64), start)
+    for part, hours in zip(parts, left.tolist(), strict=True):
+        late = 1.0 - chance_in_time(candidates, np.asarray([at]), hours)[0] if np.isfinite(hours) else 0.0
+        if late >= _LEAST_CHANCE:
+            yield (
+                f"the owned commitment on {_type(candidates, part.row)} ends {offers.own_ends[part.row]}: a slow run "
+                f"outlasts it ({percent(late, 0)}); the hours beyond it are not in the cost"
+            )
+
+
+def _too_slow(candidates: Candidates, parts: Sequence[Part]) -> Iterator[str]:
+    """Own machines that the plan leaves idle, where they alone would do the job were it not for one limit."""
+    offers, used = candidates.context.market.offer_set, {part.row for part in parts}
+    own = np.flatnonzero((offers.owned_share == 0.0) | offers.offers.equals("purchase_option", "owned"))
+    single = candidates.kind == SINGLE
+    names: dict[str, set[str]] = {}
+    for row in own.tolist():
+        mine = np.flatnonzero(single & (candidates.offer == row))
+        bits = candidates.bits[mine]
+        if row in used or not len(mine) or not bits.all():
+            continue
+        for item in CONSTRAINTS:
+            alone = mine[bits == BIT[item.id]]
+            if item.id not in _NOT_REASONS and len(alone):
+                why = _why(candidates, row, item, float(candidates.hours[alone].min()))
+                names.setdefault(why, set()).add(_type(candidates, row))
+                break
+    for why, of in names.items():
+        yield f"own machines {some_names(of)} alone do not suffice: {why}"
+
+
+def _why(candidates: Candidates, row: int, item: Constraint, hours: float) -> str:
+    """Why runs on own machines of offer `row`, the shortest of so many hours, are not feasible."""
+    ends, takes = (
+        candidates.context.market.offer_set.own_ends.get(row),
+        f"a run takes {_rounded(hours):,g} h",
+    )
+    if item.id == "term" and ends is not None:
+        return f"{takes}, and the commitment ends {ends}"
+    return f"{takes}, longer than the deadline allows" if item.id == "deadline" else item.words
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _type(candidates: Candidates, row: int) -> str:
+    offers = candidates.context.market.offer_set
+    return str(offers.types["instance_type"][offers.type_of_offer[row]])
