@@ -47,7 +47,8 @@ def beside_steps(ratio: float, some: str = "") -> str:
         ratio: time beside the steps over that of the steps.
         some: whose hours, where not all have it.
     """
-    return f"hours{f' of {some}' if some else ''} add {ratio:g} x the step time" if ratio > 0 else ""
+    whose = f" of {some}" if some else ""
+    return f"hours{whose} are {100 * ratio:.3g} % more than the steps take" if ratio > 0 else ""
 
 
 def sentence(text: str) -> str:
