@@ -299,6 +299,8 @@ def _together(blocks: Sequence[_Block], edges: Sequence[int]) -> list[tuple[int,
     for begin, end in zip(edges, (*edges[1:], np.iinfo(np.int64).max), strict=True):
         size = _ROWS
         for block in (_between(block, begin, end) for block in blocks):
+            if not len(block.weight):
+                continue
             if size + len(block.weight) > _ROWS:
                 out.append((begin, []))
                 size = 0

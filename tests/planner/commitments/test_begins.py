@@ -198,6 +198,11 @@ def check_ends(seed: int) -> None:
     assert found.bound_usd <= now.solved.objective_usd + near, seed
 
 
+def test_a_period_without_hours_is_verified() -> None:
+    """No hour is drawn before the first purchase begins."""
+    check_ends(507)
+
+
 @pytest.mark.parametrize("seed", range(share_of(24)))
 def test_what_replaces_what_is_owned_is_verified(seed: int) -> None:
     check_ends(seed)
