@@ -36,6 +36,8 @@ CHECKS = {
     "commitments: use = dual": "commitments.test_commit_model:check_use",
     "commitments: cuts": "commitments.test_commit_model:check_cuts",
     "commitments: closed form = decomposition": "commitments.test_commit_model:check_closed_form",
+    "commitments: what begins later": "commitments.test_commit_model:check_later",
+    "commitments: what replaces what is owned": "commitments.test_begins:check_ends",
     "fleet: whole workers": "fleet.test_brute_force:check_fleet",
     "fleet: budget of the least cost": "fleet.test_brute_force:check_tight_budget",
     "fleet: workers in hours": "fleet.test_brute_force:check_part_time",

@@ -67,7 +67,7 @@ def built(
 
 
 def best_of(asked: Built, risk: Risk) -> dict[str, float]:
-    """Units by pool, and plan dollars per hour under the name of the option."""
+    """Units by pool that are bought now, and plan dollars per hour under the name of the option."""
     if not asked.buyable:
         return {}
     model, solved = solve_bill(asked.model, gap=GAP)
@@ -77,7 +77,8 @@ def best_of(asked: Built, risk: Risk) -> dict[str, float]:
         "plan" if item.option.startswith("savings_plan") else item.serves[0].removeprefix("p")
         for item in asked.buyable
     )
-    return {name: float(units) for name, units in zip(names, solved.x, strict=True)}
+    bought = zip(names, asked.buyable, solved.x, strict=True)
+    return {name: float(units) for name, item, units in bought if item.now}
 
 
 def paid(year: Year, bought: dict[str, float]) -> float:

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     help="Write the proof of the bound to this file, for `planner verify`.",
 )  # fmt: skip
 @details_option(
-    "warnings", "buy", "money", "levels", "falls", "expiring", "break_even", "grounds",
+    "warnings", "buy", "later", "money", "levels", "falls", "expiring", "break_even", "grounds",
 )  # fmt: skip
 @verbose_option("All sections, every round and every break-even.")
 @click.pass_context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING
@@ -307,18 +307,13 @@ def _lines(built: Built, x: Floats) -> tuple[Line, ...]:
                 total,
                 item.begins,
                 item.expires,
-                item.begins == _start(built),
+                item.now,
                 share,
                 item.source,
                 item.as_of,
             )
         )
     return tuple(sorted(out, key=lambda line: (line.begins, -line.total_usd)))
-
-
-def _start(built: Built) -> date:
-    """First day of the horizon."""
-    return min(item.begins for item in built.buyable)
 
 
 def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, ...]:
@@ -329,20 +324,24 @@ def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, 
         if own.expires >= end:
             continue
         mine = own.pool or f"{own.provider} plan"
-        bought = sum(
-            float(x[number])
-            for number, item in enumerate(built.buyable)
+        bought = {True: 0.0, False: 0.0}  # now, and later
+        for number, item in enumerate(built.buyable):
+            by_plan = item.unit == "USD/h"  # dollars of a plan are no units
             if (
-                own.pool in item.serves and item.unit != "USD/h"  # dollars of a plan are no units
+                own.pool in item.serves and not by_plan
                 if own.pool
-                else item.provider == own.provider and item.unit == "USD/h"
-            )
-        )
+                else by_plan and item.provider == own.provider
+            ):
+                bought[item.now] += float(x[number])
         units = float(own.instances or own.usd_per_hour or 0.0)
         unit = "USD/h" if own.pool is None else next(p.unit for p in question.pools if p.name == own.pool)
         days = (own.expires - question.start).days + 1
         used = _owned_use(built, question.pools, own.pool) if own.pool is not None else None
-        out.append(Expiring(own.purchase_option, mine, units, unit, own.expires, days, used, bought))
+        out.append(
+            Expiring(
+                own.purchase_option, mine, units, unit, own.expires, days, used, bought[True], bought[False]
+            )
+        )
     return tuple(sorted(out, key=lambda item: item.expires))
 
 

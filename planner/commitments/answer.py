@@ -21,8 +21,9 @@ class Level:
 
     Attributes:
         share: multiple of the recommended commitments, or of the demand.
-        committed_usd: what the commitments cost over the horizon.
-        expected_usd: expected cost, commitments included.
+        committed_usd: what the commitments of today cost over the horizon.
+        planned_usd: what those cost that are planned for later; they are decided then, and not owed yet.
+        expected_usd: expected cost, all commitments included, as if those planned were bought whatever comes.
         worst_usd: mean of the worst outcomes (CVaR at the question's level), commitments included.
         without_usd: expected cost without new commitments.
         coverage_ratio: demand covered by commitments, owned ones included, of all demand, at on-demand prices.
@@ -31,6 +32,7 @@ class Level:
 
     share: float
     committed_usd: float
+    planned_usd: float
     expected_usd: float
     worst_usd: float
     without_usd: float
@@ -110,7 +112,7 @@ class Line:
         upfront_usd: due at once for all units.
         total_usd: over the whole term.
         begins, expires: first and last day.
-        now: whether it is bought at the start; else a renewal planned for later.
+        now: whether it is bought at the start; else it is planned for later.
         utilisation_ratio: expected use of what is paid, within the horizon.
         source: of the price; `as_of` its date.
     """
@@ -138,7 +140,8 @@ class Expiring:
 
     Attributes:
         used_ratio: how much of it is used until it ends, in expectation; None where not known (plans).
-        renewed_units: new units the plan buys for the same pool or plan.
+        renewed_units: new units the plan buys now for the same pool or plan.
+        later_units: units that it plans there for later.
     """
 
     option: str
@@ -149,6 +152,7 @@ class Expiring:
     days_left: int
     used_ratio: float | None
     renewed_units: float
+    later_units: float
 
 
 @record(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from planner.commitments.begins import active_in, edges_of, in_years, parts_of, starts_of
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitQuestion, Owned
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 SAME_RATIO = 1e-9  # rates of two plans that differ by a constant factor, to rounding
 MOST_PLANS = 2
 
@@ -40,6 +42,7 @@ class Buyable:
         begins: first day.
         expires: last day.
         source: of the price; `as_of` its date.
+        now: whether it begins at the start; else it is planned for later, and not owed yet.
     """
 
     option: str
@@ -53,6 +56,7 @@ class Buyable:
     expires: date
     source: str
     as_of: str
+    now: bool = True
 
     @property
     def key(self) -> str:
@@ -129,9 +133,11 @@ def build_model(
     """
     plans = _plans(question, prices)
     rates, shared = _share_capacity(plans, len(prices))
-    hours, gross, owned_units = _hours(question, prices, futures, plans, shared, len(rates), demand_factor)
-    reserve, dollars = _needs(hours, rates)
     columns = _Columns(question, years)
+    hours, gross, owned_units = _hours(
+        question, prices, futures, (plans, shared, len(rates)), columns.edges, demand_factor
+    )
+    reserve, dollars = _needs(hours, rates)
     _reservations(columns, prices, plans, reserve)
     _savings_plans(columns, plans, shared, dollars)
     model = CommitModel(
@@ -190,7 +196,7 @@ class _Columns:
     """The columns of the model and what each means, as they are found."""
 
     def __init__(self, question: CommitQuestion, years: int) -> None:
-        self.question, self.years = question, years
+        self.question, self.years, self.edges = question, years, edges_of(question, years)
         self.columns: list[CommitColumn] = []
         self.buyable: list[Buyable] = []
         self.notes: list[str] = []
@@ -199,41 +205,34 @@ class _Columns:
         self, item: Buyable, term: Term, *, upper: float, pool: int | None = None, plan: int | None = None,
         capacity: float = 1.0,
     ) -> None:  # fmt: skip
-        """Add one column per year in which the option may begin."""
+        """Add one column per day on which the option may begin."""
         question, years = self.question, self.years
-        beyond = max(0, term.years - years)
-        if beyond and question.tail_value is None:
+        tail = question.tail_value
+        if term.years > years and tail is None:
             ends = f"its term ends after the {years} years looked at"
             note = f"{term.option} is left out: {ends} and 'tail_value' is absent"
             self.notes += [note] if note not in self.notes else []
             return
         if upper <= 0:
             return
-        hourly = item.usd_per_hour
-        last = max(0, years - term.years) if question.options.renewals else 0
-        for first in range(last + 1):
-            begins = _in_years(question.start, first)
-            bought = replace(item, begins=begins, expires=_in_years(begins, term.years) - timedelta(days=1))
-            covered = min(term.years, years - first)
-            total = hourly * HOURS_PER_YEAR * term.years + item.upfront_usd
-            wasted = (1 - (question.tail_value or 0.0)) * beyond  # years owed after the horizon, of no use
+        total = item.usd_per_hour * HOURS_PER_YEAR * term.years + item.upfront_usd
+        starts = starts_of(question, years, term.years, item.serves, None if plan is None else item.provider)
+        for begins, hour in starts.items():
+            expires = in_years(begins, term.years) - timedelta(days=1)
+            bought = replace(item, begins=begins, expires=expires, now=not hour)
+            covered = min(term.years, years - hour / HOURS_PER_YEAR)
+            wasted = (1 - (1.0 if tail is None else tail)) * (
+                term.years - covered
+            )  # owed after the horizon, of no use
             cost = total * (covered + wasted) / term.years
-            periods = tuple(range(first, first + covered))
+            periods = active_in(self.edges, hour, term.years)
             whole = plan is None
             limit = float(np.floor(upper) if whole else upper)
-            upfront_usd = item.upfront_usd if first == 0 else 0.0
+            upfront_usd = item.upfront_usd if not hour else 0.0
             self.columns.append(
                 CommitColumn(bought.key, cost, limit, pool, plan, capacity, upfront_usd, periods, whole)
             )
             self.buyable.append(bought)
-
-
-def _in_years(day: date, years: int) -> date:
-    """Return the same day some years later; 29 February becomes 28."""
-    try:
-        return day.replace(year=day.year + years)
-    except ValueError:
-        return day.replace(year=day.year + years, day=28)
 
 
 def _is_plan(option: str, pool: int, plans: Sequence[_Plan]) -> bool:
@@ -297,13 +296,14 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
 
 
 def _hours(
-    question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures, plans: Sequence[_Plan],
-    shared: Sequence[tuple[int, float]], n_rates: int, demand_factor: float,
+    question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures,
+    capacities: tuple[Sequence[_Plan], Sequence[tuple[int, float]], int], edges: Ints, demand_factor: float,
 ) -> tuple[list[Hours], list[Floats], list[Floats]]:  # fmt: skip
-    """Take owned commitments off each block of hours."""
+    """Take owned commitments off each block of hours, and cut it where periods begin."""
+    plans, shared, n_rates = capacities
     spot_share = np.array([pool.spot_share for pool in question.pools])
     spot_usd = np.array([[np.inf if price.spot is None else price.spot.usd_per_hour for price in prices]])
-    has_spot = bool((spot_share > 0).any())
+    usd = np.where(np.isfinite(spot_usd), spot_usd, 0.0) if (spot_share > 0).any() else None
     hours, totals, units = [], [], []
     for block in futures.blocks:
         gross = (block.demand * demand_factor).round(DECIMALS)
@@ -318,12 +318,13 @@ def _hours(
                 at, factor = _owned_plan(own, plans, shared)
                 capacity[:, at] += active * own.usd_per_hour * factor
         net = np.maximum(gross - owned, 0.0).round(DECIMALS)
-        cap = (gross * spot_share).round(DECIMALS) if has_spot else None
-        usd = np.where(np.isfinite(spot_usd), spot_usd, 0.0) if has_spot else None
-        plan_usd = capacity if capacity.any() else None
-        hours.append(Hours(block.scenario, block.year, block.weight, net, cap, usd, plan_usd))
-        totals.append(gross)
-        units.append(owned)
+        cap = (gross * spot_share).round(DECIMALS)
+        for period, part in parts_of(block.hour, edges):
+            most = None if usd is None else cap[part]
+            plan_usd = capacity[part] if capacity[part].any() else None
+            hours.append(Hours(block.scenario, period, block.weight[part], net[part], most, usd, plan_usd))
+            totals.append(gross[part])
+            units.append(owned[part])
     return hours, totals, units
 
 

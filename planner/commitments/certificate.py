@@ -22,6 +22,7 @@ from planner.commitments.recourse import Recourse
 from planner.commitments.solve import Solved, solve_commit
 from planner.errors import InputError
 from planner.plan.certificates import VERSION
+from solvers.search.master import risk_weights
 
 Floats = npt.NDArray[np.float64]
 MICRO = 10**6  # micro-dollars per dollar
@@ -96,6 +97,7 @@ def _model(model: CommitModel) -> dict[str, Any]:
                 "key": str(column.key), "cost_usd": float(column.cost_usd), "upper": float(column.upper),
                 "pool": column.pool, "plan": column.plan, "capacity": float(column.capacity),
                 "upfront_usd": float(column.upfront_usd), "periods": list(column.periods), "whole": bool(column.whole),
+                "now": column.is_active(0),
             }
             for column in model.columns
         ],
@@ -144,18 +146,20 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
     found = solved.benders
     if found is None:  # the closed form keeps no multipliers; the decomposition finds them at once
         found = solve_commit(model, gap=1e-9, method="benders", start=solved.x).benders
-    if found is None:
-        return {"bits": BITS, "price_bits": PRICE_BITS, "cuts": [], "risk": [], "upfront_multiplier": 0}
+    if found is None:  # nothing is on sale: one cut of each scenario is its cost
+        points, weights, row_weights = np.zeros((1, 0)), np.ones((1, len(solved.recourse))), np.zeros(0)
+        tail = risk_weights(solved.recourse, model.probability, model.risk_level)
+    else:
+        points, weights, row_weights = np.array(found.points), found.multipliers, found.row_multipliers
+        tail = found.risk
     unit = 2**BITS
     share, level = Fraction(model.risk_weight), Fraction(model.risk_level)
     chance = [Fraction(float(value)) for value in model.probability]
-    risk = _within([Fraction(float(value)) for value in found.risk], [p / (1 - level) for p in chance])
+    risk = _within([Fraction(float(value)) for value in tail], [p / (1 - level) for p in chance])
     room = [(1 - share) * p + share * Fraction(q, unit) for p, q in zip(chance, risk, strict=True)]
-    multipliers = np.array(
-        [_fitted(found.multipliers[:, s], room[s]) for s in range(len(room))], dtype=object
-    )
+    multipliers = np.array([_fitted(weights[:, s], room[s]) for s in range(len(room))], dtype=object)
     recourse, cuts = Recourse(model), []
-    for number, point in enumerate(found.points):
+    for number, point in enumerate(points):
         weighty = [scenario for scenario in range(len(room)) if multipliers[scenario, number]]
         prices = recourse.multipliers(point) if weighty else []
         for scenario in weighty:
@@ -164,13 +168,12 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
             )
             cut = {"scenario": scenario, "point": [float(value) for value in point], "prices": mine}
             cuts.append({**cut, "multiplier": int(multipliers[scenario, number])})
-    rows = found.row_multipliers
     return {
         "bits": BITS,
         "price_bits": PRICE_BITS,
         "cuts": cuts,
         "risk": risk,
-        "upfront_multiplier": int(rows[0] * unit) if len(rows) else 0,
+        "upfront_multiplier": int(row_weights[0] * unit) if len(row_weights) else 0,
     }
 
 

@@ -50,8 +50,10 @@ def level_of(built: Built, x: Floats, share: float, without_usd: float | None = 
     costs = np.zeros(len(model.probability))
     for use in uses:
         np.add.at(costs, use.scenario, use.weight * use.cost_usd)
-    committed = float(first_stage(model).cost @ x)
-    expected = committed + float(model.probability @ costs)
+    usd = first_stage(model).cost * x
+    now = np.array([item.now for item in built.buyable], dtype=np.bool_)
+    committed, planned = float(usd[now].sum()), float(usd[~now].sum())
+    expected = committed + planned + float(model.probability @ costs)
     if without_usd is None:
         without = recourse.evaluate(np.zeros_like(x)).value if x.any() else costs
         without_usd = float(model.probability @ without)
@@ -59,8 +61,9 @@ def level_of(built: Built, x: Floats, share: float, without_usd: float | None = 
     return Level(
         share,
         committed,
+        planned,
         expected,
-        committed + cvar(costs, model.probability, model.risk_level),
+        committed + planned + cvar(costs, model.probability, model.risk_level),
         without_usd,
         _coverage(built, uses),
         float(used.sum() / paid.sum()) if paid.sum() > 0 else None,

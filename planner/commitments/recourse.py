@@ -78,8 +78,8 @@ class Recourse:
             if self._begun and time.perf_counter() > self._deadline - self._spare * self._known.pace_s:
                 raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
-            np.add.at(value, chunk.scenarios, cost)
-            np.add.at(slope, chunk.scenarios, chunk.by_column(by_pool, by_plan))
+            value[chunk.scenarios] += chunk.by_scenario(cost)
+            slope[chunk.scenarios] += chunk.by_scenario(chunk.by_column(by_pool, by_plan))
         self._begun, self._known.pace_s = True, time.perf_counter() - began
         found = Evaluation(value, value - slope @ x, slope)
         if not x.any():
@@ -142,29 +142,30 @@ class _Chunk:
 
     def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
         blocks = [model.hours[number] for number in numbers]
-        self.numbers, self._model = numbers, model
-        self.periods = [block.period for block in blocks]
-        flags = [[column.is_active(period) for column in model.columns] for period in self.periods]
-        active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
+        self.numbers = numbers
+        periods, self._period = np.unique([block.period for block in blocks], return_inverse=True)
+        flags = [[column.is_active(period) for column in model.columns] for period in periods.tolist()]
+        active = np.asarray(flags, dtype=np.bool_).reshape(len(periods), len(model.columns))
         self._gives = active * np.array([1.0 if c.plan is None else c.capacity for c in model.columns])
         pools = len(model.on_demand_usd)
         serves = [c.pool if c.plan is None else pools + c.plan for c in model.columns]
         self._serves = np.array(serves, dtype=np.int64)  # pool, or plan behind the pools
-        self.scenarios = np.array([block.scenario for block in blocks])
+        self._serving = np.equal.outer(self._serves, np.arange(pools + model.n_plans)).astype(np.float64)
+        of = np.array([block.scenario for block in blocks])
+        self._order = np.argsort(of, kind="stable")
+        self.scenarios, self._firsts = np.unique(of[self._order], return_index=True)
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         self.shape = (len(model.on_demand_usd), model.n_plans)
         joined = join(blocks, model.n_plans)
         self.parts = [_Part(model, joined, pools, plans, self.starts) for pools, plans in parts]
-        self.rows, self._sizes = sum(sizes), sizes
+        self.rows, self._row_period = sum(sizes), np.repeat(self._period, sizes)
 
     def coverage(self, x: Floats) -> tuple[Floats, Floats]:
         """Reserved instances and plan rate per hour that `x` gives: `(P,)` and `(K,)`, or of every hour `(n, ...)`."""
-        known = {period: self._model.coverage(x, period) for period in dict.fromkeys(self.periods)}
-        if len(known) == 1:
-            return known[self.periods[0]]
-        reserved, plans = zip(*(known[period] for period in self.periods), strict=True)
-        return np.repeat(reserved, self._sizes, axis=0), np.repeat(plans, self._sizes, axis=0)
+        given, pools = self._gives * x @ self._serving, self.shape[0]
+        given = given[0] if len(given) == 1 else given[self._row_period]
+        return given[..., :pools], given[..., pools:]
 
     def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
         """Return per block B its cost `(B,)`, and its slopes by reserved unit `(B, P)` and plan dollar `(B, K)`."""
@@ -184,7 +185,11 @@ class _Chunk:
     def by_column(self, by_pool: Floats, by_plan: Floats) -> Floats:
         """Slopes by unit of each column, shape `(B, F)`: 0 where it is not active."""
         serving: Floats = np.concatenate([by_pool, by_plan], axis=1)[:, self._serves]
-        return np.asarray(serving * self._gives, dtype=np.float64)
+        return np.asarray(serving * self._gives[self._period], dtype=np.float64)
+
+    def by_scenario(self, each: Floats) -> Floats:
+        """Sums of blocks by scenario, in the order of `scenarios`."""
+        return np.asarray(np.add.reduceat(each[self._order], self._firsts, axis=0), dtype=np.float64)
 
     def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
         """Return the plans' prices, shape `(n, K)`."""

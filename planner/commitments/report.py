@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
+from planner.commitments.later import bought_now, planned
 from planner.commitments.screen import commit_screen, loss_words, saves, why_nothing
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import percent, usd
@@ -12,7 +13,7 @@ from planner.render.screen import on_screen
 from planner.render.units import bare
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from decimal import Decimal
 
     from planner.commitments.answer import CommitAnswer, Level, Line
@@ -45,6 +46,7 @@ def commit_report(
     sections = (
         *([Section("warnings", "Warnings", answer.notes, warning=True)] if answer.notes else []),
         _lines(answer),
+        *([_later(answer)] if planned(answer) else []),
         _money(answer),
         *([_levels(answer)] if answer.lines and len(answer.levels) > 2 else []),
         *([_falls(answer)] if answer.lines and answer.falls else []),
@@ -62,7 +64,7 @@ def commit_report(
 
 
 def _headline(answer: CommitAnswer) -> str:
-    now = [line for line in answer.lines if line.now]
+    now = bought_now(answer)
     if not now:
         return f"{answer.name}: buy no commitment now"
     upfront = sum(line.upfront_usd for line in now)
@@ -100,26 +102,38 @@ def _objective(answer: CommitAnswer) -> str:
 
 
 def _lines(answer: CommitAnswer) -> Section:
-    notes = []
-    if any(not line.now for line in answer.lines):
-        notes.append("later lines are planned renewals: decide them when they come, with the history of then")
+    notes, lines = [], bought_now(answer)
     dated = sorted({line.as_of for line in answer.lines if line.as_of})
     if dated:
         span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
         notes.append(f"prices of {span}; the source of each is in -o json")
-    if not answer.lines:
+    if not lines:
         of = f" {_SET}" if answer.break_evens else ""
         nothing = ((f"nothing: {why_nothing(answer)}{of}",),)
         return table_section("buy", "Buy", (Column("what", "what", "text"),), nothing)
-    upfront = any(line.upfront_usd for line in answer.lines)
-    columns = (
-        Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
-        Column("usd_per_hour", "USD/h", "usd_per_hour"), Column("upfront_usd", "upfront", "usd"),
-        Column("total_usd", "term total", "usd"), Column("begins", "begins", "date"),
-        Column("expires", "expires", "date"), Column("utilisation_ratio", "used", "ratio"),
-    )  # fmt: skip
-    rows = [_line(line, upfront) for line in answer.lines]
-    return table_section("buy", "Buy", columns, rows, notes, shown=_MAX_LINES)
+    rows = _line_rows(lines)
+    return table_section("buy", "Buy", _LINE_COLUMNS, rows, notes, shown=_MAX_LINES)
+
+
+def _later(answer: CommitAnswer) -> Section:
+    notes = (
+        "not bought now, and nothing of it is owed: ask again on the first day of each, with the history of then",
+    )
+    rows = _line_rows(planned(answer))
+    return table_section("later", "Planned for later", _LINE_COLUMNS, rows, notes, shown=_MAX_LINES)
+
+
+_LINE_COLUMNS = (
+    Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
+    Column("usd_per_hour", "USD/h", "usd_per_hour"), Column("upfront_usd", "upfront", "usd"),
+    Column("total_usd", "term total", "usd"), Column("begins", "begins", "date"),
+    Column("expires", "expires", "date"), Column("utilisation_ratio", "used", "ratio"),
+)  # fmt: skip
+
+
+def _line_rows(lines: Sequence[Line]) -> list[tuple[Value, ...]]:
+    upfront = any(line.upfront_usd for line in lines)
+    return [_line(line, upfront) for line in lines]
 
 
 def _line(line: Line, upfront: bool) -> tuple[Value, ...]:
@@ -144,7 +158,8 @@ def _money(answer: CommitAnswer) -> Section:
         ("without new commitments", nothing.expected_usd, nothing.worst_usd, nothing.coverage_ratio, ""),
         ("this plan", plan.expected_usd, plan.worst_usd, plan.coverage_ratio, _blank(plan.utilisation_ratio)),
     ]
-    notes = [f"of the plan's cost, {_usd(plan.committed_usd)} is committed and owed whatever happens"]
+    more = f"; {_usd(plan.planned_usd)} is planned for later and not owed yet" if plan.planned_usd else ""
+    notes = [f"of the plan's cost, {_usd(plan.committed_usd)} is committed and owed whatever happens{more}"]
     if answer.regret is not None:
         regret = answer.regret
         notes.append(
@@ -167,20 +182,23 @@ def _money(answer: CommitAnswer) -> Section:
 
 
 _LEVEL_COLUMNS = (
-    Column("committed_usd", "committed", "usd_rounded"), Column("expected_usd", "expected", "usd_rounded"),
-    Column("worst_usd", "worst", "usd_rounded"), Column("savings_usd", "savings", "usd_rounded"),
+    Column("committed_usd", "committed", "usd_rounded"), Column("planned_usd", "planned", "usd_rounded"),
+    Column("expected_usd", "expected", "usd_rounded"), Column("worst_usd", "worst", "usd_rounded"),
+    Column("savings_usd", "savings", "usd_rounded"),
     Column("coverage_ratio", "coverage", "ratio"), Column("utilisation_ratio", "utilisation", "ratio"),
 )  # fmt: skip
 
 
 def _levels(answer: CommitAnswer) -> Section:
-    rows = [(level.share, *_level(level)) for level in answer.levels]
+    later = bool(planned(answer))
+    rows = [(level.share, *_level(level, later=later)) for level in answer.levels]
     columns = (Column("share_ratio", "of the plan", "ratio", 0), *_LEVEL_COLUMNS)
     return table_section("levels", "More or less of it", columns, rows)
 
 
 def _falls(answer: CommitAnswer) -> Section:
-    rows = [(level.share - 1, *_level(level)) for level in answer.falls]
+    later = bool(planned(answer))
+    rows = [(level.share - 1, *_level(level, later=later)) for level in answer.falls]
     lost = [level for level in answer.falls if level.savings_usd < 0]
     text = "; ".join(
         f"{percent(1 - one.share, 0)} less demand loses {_usd(-one.savings_usd)}" for one in lost
@@ -192,9 +210,10 @@ def _falls(answer: CommitAnswer) -> Section:
     return table_section("falls", "If demand falls", columns, rows, notes)
 
 
-def _level(level: Level) -> tuple[Value, ...]:
+def _level(level: Level, *, later: bool) -> tuple[Value, ...]:
     return (
         level.committed_usd,
+        level.planned_usd if later else "",
         level.expected_usd,
         level.worst_usd,
         level.savings_usd,
@@ -209,12 +228,13 @@ def _expiring(answer: CommitAnswer) -> Section:
         unit = item.unit if item.unit == "USD/h" else ""
         rows.append((
             item.option, item.serves, (item.units, unit), f"{item.expires}", item.days_left, item.used_ratio,
-            (item.renewed_units, unit),
+            (item.renewed_units, unit), (item.later_units, unit) if item.later_units else "",
         ))  # fmt: skip
     columns = (
         Column("option", "owned", "text"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
         Column("expires", "expires", "date"), Column("days_left", "days", "count"),
-        Column("used_ratio", "used until then", "ratio"), Column("renewed", "plan buys there", "measure"),
+        Column("used_ratio", "used until then", "ratio"), Column("renewed", "bought now", "measure"),
+        Column("later", "planned for later", "measure"),
     )  # fmt: skip
     return table_section("expiring", "Owned commitments that end", columns, rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.commitments.later import bought_now, later_row
 from planner.render import claims
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import percent
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from planner.commitments.answer import CommitAnswer, Line
 
 _MOST_LINES = 8
-_MOST_NAMED = 2
-_EARLY_DAYS = 30  # before a commitment ends: whoever buys its replacement sooner is told that both are paid
 _WHOLE_FROM = 100  # US dollars
 _HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
 
@@ -36,6 +35,7 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str
     asked = f"{answer.name}: from {answer.start}, {years}, {answer.scenarios:,} scenarios of demand"
     rows = [
         _buy(answer),
+        *later_row(answer),
         _cost(answer, years),
         _worst(answer),
         *_loss(answer),
@@ -45,7 +45,7 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str
     best = claims.best_plan("Best", answer.status, answer.gap_ratio, "choice")
     proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
     proof += f" ({why_stopped})" if why_stopped else ""
-    table = _lines(answer) if answer.lines else None
+    table = _lines(answer) if bought_now(answer) else None
     steps = (f"commit {asked_as} --certificate proof.json", "verify proof.json")
     return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", steps)
 
@@ -81,7 +81,7 @@ def _places(value: Decimal) -> int:
 
 
 def _buy(answer: CommitAnswer) -> Row:
-    now = [line for line in answer.lines if line.now]
+    now = bought_now(answer)
     if not now:
         text = f"no commitment now: {why_nothing(answer)}"
         return ("buy", "buy", "none", "text", text)
@@ -135,7 +135,10 @@ def _owed(answer: CommitAnswer) -> list[Row]:
     owed = answer.plan.committed_usd
     if not owed:
         return []
-    text = f"{_usd(owed)} of it is owed whatever happens; covers {percent(answer.plan.coverage_ratio, 0)} of demand"
+    planned = answer.plan.planned_usd
+    more = f", {_usd(planned)} is planned for later" if planned else ""
+    text = f"{_usd(owed)} of it is owed whatever happens{more}; "
+    text += f"covers {percent(answer.plan.coverage_ratio, 0)} of demand"
     if answer.plan.utilisation_ratio is not None:
         text += f", {percent(answer.plan.utilisation_ratio, 0)} of what is bought is used"
     return [("committed_usd", "owed", owed, "usd_rounded", text)]
@@ -154,14 +157,15 @@ def _falls(answer: CommitAnswer) -> list[Row]:
 
 
 def _lines(answer: CommitAnswer) -> Section:
-    upfront = any(line.upfront_usd for line in answer.lines)
+    now = bought_now(answer)
+    upfront = any(line.upfront_usd for line in now)
     columns = (
         Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
         Column("usd_per_hour", "per hour", "usd_known"), Column("upfront_usd", "upfront", "usd_known"),
         Column("total_usd", "whole term", "usd_known"), Column("expires", "until", "date"),
         Column("utilisation_ratio", "used", "ratio", 0),
     )  # fmt: skip
-    rows = [_line(line, upfront=upfront) for line in answer.lines]
+    rows = [_line(line, upfront=upfront) for line in now]
     return table_section("lines", "Buy", columns, rows, shown=_MOST_LINES)
 
 
@@ -178,27 +182,12 @@ def _known(value: Decimal) -> Decimal:
     return rounded(value, _places(value))
 
 
-def _paid_twice(answer: CommitAnswer) -> list[str]:
-    """That what is bought for a year may replace, wholly or in part, a commitment that ends much later."""
-    early = [item for item in answer.expiring if item.renewed_units > 0 and item.days_left > _EARLY_DAYS]
-    if answer.years > 1 or not early:
-        return []
-    named = ", ".join(f"{item.serves} until {item.expires}" for item in early[:_MOST_NAMED])
-    more = f" and {len(early) - _MOST_NAMED} more" if len(early) > _MOST_NAMED else ""
-    return [
-        f"the part that only replaces what is owned ({named}{more}) is paid twice until that ends: ask again then"
-    ]
-
-
 def _notes(answer: CommitAnswer) -> tuple[str, ...]:
     soon = [item for item in answer.expiring if item.days_left <= 90]
     ends = ", ".join(f"{item.option} of {item.serves} on {item.expires}" for item in soon)
-    later = any(not line.now for line in answer.lines)
     return (
-        *_paid_twice(answer),
         *answer.notes,
         *prices_note([line.as_of for line in answer.lines], answer.start),
         *([f"owned commitments end soon: {ends}"] if soon else ()),
-        *(["later lines are planned renewals: decide them when they come"] if later else ()),
         "a commitment cannot be given back: demand is drawn from your history, check that it still describes you",
     )

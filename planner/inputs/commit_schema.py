@@ -105,7 +105,11 @@ class Options(Section):
         COMMIT_OPTIONS,
         description="Options to consider, if they have prices.",
     )
-    renewals: Bool = Field(True, description="In horizons beyond a year, plan later 1-year purchases too.")
+    renewals: Bool = Field(
+        True,
+        description="Plan later purchases too: 1-year terms in horizons beyond a year, and what replaces an owned "
+        "commitment from its end on.",
+    )
     upfront_limit_usd: PositiveFloat | None = Field(None, description="Maximum upfront payment.")
     max_instances: dict[Text, PositiveFloat] = Field(
         default_factory=dict, description="Maximum units to reserve, by pool."

@@ -75,7 +75,7 @@ def test_text(tmp_path: Path, run_cli: Run, check_golden: Callable[[str, str], N
     assert (found.code, found.stderr) == (0, "")
     assert fmt == "md" or max(map(len, found.stdout.splitlines())) <= 100
     check_golden(
-        f"commit/closed_form.{'txt' if fmt == 'table' else fmt}",
+        f"commit/small.{'txt' if fmt == 'table' else fmt}",
         re.sub(r"[0-9.]+ s\b", "0.0 s", found.stdout),
     )
 
@@ -113,8 +113,10 @@ def test_figures_agree_with_each_other(tmp_path: Path, run_cli: Run) -> None:
     assert coverage == sorted(coverage)
     assert used[0] > used[-1]
     assert all(0 <= ratio <= 1 for ratio in coverage + used)
-    committed = sum(line["total_usd"] for line in answer["lines"])
+    committed = sum(line["total_usd"] for line in answer["lines"] if line["now"])
     assert plan["committed_usd"] == pytest.approx(committed, rel=1e-6)
+    planned = sum(line["usd_per_hour"] for line in answer["lines"] if not line["now"])
+    assert planned and plan["planned_usd"] == pytest.approx(planned * 184 * 24, rel=1e-6)  # from 1 July on
     assert answer["regret"]["scenarios"] == 8
     assert 0 <= answer["regret"]["mean_usd"] <= answer["regret"]["worst_usd"]
     assert answer["expiring"][0]["expires"] == "2027-06-30"

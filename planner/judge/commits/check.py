@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.judge.commits.figures import CommitMemory, Figures, Purchase, expiry, later
-from planner.judge.commits.prices import HOURS_PER_YEAR, Plan, Term
+from planner.judge.commits.figures import CommitMemory, Figures, Purchase, expiry
+from planner.judge.commits.owned import expiring
+from planner.judge.commits.prices import HOURS_PER_YEAR, Term
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near, Printed
 
 if TYPE_CHECKING:
-    from planner.inputs.commit_schema import Owned
     from planner.judge.document import Node
 
 _SIX = 5.1e-7  # figures are printed to six decimals
@@ -43,6 +42,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
     lost = [node["share"].number() for node in answer["falls"]]
     is_valid = lost == [share for share in _FALLS if f"falls {share:g}" not in skipped]
     findings.require(is_valid, "falls", "not every share of the demand once, in their order")
+    apart = "planned_usd" in answer["plan"].keys()  # noqa: SIM118 -- a node; earlier answers put now and later in one
     unknown = (
         {f"levels {share:g}" for share in _SHARES} | {f"falls {share:g}" for share in _FALLS} | {"regret"}
     )
@@ -61,14 +61,18 @@ def check(findings: Findings, memory: CommitMemory) -> None:
                 _line(memory, *line, plan, at) for at, line in enumerate(bought)
             ],
             "objective_usd": _usd(objective), **_proof(answer, objective),
-            "plan": _level(1.0, plan, nothing.expected), "nothing": _level(0.0, nothing, nothing.expected),
-            "levels": [_level(share, memory.figures(_scaled(purchases, share)), nothing.expected) for share in shares],
+            "plan": _level(1.0, plan, nothing.expected, apart),
+            "nothing": _level(0.0, nothing, nothing.expected, apart),
+            "levels": [
+                _level(share, memory.figures(_scaled(purchases, share)), nothing.expected, apart) for share in shares
+            ],
             "falls": [
-                _level(share, memory.figures(purchases, share), memory.figures((), share).expected) for share in lost
+                _level(share, memory.figures(purchases, share), memory.figures((), share).expected, apart)
+                for share in lost
             ],
             "regret": _regret(findings, memory, plan, purchases),
             "loss": IfStated(_loss(findings, memory, plan, nothing)), "break_evens": _break_evens(memory),
-            "expiring": _expiring(memory, purchases), "catalog": _sources(memory), "not_evaluated": skipped,
+            "expiring": expiring(memory, purchases, apart), "catalog": _sources(memory), "not_evaluated": skipped,
         },
     )  # fmt: skip
     _limits(findings, memory, bought)
@@ -131,13 +135,12 @@ def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
         node["option"].fail("an option that the question allows")
     if term.years > memory.years and question.tail_value is None:
         node["option"].fail("a term within the horizon, as the question gives no tail_value")
-    last = max(0, memory.years - term.years) if question.options.renewals else 0
-    starts = {later(question.start, first).isoformat(): first for first in range(last + 1)}
-    if begins not in starts:
-        node["begins"].fail(f"one of {', '.join(starts)}")
-    first = starts[begins]
-    day = later(question.start, first)
-    return Purchase(term, pool, row, capacity, units, first, day, expiry(day, term.years)), node
+    starts = memory.starts(term, serves, provider if pool is None else None)
+    days = {day.isoformat(): day for day in starts}
+    if begins not in days:
+        node["begins"].fail(f"one of {', '.join(days)}")
+    day = days[begins]
+    return Purchase(term, pool, row, capacity, units, starts[day], day, expiry(day, term.years)), node
 
 
 def _unit_term(
@@ -247,16 +250,20 @@ def _proof(answer: Node, objective: float) -> dict[str, Any]:
     most = Fraction(objective) * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
     gap = max(0.0, float(Fraction(objective) - bound) / abs(objective)) if objective else 0.0
     closed = answer["method"].value == "closed_form"
+    status = "optimal" if gap <= gap_asked else "feasible"
+    if abs(gap - gap_asked) <= 2 * _SIX and answer["status"].value in ("optimal", "feasible"):
+        status = answer["status"].text()  # the figures are rounded
     return {
         "bound_usd": _usd(objective) if closed else Exactly(min(bound, most)), "gap_asked_ratio": STATED,
-        "gap_ratio": _ratio(gap), "status": "optimal" if gap <= gap_asked + 2 * _SIX else "feasible",
+        "gap_ratio": _ratio(gap), "status": status,
     }  # fmt: skip
 
 
-def _level(share: float, one: Figures, without: float) -> dict[str, Any]:
+def _level(share: float, one: Figures, without: float, apart: bool) -> dict[str, Any]:
     ratio = one.utilisation
     return {
-        "share": Near(share), "committed_usd": _usd(one.committed), "expected_usd": _usd(one.expected),
+        "share": Near(share), "committed_usd": _usd(one.committed + (0.0 if apart else one.planned)),
+        "planned_usd": IfStated(_usd(one.planned)), "expected_usd": _usd(one.expected),
         "worst_usd": _usd(one.worst), "without_usd": _usd(without),
         "coverage_ratio": _ratio(one.coverage),
         "utilisation_ratio": None if ratio is None else _ratio(ratio),
@@ -342,54 +349,3 @@ def _break_evens(memory: CommitMemory) -> list[dict[str, Any]]:
                 }
             )  # fmt: skip
     return out
-
-
-def _expiring(memory: CommitMemory, purchases: Sequence[Purchase]) -> list[dict[str, Any]]:
-    """Owned commitments that end within the horizon, how much of them is used, and what is bought in their place."""
-    question = memory.loaded.question
-    end = question.start + timedelta(days=365 * memory.years)
-    rows = [
-        _owned(memory, commitment, purchases)
-        for commitment in question.commitments
-        if commitment.expires < end
-    ]
-    return sorted(rows, key=lambda row: str(row["expires"]))
-
-
-def _owned(memory: CommitMemory, owned: Owned, purchases: Sequence[Purchase]) -> dict[str, Any]:
-    question = memory.loaded.question
-    names = [pool.name for pool in question.pools]
-    used: Any = None
-    if owned.pool is None:
-        mine = [
-            purchase
-            for purchase in purchases
-            if purchase.plan is not None and _provider(memory, purchase) == owned.provider
-        ]
-        unit, serves = "USD/h", f"{owned.provider} plan"
-    else:
-        pool = names.index(owned.pool)
-        mine = [purchase for purchase in purchases if purchase.pool == pool]
-        unit, serves, ratio = question.pools[pool].unit, owned.pool, _used_ratio(memory, pool)
-        used = None if ratio is None else _ratio(ratio)
-    return {
-        "option": owned.purchase_option, "serves": serves, "unit": unit, "expires": owned.expires.isoformat(),
-        "units": _usd(float(owned.instances or owned.usd_per_hour or 0.0)),
-        "days_left": (owned.expires - question.start).days + 1, "used_ratio": used,
-        "renewed_units": _usd(sum(purchase.units for purchase in mine)),
-    }  # fmt: skip
-
-
-def _provider(memory: CommitMemory, one: Purchase) -> str:
-    plan: Plan = next(plan for plan in memory.plans if plan.term is one.term)
-    return plan.provider
-
-
-def _used_ratio(memory: CommitMemory, pool: int) -> float | None:
-    """Share of the owned units of a pool that is used while they last."""
-    used = total = 0.0
-    for block in memory.blocks(1.0):
-        time = block.weight * memory.futures.probability[block.future]
-        used += float(time @ np.minimum(block.demand[:, pool], block.owned[:, pool]))
-        total += float(time @ block.owned[:, pool])
-    return used / total if total else None

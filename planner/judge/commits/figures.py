@@ -33,7 +33,7 @@ _ROWS = 20_000  # hours at a time
 
 @record(frozen=True)
 class Purchase:
-    """What is bought from year `first` on: units for one pool, or dollars per hour of a plan."""
+    """What is bought from hour `first` of the horizon on: units for one pool, or dollars per hour of a plan."""
 
     term: Term
     pool: int | None
@@ -44,17 +44,21 @@ class Purchase:
     begins: date
     expires: date
 
-    def covers(self, year: int) -> bool:
-        """Whether it is active in a year of the horizon."""
-        return self.first <= year < self.first + self.term.years
+    @property
+    def after(self) -> int:
+        """The first hour that it no longer covers."""
+        return self.first + self.term.years * HOURS_PER_YEAR
+
+    def covers(self, hour: int) -> bool:
+        """Whether it is active in an hour of the horizon."""
+        return self.first <= hour < self.after
 
     def cost_usd(self, years: int, tail: float) -> float:
         """Cost of all units within the horizon; of what is owed after it, the share of no use."""
         hourly = self.term.usd_per_hour if self.plan is None else 1.0
         whole = hourly * HOURS_PER_YEAR * self.term.years + self.upfront_usd
-        inside = min(self.term.years, years - self.first)
-        counted = inside + (1 - tail) * max(0, self.term.years - years)
-        return self.units * whole * counted / self.term.years
+        outside = max(0, self.after - years * HOURS_PER_YEAR) / HOURS_PER_YEAR
+        return self.units * whole * (self.term.years - tail * outside) / self.term.years
 
     @property
     def upfront_usd(self) -> float:
@@ -71,9 +75,13 @@ class Purchase:
 
 @record(frozen=True, eq=False)
 class Figures:
-    """Figures of purchases; `costs` are those of each future, commitments included; `used` and `paid` by purchase."""
+    """Figures of purchases: `committed` is the cost of those of today, `planned` of those that begin later.
+
+    `costs` are those of each future, commitments included; `used` and `paid` by purchase.
+    """
 
     committed: float
+    planned: float
     expected: float
     worst: float
     coverage: float
@@ -87,7 +95,7 @@ class Figures:
 class _Block:
     """A year of a future with what is owned in it: units, `(n, pools)`, and plan dollars, `(n, K)`."""
 
-    year: int
+    hour: npt.NDArray[np.int64]
     future: int
     weight: Floats
     demand: Floats
@@ -150,6 +158,26 @@ class CommitMemory:
         """Whether an option is bought by the dollar for a pool, not by the unit."""
         return any(plan.option == option and pool in plan.rate for plan in self.plans)
 
+    def starts(self, term: Term, serves: Sequence[str], seller: str | None) -> dict[date, int]:
+        """Days on which a term may begin, with their hours: years of the horizon, and after what it may replace.
+
+        That is what is owned of a pool that it serves and, of a plan in dollars, what its seller's plans are.
+        """
+        question, horizon = self.loaded.question, self.years * HOURS_PER_YEAR
+        starts = {question.start: 0}
+        if not question.options.renewals:
+            return starts
+        for year in range(1, self.years - term.years + 1):
+            starts[later(question.start, year)] = year * HOURS_PER_YEAR
+        for owned in question.commitments:
+            if (owned.pool in serves) if owned.pool is not None else owned.provider == seller:
+                day = owned.expires + timedelta(days=1)
+                hour, turn = 24 * (day - question.start).days, 0
+                while 0 < hour < horizon:
+                    starts.setdefault(later(day, turn), hour)
+                    hour, turn = hour + term.years * HOURS_PER_YEAR, turn + term.years
+        return starts
+
     def blocks(self, factor: float) -> list[_Block]:
         """The years of all futures at a multiple of the demand."""
         if factor not in self._blocks:
@@ -169,7 +197,7 @@ class CommitMemory:
                 elif commitment.usd_per_hour is not None:
                     plan = owned_plan(self.plans, commitment.provider, commitment.purchase_option)
                     room[:, self.row(plan)] += lasts * commitment.usd_per_hour * plan.capacity
-            out.append(_Block(year.year, year.future, year.weight, demand, owned, room))
+            out.append(_Block(year.hour, year.future, year.weight, demand, owned, room))
         return out
 
     def figures(self, purchases: tuple[Purchase, ...], factor: float = 1.0) -> Figures:
@@ -186,13 +214,14 @@ class CommitMemory:
         costs = np.zeros(len(chance))
         sums = np.zeros(2)  # of the value on demand: covered, all
         used, paid = np.zeros(len(purchases)), np.zeros(len(purchases))
-        for year, blocks in _together(self.blocks(factor)):
+        edges = {0, *(hour for one in purchases for hour in (one.first, one.after))}
+        for begin, blocks in _together(self.blocks(factor), sorted(edges)):
             future = np.repeat([b.future for b in blocks], [len(b.weight) for b in blocks])
             weight, demand, owned, room = (
                 np.concatenate([getattr(b, name) for b in blocks])
                 for name in ("weight", "demand", "owned", "room")
             )
-            active = [purchase for purchase in purchases if purchase.covers(year)]
+            active = [purchase for purchase in purchases if purchase.covers(begin)]
             reserved = np.array(
                 [
                     sum(purchase.units for purchase in active if purchase.pool == p)
@@ -217,13 +246,16 @@ class CommitMemory:
             time = chance[future] * weight
             served = np.minimum(demand, owned) + use.reserved + use.planned
             sums += [time @ (served @ market.on_demand), time @ (demand @ market.on_demand)]
-            self._share(purchases, year, (time, use, room, reserved, dollars), (used, paid))
-        committed = sum(
-            purchase.cost_usd(self.years, self.loaded.question.tail_value or 0.0) for purchase in purchases
-        )
+            self._share(purchases, begin, (time, use, room, reserved, dollars), (used, paid))
+        owed = {True: 0.0, False: 0.0}  # of today, and of later days
+        tail = self.loaded.question.tail_value
+        for one in purchases:
+            owed[one.first == 0] += one.cost_usd(self.years, 1.0 if tail is None else tail)
+        committed = owed[True] + owed[False]
         worst = committed + _mean_of_worst(costs, chance, self.loaded.question.risk.level)
         return Figures(
-            committed, committed + float(chance @ costs), worst, float(sums[0] / sums[1]) if sums[1] else 0.0,
+            owed[True], owed[False], committed + float(chance @ costs), worst,
+            float(sums[0] / sums[1]) if sums[1] else 0.0,
             float(used.sum() / paid.sum()) if paid.sum() > 0 else None, costs + committed, used, paid,
         )  # fmt: skip
 
@@ -232,14 +264,14 @@ class CommitMemory:
         return np.array([pool.spot_share for pool in self.loaded.question.pools])
 
     def _share(
-        self, purchases: Sequence[Purchase], year: int, year_figures: tuple[Floats, Use, Floats, Floats, Floats],
+        self, purchases: Sequence[Purchase], hour: int, year_figures: tuple[Floats, Use, Floats, Floats, Floats],
         out: tuple[Floats, Floats],
     ) -> None:  # fmt: skip
         """Add what is paid for and used; purchases for the same pool or plan share in proportion to what they give."""
         time, use, room, reserved, dollars = year_figures
         by_pool, by_plan = time @ use.reserved, time @ np.maximum(use.spent - room, 0.0)  # owned plans first
         for at, purchase in enumerate(purchases):
-            if not purchase.covers(year) or not purchase.units:
+            if not purchase.covers(hour) or not purchase.units:
                 continue
             usd = purchase.usd_per_hour * purchase.units
             out[1][at] += usd * float(time.sum())
@@ -260,19 +292,27 @@ def later(day: date, years: int) -> date:
     return date(year, day.month, min(day.day, monthrange(year, day.month)[1]))
 
 
-def _together(blocks: Sequence[_Block]) -> list[tuple[int, list[_Block]]]:
-    """Blocks of one year, some thousand hours at a time."""
+def _together(blocks: Sequence[_Block], edges: Sequence[int]) -> list[tuple[int, list[_Block]]]:
+    """Hours between two edges, some thousand at a time, with the first of the edges."""
     out: list[tuple[int, list[_Block]]] = []
-    for year in sorted({block.year for block in blocks}):
+    for begin, end in zip(edges, (*edges[1:], np.iinfo(np.int64).max), strict=True):
         size = _ROWS
-        for block in blocks:
-            if block.year == year:
-                if size + len(block.weight) > _ROWS:
-                    out.append((year, []))
-                    size = 0
-                out[-1][1].append(block)
-                size += len(block.weight)
+        for block in (_between(block, begin, end) for block in blocks):
+            if not len(block.weight):
+                continue
+            if size + len(block.weight) > _ROWS:
+                out.append((begin, []))
+                size = 0
+            out[-1][1].append(block)
+            size += len(block.weight)
     return out
+
+
+def _between(block: _Block, begin: int, end: int) -> _Block:
+    """The hours of a block from one hour to before another."""
+    at = np.flatnonzero((block.hour >= begin) & (block.hour < end))
+    parts = (part[at] for part in (block.weight, block.demand, block.owned, block.room))
+    return _Block(block.hour[at], block.future, *parts)
 
 
 def _mean_of_worst(costs: Floats, chance: Floats, level: float) -> float:

@@ -67,6 +67,8 @@ def _model_faults(model: Mapping[str, Any]) -> Iterator[str]:
             or min(column["upper"], column["capacity"], column["upfront_usd"], column["cost_usd"]) < 0
         ):
             yield f"{column['key']}: serves no pool or plan of the model, or has a negative number"
+        if column.get("now", _is_now(column)) is not _is_now(column):
+            yield f"{column['key']}: is not told apart rightly as bought now or planned for later"
     widths = {
         "demand_milli": pools,
         "spot_cap_milli": pools,
@@ -87,6 +89,11 @@ def _model_faults(model: Mapping[str, Any]) -> Iterator[str]:
         fits &= (block["spot_cap_milli"] is None) == (block["spot_micro_usd"] is None)
         if not fits:
             yield f"block {number} of hours: arrays that do not fit together, or no whole numbers of at least 0"
+
+
+def _is_now(column: Mapping[str, Any]) -> bool:
+    """Whether a column is bought now: what is not active in the first period is planned for later."""
+    return not column["periods"] or 0 in column["periods"]
 
 
 def _whole(values: Sequence[Any]) -> bool:
@@ -376,6 +383,9 @@ def _filled(uses: list[Use], rates: Rates, room: list[int], order: list[Pair]) -
     return sum(use[0] * amount for use, amount in zip(uses, uncovered, strict=True))
 
 
-def set_of(_certificate: Mapping[str, Any]) -> str:
-    """Name the choices that the bound is of."""
-    return "of commitments in the hours and at the prices that it lists"
+def set_of(certificate: Mapping[str, Any]) -> str:
+    """Name the choices that the bound is of, and what of the plan is not bought now."""
+    text = "of commitments in the hours and at the prices that it lists"
+    pairs = zip(certificate["model"]["columns"], certificate["point"], strict=True)
+    later = sum(float(column["cost_usd"]) * value for column, value in pairs if not _is_now(column))
+    return f"{text} (of this one {later:,.2f} is planned for later)" if later else text

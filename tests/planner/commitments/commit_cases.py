@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,13 +13,17 @@ Floats = npt.NDArray[np.float64]
 
 
 def random_model(
-    seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True, coarse: bool = False
-) -> CommitModel:
-    """Return a random question small enough for its extensive form; `coarse` prices and rates are ties by design."""
+    seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True, coarse: bool = False,
+    later: bool = False,
+) -> CommitModel:  # fmt: skip
+    """Return a random question small enough for its extensive form; `coarse` prices and rates are ties by design.
+
+    With `later` some columns begin in later periods, as what replaces an owned commitment does.
+    """
     draw = np.random.default_rng(seed)
     n_pools = pools or int(draw.integers(1, 4))
     n_plans = int(draw.integers(0, 3)) if plans is None else plans
-    scenarios, periods = int(draw.integers(1, 4)), int(draw.integers(1, 3))
+    scenarios, periods = int(draw.integers(1, 4)), int(draw.integers(1, 3)) + later
 
     def money(usd: Floats) -> Floats:
         return np.ceil(usd) if coarse else usd.round(3)
@@ -64,6 +70,8 @@ def random_model(
         )
         for plan in range(n_plans)
     ]
+    if later:
+        columns = [one for each in columns for one in (each, *_later(draw, each, periods))]
     columns = columns or [CommitColumn("only", float(total * on_demand[0] * 0.5), 3.0, pool=0, whole=whole)]
     weight = draw.random(scenarios) + 0.1
     return CommitModel(
@@ -76,3 +84,16 @@ def random_model(
         risk_level=float(draw.choice([0.0, 0.5, 0.9])),
         upfront_limit_usd=float(draw.integers(1, 12)) if draw.random() < 0.3 else np.inf,
     )
+
+
+def _later(draw: np.random.Generator, column: CommitColumn, periods: int) -> list[CommitColumn]:
+    """The same from some later periods on, at a cost by their number."""
+    firsts = [first for first in range(1, periods) if draw.random() < 0.5]
+    return [
+        replace(
+            column, key=(column.key, first), cost_usd=column.cost_usd * (periods - first) / periods,
+            upper=min(column.upper, 3.0) if column.whole else column.upper, upfront_usd=0.0,
+            periods=tuple(range(first, periods)),
+        )
+        for first in firsts
+    ]  # fmt: skip

@@ -206,7 +206,7 @@ def test_machines_that_no_catalog_has_take_the_prices_of_their_commitments(
 
 
 def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path: Path, run_cli: Run) -> None:
-    """Six machines under a reservation that ends after 90 of 365 days: some are bought anew, and none is without."""
+    """Six machines under a reservation that ends after 90 of 365 days: they are bought anew then, not now."""
     covered = f"{COVERED} {REGION}"
     expires = ("--expires", "res-1=2027-01-29")
     proof = tmp_path / "proof.json"
@@ -215,8 +215,12 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     )
     assert found.code == 0, found.stderr
     answer: dict[str, Any] = json.loads(found.stdout)
-    bought = {line["serves"][0]: line["units"] for line in answer["lines"]}
-    assert 1 <= bought[covered] <= 6
+    bought = {
+        line["begins"]: (line["units"], line["now"]) for line in answer["lines"] if covered in line["serves"]
+    }
+    assert bought.keys() == {"2027-01-30"}
+    assert 1 <= bought["2027-01-30"][0] <= 6
+    assert not bought["2027-01-30"][1]
     assert [
         (one["serves"], one["units"], one["expires"], one["days_left"]) for one in answer["expiring"]
     ] == [(covered, 6.0, "2027-01-29", 90)]
@@ -230,7 +234,10 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     assert over.nothing.expected_usd > answer["nothing"]["expected_usd"]  # ended with the bill
     shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
     assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
-    assert f"only replaces what is owned ({covered} until 2027-01-29) is paid twice until that ends" in shown
+    assert (
+        f"ask again on 2027-01-30, when reserved_1y of {covered} ends (as things stand, you would buy"
+        in shown
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def benders(model: CommitModel, gap: float = 1e-7) -> BendersResult:
 
 
 @functools.cache
-def optimum(seed: int, gap: float = 1e-7) -> BendersResult:
+def optimum(seed: int, gap: float = 1e-7, later: bool = False) -> BendersResult:
     """The answer to a random question, which several laws compare with."""
-    return benders(random_model(seed), gap)
+    return benders(random_model(seed, later=later), gap)
 
 
 def extensive(model: CommitModel) -> float:
@@ -57,9 +57,9 @@ def points(model: CommitModel, seed: int) -> Floats:
     return np.array(rows)
 
 
-def check_extensive(seed: int) -> None:
+def check_extensive(seed: int, *, later: bool = False) -> None:
     """The decomposition's optimum is that of the question written out."""
-    found, truth = optimum(seed), extensive(random_model(seed))
+    found, truth = optimum(seed, later=later), extensive(random_model(seed, later=later))
     assert found.status is Status.OPTIMAL, seed
     assert found.objective == pytest.approx(truth, rel=CLOSE, abs=1e-7), seed
     assert found.bound <= truth * (1 + 1e-8) + 1e-8, seed
@@ -77,9 +77,9 @@ def test_a_trifle_beside_whole_columns_that_fill_a_row_does_not_keep_the_optimum
     check_extensive(seed)
 
 
-def check_second_stage(seed: int) -> None:
+def check_second_stage(seed: int, *, later: bool = False) -> None:
     """The greedy second stage costs what a linear program says."""
-    model = replace(random_model(seed, whole=False), risk_weight=0.0)
+    model = replace(random_model(seed, whole=False, later=later), risk_weight=0.0)
     model = replace(model, columns=tuple(replace(c, cost_usd=0.0, upfront_usd=0.0) for c in model.columns))
     recourse = Recourse(model)
     for x in points(model, seed)[:2]:
@@ -97,9 +97,9 @@ def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -
     check_second_stage(seed)
 
 
-def check_cuts(seed: int) -> None:
+def check_cuts(seed: int, *, later: bool = False) -> None:
     """A cut touches the cost at its point and exceeds it nowhere."""
-    model = random_model(seed)
+    model = random_model(seed, later=later)
     recourse = Recourse(model)
     places = points(model, seed)
     costs = [recourse.evaluate(x).value for x in places]
@@ -116,10 +116,10 @@ def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> N
     check_cuts(seed)
 
 
-def check_use(seed: int) -> None:
+def check_use(seed: int, *, later: bool = False) -> None:
     """The use can be done and costs what the dual says, which proves both (weak duality)."""
     for coarse in (False, True):
-        check_use_of(random_model(seed, coarse=coarse), seed)
+        check_use_of(random_model(seed, coarse=coarse, later=later), seed)
 
 
 def check_use_of(model: CommitModel, seed: int) -> None:
@@ -148,6 +148,17 @@ def check_use_of(model: CommitModel, seed: int) -> None:
 @draws(50)
 def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
     check_use(seed)
+
+
+def check_later(seed: int) -> None:
+    """All of this where some columns begin in later periods."""
+    for check in (check_extensive, check_second_stage, check_cuts, check_use):
+        check(seed, later=True)
+
+
+@pytest.mark.parametrize("seed", range(share_of(16)))
+def test_what_begins_later_keeps_these_laws(seed: int) -> None:
+    check_later(seed)
 
 
 def test_plans_that_a_pool_may_share_are_both_filled() -> None:

@@ -1,0 +1,208 @@
+"""Owned commitments that end: what replaces them is planned for then, not bought now and paid twice."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.commitments.advise import Work, advise
+from planner.commitments.certificate import build_certificate
+from planner.commitments.report import commit_report
+from planner.inputs.commit_schema import CommitQuestion
+from planner.judge.commits.figures import CommitMemory
+from planner.judge.document import MalformedError
+from planner.judge.judge import judge_commit
+from planner.plan.certificates import check_certificate, summary
+from planner.render import render_answer
+from tests.draws import share_of
+from tests.planner.commitments.test_commit_input import loaded, question
+from tests.planner.commitments.test_commit_model import extensive
+
+START = question().start
+
+
+def ending(*, told: bool = True, **changes: Any) -> CommitQuestion:
+    """Ten machines all year, six of them under a reservation that ends on 31 March where it is `told`."""
+    own = {"purchase_option": "reserved_1y", "pool": "a", "instances": 6}
+    base: dict[str, Any] = {
+        "pools": [
+            {"name": "a", "provider": "x", "region": "r", "prices": {"on_demand": 10.0, "reserved_1y": 6.0}}
+        ],
+        "demand": {"planned": [{"pool": "a", "instances": 10, "start": "2027-01-01", "end": "2029-12-31"}]},
+        "commitments": [own | {"expires": "2027-03-31" if told else "2028-12-31"}], "horizon_years": 1,
+    }  # fmt: skip
+    return question(**base | changes)
+
+
+def answered(asked: CommitQuestion, folder: Path = Path()) -> Work:
+    return advise(loaded(asked, folder), None, gap=1e-7, with_regret=False)
+
+
+def faults(asked: CommitQuestion, answer: dict[str, Any]) -> list[str]:
+    try:
+        return list(judge_commit(answer, CommitMemory(loaded(asked, Path()), None)).faults)
+    except MalformedError as error:
+        return [str(error)]
+
+
+def as_json(work: Work) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(render_answer(commit_report(work.answer), "json"))
+    return content
+
+
+def test_a_replacement_is_planned_for_the_day_after_the_end() -> None:
+    work = answered(ending())
+    answer = work.answer
+    assert [(line.units, f"{line.begins}", line.now) for line in answer.lines] == [
+        (4, "2027-01-01", True),
+        (6, "2027-04-01", False),
+    ]
+    assert answer.plan.committed_usd == pytest.approx(4 * 6.0 * 8760)  # paid for sure: today's alone
+    assert answer.plan.planned_usd == pytest.approx(6 * 6.0 * (8760 - 90 * 24))
+    assert answer.plan.expected_usd == pytest.approx(answer.plan.committed_usd + answer.plan.planned_usd)
+    (own,) = answer.expiring
+    assert (own.renewed_units, own.later_units) == (4, 6)
+
+
+def test_to_know_an_end_buys_no_more_now() -> None:
+    """Whoever does not state the end is told to buy four; whoever does, too, and not the other six at once."""
+    now = [
+        [(line.serves, line.units) for line in answered(ending(told=told)).answer.lines if line.now]
+        for told in (False, True)
+    ]
+    assert now[0] == now[1]
+
+
+def test_without_renewals_all_is_decided_now() -> None:
+    work = answered(ending(options={"renewals": False}))
+    assert [(line.units, line.now) for line in work.answer.lines] == [(10, True)]
+    assert work.solved.objective_usd > answered(ending()).solved.objective_usd
+
+
+def test_every_format_tells_now_from_later() -> None:
+    answer = answered(ending()).answer
+    table = " ".join(render_answer(commit_report(answer), "table").split())
+    assert "BUY 1 commitment from 2027-01-01: $24 per hour" in table
+    asked_again = (
+        "ask again on 2027-04-01, when reserved_1y of a ends (as things stand, you would buy 6 reserved_1y"
+    )
+    assert asked_again in table and "is planned for later; covers" in table
+    whole = " ".join(render_answer(commit_report(answer, details=("all",)), "table").split())
+    assert "not bought now, and nothing of it is owed" in whole
+    assert "Planned for later" in render_answer(commit_report(answer), "html")
+    rows = list(csv.DictReader(io.StringIO(render_answer(commit_report(answer), "csv"))))
+    assert [(row["begins"], row["now"]) for row in rows] == [("2027-01-01", "true"), ("2027-04-01", "false")]
+
+
+def test_the_certificate_and_the_judge_tell_them_apart() -> None:
+    asked = ending()
+    work = answered(asked)
+    proof, answer = build_certificate(work.built.model, work.solved), as_json(work)
+    assert (check_certificate(proof), faults(asked, answer)) == ([], [])
+    assert "(of this one 237,600.00 is planned for later)" in summary(proof)
+    later = next(column for column in proof["model"]["columns"] if not column["now"])
+    later["now"] = True
+    assert check_certificate(proof)
+    for change in ({"now": True}, {"begins": "2027-04-02"}, {"begins": "2027-01-01"}):
+        changed = json.loads(json.dumps(answer))
+        changed["lines"][1].update(change)
+        assert faults(asked, changed), change
+    owed = json.loads(json.dumps(answer))
+    owed["plan"]["committed_usd"] += owed["plan"]["planned_usd"]
+    owed["plan"]["planned_usd"] = 0.0
+    assert faults(asked, owed)
+
+
+def test_an_answer_of_an_earlier_version_holds_whole() -> None:
+    """It put what is planned for later among what is committed."""
+    asked = question()  # three years: one-year terms are renewed
+    answer = as_json(answered(asked))
+    assert not answer["plan"]["planned_usd"] and faults(asked, answer) == []
+    for level in (answer["plan"], answer["nothing"], *answer["levels"], *answer["falls"]):
+        level["committed_usd"] += level.pop("planned_usd")
+    for own in answer["expiring"]:
+        own["renewed_units"] += own.pop("later_units")
+    assert faults(asked, answer) == []
+
+
+def random_question(seed: int) -> CommitQuestion:
+    """Pools whose owned reservations, plans and use end some day, in one to three years."""
+    draw = np.random.default_rng(seed)
+    years, count = int(draw.integers(1, 4)), int(draw.integers(1, 4))
+    has_plan = draw.random() < 0.6
+
+    def day(of_years: int = years) -> str:
+        return f"{START + timedelta(days=int(draw.integers(0, 365 * of_years)))}"
+
+    pools, planned, owned = [], [], []
+    for number in range(count):
+        usd = round(float(draw.uniform(1, 9)), 2)
+        prices = {"on_demand": usd, "reserved_1y": round(usd * draw.uniform(0.5, 0.9), 3)}
+        prices |= {"reserved_3y": round(usd * draw.uniform(0.3, 0.7), 3)} if draw.random() < 0.4 else {}
+        prices |= {"savings_plan_1y": round(usd * draw.uniform(0.6, 0.95), 3)} if has_plan else {}
+        spot = draw.random() < 0.3
+        prices |= {"spot": round(usd * 0.4, 3)} if spot else {}
+        upfront = {"reserved_1y": int(draw.integers(1, 900))} if draw.random() < 0.3 else {}
+        pools.append({
+            "name": f"p{number}", "provider": "x", "region": "r", "prices": prices, "upfront_usd": upfront,
+            "spot_share": 0.3 if spot else 0.0,
+        })  # fmt: skip
+        for _ in range(int(draw.integers(1, 4))):
+            first, last = sorted((day(), day()))
+            part = {"instances": int(draw.integers(1, 6)), "probability": float(draw.choice([1.0, 0.5]))}
+            planned.append({"pool": f"p{number}", "start": first, "end": last} | part)
+        for _ in range(int(draw.integers(0, 3))):
+            own = {
+                "purchase_option": "reserved_1y",
+                "pool": f"p{number}",
+                "instances": int(draw.integers(1, 4)),
+            }
+            owned.append(own | {"expires": day(4)})
+    if has_plan and draw.random() < 0.6:
+        plan = {"purchase_option": "savings_plan_1y", "provider": "x", "usd_per_hour": 2.5}
+        owned.append(plan | {"expires": day()})
+    return question(
+        pools=pools, demand={"planned": planned}, commitments=owned, horizon_years=years,
+        tail_value=float(draw.choice([0.0, 0.5, 1.0])) if draw.random() < 0.5 else None,
+        scenarios={"count": int(draw.integers(1, 4)), "hours_per_year": int(draw.integers(24, 40))},
+        risk={"weight": float(draw.choice([0.0, 0.3]))},
+        options={"upfront_limit_usd": 2000.0} if draw.random() < 0.2 else {},
+    )  # fmt: skip
+
+
+def check_ends(seed: int) -> None:
+    """The judge recomputes the answer, its proof holds, and it is that of the question written out.
+
+    To plan for later never costs more than to decide all now.
+    """
+    asked = random_question(seed)
+    work = answered(asked)
+    assert faults(asked, as_json(work)) == [], seed
+    assert check_certificate(build_certificate(work.built.model, work.solved)) == [], seed
+    found, truth = work.solved, extensive(work.built.model)
+    near = 1e-6 * abs(truth) + 1e-6
+    assert found.bound_usd <= truth + near, seed
+    # plans are sold in thousandths of a dollar
+    assert found.objective_usd <= truth + near + 0.001 * 8760 * asked.horizon_years * len(
+        work.built.buyable
+    ), seed
+    options = asked.options.model_copy(update={"renewals": False})
+    now = answered(asked.model_copy(update={"options": options}))
+    assert found.bound_usd <= now.solved.objective_usd + near, seed
+
+
+def test_a_period_without_hours_is_verified() -> None:
+    """No hour is drawn before the first purchase begins."""
+    check_ends(507)
+
+
+@pytest.mark.parametrize("seed", range(share_of(24)))
+def test_what_replaces_what_is_owned_is_verified(seed: int) -> None:
+    check_ends(seed)
