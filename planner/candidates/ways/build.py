@@ -27,7 +27,7 @@ from planner.candidates.ways.choice import sets_of
 from planner.candidates.ways.course import Cells, frame_at, join_cells, until_progress
 from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.judged import judged_turns
-from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
+from planner.candidates.ways.partners import Partners, cheapest_partner
 from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
@@ -53,7 +53,7 @@ _SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
 
 
 def add_turns(
-    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
+    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partners: Partners | None = None
 ) -> Candidates:
     """Return the candidates with those that run in turn behind them, and spot at no discount marked.
 
@@ -61,15 +61,15 @@ def add_turns(
         candidates: candidates of one offer and mixes; the bits of those of one offer change in place.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
-        partner: `on_demand_partners` of the offers, where they are known.
+        partners: what spot offers fall back on, where that is known.
     """
     context = candidates.context
-    if partner is None:
-        partner = on_demand_partners(context.market, offer_bits)
-    mark_no_discount(candidates, partner)
+    if partners is None:
+        partners = Partners(context.market, offer_bits)
+    mark_no_discount(candidates, partners)
     if context.dates.deadline_hours is None:
         return candidates
-    wish = context.asked.workload.spot
+    partner, wish = partners.own, context.asked.workload.spot
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:
@@ -82,7 +82,7 @@ def add_turns(
     cells = [single_cells(likely, candidates, partner)]
     elsewhere = np.full_like(partner, -1)
     if wish.fallback != "none" and not wanted.one_region:
-        elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
+        elsewhere = partners.elsewhere
         cells.append(single_cells(likely, candidates, elsewhere))
     judged = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":

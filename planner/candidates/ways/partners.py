@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,32 @@ if TYPE_CHECKING:
 
     from planner.market.model import Market
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+
+class Partners:
+    """What the admitted spot offers of a question fall back on, the same at every deadline: worked out once."""
+
+    def __init__(self, market: Market, offer_bits: IntArray) -> None:
+        """Take the offers and their filter bits, shape `(n_offers,)`."""
+        self._market, self._offer_bits = market, offer_bits
+
+    @cached_property
+    def own(self) -> IntArray:
+        """On-demand of the own region where there is one, else the provider's cheapest; -1 without one."""
+        return on_demand_partners(self._market, self._offer_bits)
+
+    @cached_property
+    def elsewhere(self) -> IntArray:
+        """On-demand of any region that is cheaper than `own`, -1 without one."""
+        return on_demand_partners(self._market, self._offer_bits, anywhere=True)
+
+    @cached_property
+    def dear(self) -> BoolArray:
+        """Spot offers that cost no less than on-demand of their region."""
+        return without_discount(self._market, self.own)
 
 
 def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
@@ -44,6 +69,22 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
     else:
         out[spot] = np.where(own >= 0, own, out[spot])
     return out
+
+
+def without_discount(market: Market, partner: IntArray) -> BoolArray:
+    """Spot offers that cost no less than on-demand of their region, shape `(n_offers,)`.
+
+    Args:
+        market: the offers.
+        partner: on-demand offer per spot offer, -1 without one.
+    """
+    price, place = market.offer_set.usd_per_hour, market.region_of_offer
+    least = market.offer_set.least_usd_per_hour  # a price that falls over the run may end below on-demand
+    spot = np.flatnonzero((partner >= 0) & market.is_spot)
+    own = partner[spot]
+    dear = np.zeros(len(partner), dtype=np.bool_)
+    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
+    return dear
 
 
 def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partner: IntArray) -> IntArray:
