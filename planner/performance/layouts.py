@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.rows import pick
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import Floats
 from planner.records import record
@@ -40,7 +41,9 @@ class Layouts:
 
     def take(self, index: npt.NDArray[np.int64]) -> Layouts:
         """Return rows `index`."""
-        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        picked: dict[str, Any] = {
+            name: pick(getattr(self, name), index) for name in self.__dataclass_fields__
+        }
         return Layouts(**picked)
 
     @staticmethod

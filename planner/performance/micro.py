@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.rows import pick
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
@@ -56,7 +57,9 @@ class Micro:
 
     def take(self, index: npt.NDArray[np.int64]) -> Micro:
         """Return rows `index`."""
-        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        picked: dict[str, Any] = {
+            name: pick(getattr(self, name), index) for name in self.__dataclass_fields__
+        }
         return Micro(**picked)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.filters import mark
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
@@ -26,16 +26,13 @@ def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
     """
     if not partners.dear.any():
         return
-    at = np.flatnonzero(
-        partners.dear[candidates.offer] & (candidates.bits == 0) & (candidates.kind == SINGLE)
-    )
+    kept = np.flatnonzero(candidates.bits == 0)
+    kept = kept[candidates.kind[kept] == SINGLE]
+    at = kept[partners.dear[candidates.offer[kept]]]
     if not len(at):
         return
-    kept = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE))
     size = candidates.shapes.n_rows
     known = np.sort(candidates.offer[kept] * size + candidates.shape[kept])
     wanted = partners.own[candidates.offer[at]] * size + candidates.shape[at]
     found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
-    removed = np.zeros(len(candidates.bits), dtype=np.bool_)
-    removed[at[found]] = True
-    mark(candidates.bits, "no_discount", removed)
+    candidates.bits[at[found]] |= BIT["no_discount"]

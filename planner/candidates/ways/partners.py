@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.rows import least, some
+from catalogs.tables.rows import least, pick_or, some
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -101,8 +101,8 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     Returns:
         Offers, shape `(n,)`.
     """
-    fallbacks = np.append(partner, -1)[zones]
-    price = np.append(market.offer_set.usd_per_hour, np.inf)[fallbacks]
+    fallbacks = pick_or(partner, zones, -1)
+    price = pick_or(market.offer_set.usd_per_hour, fallbacks, np.inf)
     equal = price == least(price)[:, None]
     best = fallbacks[:, :1].copy()
     for column in reversed(range(zones.shape[1])):  # the first of the cheapest is written last
@@ -110,8 +110,8 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     open_ = np.flatnonzero(some(equal & (fallbacks != best)))
     if len(open_):
         zones, shares, fallbacks = zones[open_], shares[open_], fallbacks[open_]
-        place = np.append(market.region_of_offer, -1)
-        same = place[zones][:, :, None] == place[fallbacks][:, None, :]
+        place = market.region_of_offer
+        same = pick_or(place, zones, -1)[:, :, None] == pick_or(place, fallbacks, -1)[:, None, :]
         stays = (shares[:, :, None] * (same & (zones >= 0)[:, :, None])).sum(axis=1)
         most = np.where(equal[open_], stays, -1.0).argmax(axis=1)
         best[open_] = np.take_along_axis(fallbacks, most[:, None], axis=1)
