@@ -19,8 +19,7 @@ from planner.candidates.limits import judge_too, mark_best, recorded
 from planner.candidates.model import concat_candidates
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.build import add_turns, spot_candidates, work_floor
-from planner.candidates.ways.discount import mark_no_discount
-from planner.candidates.ways.partners import Partners
+from planner.candidates.ways.partners import Partners, mark_no_discount
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -25,9 +25,8 @@ from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.choice import sets_of
 from planner.candidates.ways.course import Cells, frame_at, join_cells, until_progress
-from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.judged import judged_turns
-from planner.candidates.ways.partners import Partners, cheapest_partner
+from planner.candidates.ways.partners import Partners, cheapest_partner, mark_no_discount
 from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
@@ -120,7 +119,8 @@ def spot_candidates(candidates: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = candidates.context
     at = np.flatnonzero((candidates.bits & ~BY_FALLBACK) == 0)
-    return at[(candidates.kind[at] == SINGLE) & context.market.is_spot[candidates.offer[at]]]
+    spot: IntArray = at[(candidates.kind[at] == SINGLE) & context.market.is_spot[candidates.offer[at]]]
+    return spot
 
 
 def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:

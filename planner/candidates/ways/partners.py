@@ -1,4 +1,7 @@
-"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere."""
+"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere.
+
+Spot at or above its price is not a discount: it is removed where on-demand serves as well.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.rows import least, pick_or, some
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.model import Candidates
     from planner.market.model import Market
 
     BoolArray = npt.NDArray[np.bool_]
@@ -85,6 +91,30 @@ def without_discount(market: Market, partner: IntArray) -> BoolArray:
     dear = np.zeros(len(partner), dtype=np.bool_)
     dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
     return dear
+
+
+def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
+    """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
+
+    Only where the same size on on-demand meets every limit: then removing the spot candidate never raises the optimum.
+    Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
+
+    Args:
+        candidates: candidates without those that run in turn; the bits of those of one offer change in place.
+        partners: what spot offers fall back on.
+    """
+    if not partners.dear.any():
+        return
+    kept = np.flatnonzero(candidates.bits == 0)
+    kept = kept[candidates.kind[kept] == SINGLE]
+    at = kept[partners.dear[candidates.offer[kept]]]
+    if not len(at):
+        return
+    size = candidates.shapes.n_rows
+    known = np.sort(candidates.offer[kept] * size + candidates.shape[kept])
+    wanted = partners.own[candidates.offer[at]] * size + candidates.shape[at]
+    found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+    candidates.bits[at[found]] |= BIT["no_discount"]
 
 
 def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partner: IntArray) -> IntArray:
