@@ -21,14 +21,14 @@ def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     Rows are equal when all their bits are, so what is computed of one holds for the others to the last digit. They are
     told apart by a hash of these bits; should two that differ have the same one, no rows are taken for equal.
     """
-    bits = [np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) for column in columns]
-    code = np.zeros(len(bits[0]), dtype=np.uint64)
+    bits = np.stack([np.asarray(column, dtype=np.float64) for column in columns]).view(np.uint64)
+    code = np.zeros(bits.shape[1], dtype=np.uint64)
     for column in bits:
         code ^= column
         code *= _ODD
         code ^= code >> _HALF
     _, first, position = distinct(code)
-    if all((column.take(first).take(position) == column).all() for column in bits):
+    if (bits.take(first, axis=1).take(position, axis=1) == bits).all():
         return first, position
     each = np.arange(len(code), dtype=np.int64)
     return each, each
@@ -39,6 +39,11 @@ def pick(values: npt.NDArray[Any], at: Any) -> npt.NDArray[Any]:
     if isinstance(at, np.ndarray) and at.dtype.kind == "i":
         return values.take(at, axis=0)
     return np.asarray(values[at])
+
+
+def pick_or(values: npt.NDArray[Any], at: IntArray, none: float) -> npt.NDArray[Any]:
+    """`values[at]`, and `none` where `at` is negative."""
+    return np.where(at >= 0, values.take(at), none)
 
 
 def greatest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

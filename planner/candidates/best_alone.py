@@ -15,12 +15,11 @@ import numpy as np
 
 from catalogs.tables.table import distinct
 from planner.candidates.engine import deadline_after
-from planner.candidates.limits import judge_too, mark_best, mark_unrecorded
+from planner.candidates.limits import judge_too, mark_best, recorded
 from planner.candidates.model import concat_candidates
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.build import add_turns, spot_candidates, work_floor
-from planner.candidates.ways.discount import mark_no_discount, without_discount
-from planner.candidates.ways.partners import on_demand_partners
+from planner.candidates.ways.partners import Partners, mark_no_discount
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,12 +39,12 @@ class BestAlone:
     def __init__(self, engine: Engine) -> None:
         """Take the engine of a job that is compared by cost."""
         self._engine, market = engine, engine.context.market
-        self._partner = on_demand_partners(market, engine.offer_bits)
+        self._partners = Partners(market, engine.offer_bits)
         self._has_spot = bool((market.is_spot & (engine.offer_bits == 0)).any())
         # which spot is removed hangs on whether on-demand is in time
-        dear = without_discount(market, self._partner)
+        dear = self._partners.dear
         self._judged = dear.copy()
-        self._judged[self._partner[dear]] = True
+        self._judged[self._partners.own[dear]] = True
         self._coarse = engine.recorded
         self._widest: IntArray = np.zeros(0, dtype=np.int64)
         self._wide: Candidates = self._coarse
@@ -74,9 +73,9 @@ class BestAlone:
         useful = _of_use(candidates, below, self._group)
         hidden = unseen[useful[unseen] & self._judged[candidates.offer[unseen]]]
         judge_too(candidates, hidden)
-        mark_no_discount(candidates, self._partner)
+        mark_no_discount(candidates, self._partners)
         candidates = candidates.take(np.flatnonzero(useful))
-        return add_turns(candidates, engine.offer_bits, replace(_BEST, below=below), self._partner)
+        return add_turns(candidates, engine.offer_bits, replace(_BEST, below=below), self._partners)
 
     def _of_leaders(self, leaders: IntArray) -> Candidates:
         """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
@@ -88,10 +87,10 @@ class BestAlone:
     def _sized(self, leaders: IntArray) -> Candidates:
         engine = self._engine
         if engine.is_scarce:
-            return _recorded(engine.with_parts(leaders))
+            return engine.steady(leaders, by_deadline=True)
         if not np.isin(leaders, self._widest).all():
             self._widest = leaders
-            self._wide = concat_candidates([self._coarse, _recorded(engine.priced(*engine.between(leaders)))])
+            self._wide = concat_candidates([self._coarse, recorded(engine.priced(*engine.between(leaders)))])
         elif len(leaders) == 0:
             return self._coarse
         if len(leaders) == len(self._widest):
@@ -101,13 +100,6 @@ class BestAlone:
         coarse = np.arange(len(wide.bits)) < len(self._coarse.bits)
         row = wide.shapes["hardware_row"].astype(np.int64)[wide.shape]
         return wide.take(np.flatnonzero(coarse | kept[row]))
-
-
-def _recorded(candidates: Candidates) -> Candidates:
-    """Candidates without spot that no deadline admits for lack of a record."""
-    candidates = replace(candidates, bits=candidates.bits.copy())
-    mark_unrecorded(candidates)
-    return candidates
 
 
 def _groups(candidates: Candidates) -> IntArray:

@@ -29,7 +29,7 @@ from planner.candidates.sizes import (
 from planner.candidates.timing import fixed_hours, time_shapes
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.build import add_turns
-from planner.candidates.ways.partners import on_demand_partners
+from planner.candidates.ways.partners import Partners
 from planner.performance.device import has_peak
 from planner.records import record
 
@@ -123,7 +123,7 @@ class _Search:
         self._context = engine.context.with_deadline(deadline)
         market = self._context.market
         self._offers = np.flatnonzero(_usable(market, engine.offer_bits))
-        self._partner = on_demand_partners(market, engine.offer_bits)
+        self._partners = Partners(market, engine.offer_bits)
         self._on_demand = market.offer_set.offers.equals("purchase_option", "on_demand")
         self._sampled: BoolArray = np.zeros(0, dtype=np.bool_)
 
@@ -166,7 +166,7 @@ class _Search:
             return candidates
         candidates = replace(candidates, bits=candidates.bits.copy())
         wanted = Wanted(Scope.BEST, below=below, counted=False)
-        return add_turns(candidates, self._engine.offer_bits, wanted, self._partner)
+        return add_turns(candidates, self._engine.offer_bits, wanted, self._partners)
 
     def _cells(self, shapes: Table, offers: IntArray) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
@@ -205,7 +205,7 @@ class _Search:
         spot = self._context.market.is_spot[cells.rows] & cells.is_open
         zones = spot & cells.groups(spot & (cells.floor_usd <= best))[cells.group]
         partner = np.zeros(len(limits) + 1, dtype=np.bool_)
-        partner[self._partner[cells.rows[zones]]] = True
+        partner[self._partners.own[cells.rows[zones]]] = True
         partner[-1] = False  # without one
         backing = partner[cells.rows] & cells.groups(zones)[cells.group]
         return cells.is_open & ((cells.floor_usd <= limits[cells.rows]) | zones | backing)

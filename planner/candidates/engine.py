@@ -18,7 +18,7 @@ from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.finer import FinerShapes
 from planner.candidates.grid import build_candidates
-from planner.candidates.limits import mark_best, mark_deadline, mark_offers, mark_unrecorded
+from planner.candidates.limits import mark_best, mark_deadline, mark_offers, recorded
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.candidates.ways.partners import Partners
     from planner.market.model import Market
 
     BoolArray = npt.NDArray[np.bool_]
@@ -121,12 +122,12 @@ class Engine:
         looked_at = self.offer_bits == 0 if admitted_only else among
         self._offers = None if looked_at is None else np.flatnonzero(looked_at)
         self._units = {} if sizes is not None else self._unit_sizes(limit)
-        self._steady: dict[bytes, Candidates] = {}
+        self._steady: dict[tuple[bytes, bool, bool], Candidates] = {}
         self._at_start: dict[datetime, Engine] = {}
         self._limits: dict[str, Any] = {
             "max_nodes": max_nodes, "sizes": sizes, "admitted_only": admitted_only, "among": among,
         }  # fmt: skip
-        self._partners: IntArray | None = None
+        self._partners: Partners | None = None
 
     def _unit_sizes(self, limit: int) -> dict[int, tuple[int, ...]]:
         """Whole units of racks between the coarse sizes, by hardware row."""
@@ -184,18 +185,19 @@ class Engine:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self.leaders(context, wanted)
-        alone = wanted.one_offer or not wanted.in_parts
-        candidates = self._sized(leaders) if alone else self.with_parts(leaders)
+        candidates = self.steady(
+            leaders, in_parts=wanted.in_parts and not wanted.one_offer, by_deadline=deadline is not None
+        )
         candidates = replace(
             candidates, context=context, bits=candidates.bits.copy(), p_meet=candidates.p_meet.copy()
         )
-        mark_deadline(candidates)
+        mark_deadline(candidates, is_recorded=True)
         if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
             from planner.candidates.ways.build import add_turns
-            from planner.candidates.ways.partners import on_demand_partners
+            from planner.candidates.ways.partners import Partners
 
             if self._partners is None:
-                self._partners = on_demand_partners(context.market, self.offer_bits)
+                self._partners = Partners(context.market, self.offer_bits)
             candidates = add_turns(candidates, self.offer_bits, wanted, self._partners)
         return CandidateSearch(context, candidates, self.offer_bits, self.counts, len(leaders), wanted)
 
@@ -230,9 +232,7 @@ class Engine:
     @cached_property
     def recorded(self) -> Candidates:
         """Coarse candidates, those marked that no deadline admits for lack of a record."""
-        candidates = replace(self.coarse, bits=self.coarse.bits.copy())
-        mark_unrecorded(candidates)
-        return candidates
+        return recorded(self.coarse)
 
     @cached_property
     def _ranked(self) -> tuple[npt.NDArray[np.float64], IntArray]:
@@ -250,7 +250,7 @@ class Engine:
             bits, p_meet = self.recorded.bits.copy(), self.recorded.p_meet.copy()
             coarse = replace(self.recorded, context=context, bits=bits, p_meet=p_meet)
         if wanted.scope is Scope.CARBON_FRONT:
-            mark_deadline(coarse)
+            mark_deadline(coarse, is_recorded=True)
             return hardware_beside_front(coarse, self.offer_bits)
         if context.dates.deadline_hours is not None:
             mark_best(coarse, *self._ranked)
@@ -272,17 +272,26 @@ class Engine:
             shapes = shapes.take(~((shapes["hardware_row"] == row) & np.isin(shapes["nodes"], counts)))
         return shapes, offers
 
-    def _sized(self, leaders: IntArray) -> Candidates:
-        """Candidates of one offer each, of all coarse sizes and of all sizes of the leaders."""
-        if not len(leaders):
-            return self.coarse
-        return concat_candidates([self.coarse, self.priced(*self.between(leaders))])
+    def steady(self, leaders: IntArray, *, in_parts: bool = True, by_deadline: bool = False) -> Candidates:
+        """Candidates that do not run in turn, of all coarse sizes and of all sizes of the leaders: built once.
 
-    def with_parts(self, leaders: IntArray) -> Candidates:
-        """Candidates of one offer each, and clusters bought in parts."""
-        key = leaders.tobytes()
+        Args:
+            leaders: hardware that is looked at in all sizes between the coarse ones.
+            in_parts: clusters bought in parts, too.
+            by_deadline: those are marked that no deadline admits for lack of a record.
+        """
+        key = leaders.tobytes(), in_parts, by_deadline
         if key not in self._steady:
-            self._steady[key] = self._with_mixes(self._sized(leaders))
+            if by_deadline:
+                candidates = self.steady(leaders, in_parts=in_parts)
+                candidates = self.recorded if candidates is self.coarse else recorded(candidates)
+            elif in_parts:
+                candidates = self._with_mixes(self.steady(leaders, in_parts=False))
+            elif len(leaders):
+                candidates = concat_candidates([self.coarse, self.priced(*self.between(leaders))])
+            else:
+                candidates = self.coarse
+            self._steady[key] = candidates
         return self._steady[key]
 
     @property

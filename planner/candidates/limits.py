@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,27 +96,34 @@ def mark_parts(candidates: Candidates) -> None:
                 _mark(candidates.bits, item, item.mask(case, candidates))
 
 
-def mark_deadline(candidates: Candidates) -> None:
-    """Set the bits of what ends too late or is too unsure to end in time; nothing where there is no deadline."""
+def mark_deadline(candidates: Candidates, *, is_recorded: bool = False) -> None:
+    """Set the bits of what ends too late or is too unsure to end in time; nothing where there is no deadline.
+
+    Args:
+        candidates: timed and priced.
+        is_recorded: those of `recorded`, where there is a deadline.
+    """
     context = candidates.context
     case = case_of(context)
     for item in CONSTRAINTS:
-        if item.needs_deadline:
+        if item.needs_deadline and not (is_recorded and item.is_of_any_deadline):
             _mark(candidates.bits, item, item.mask(case, candidates))
 
 
-def mark_unrecorded(candidates: Candidates) -> None:
-    """Set the bits of spot alone that no deadline admits for lack of a record, whatever the deadline."""
+def recorded(candidates: Candidates) -> Candidates:
+    """The candidates with spot alone marked that no deadline admits for lack of a record, whatever the deadline."""
+    marked = replace(candidates, bits=candidates.bits.copy())
     removed = without_record(candidates.context.asked.workload, candidates)
     if removed is not None:
-        mark(candidates.bits, "unrecorded", removed)
+        mark(marked.bits, "unrecorded", removed)
+    return marked
 
 
 def mark_best(candidates: Candidates, value: FloatArray, order: IntArray) -> IntArray:
     """As `mark_deadline`, but what is dearer than the best in time counts as too unsure without a look.
 
     Args:
-        candidates: those that `mark_unrecorded` removes are marked.
+        candidates: those of `recorded`.
         value: what they are compared by, the least is best, shape `(n_candidates,)`.
         order: positions by rising value, which is the same at every deadline.
 

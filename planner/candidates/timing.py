@@ -16,6 +16,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tables.table import Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
@@ -81,16 +82,28 @@ def time_shapes(
 
 def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatArray:
     """Hours to bring the data set into each offer's region, shape `(n_offers,)`; 0 where it already is."""
-    offers = offer_set.offers
     if not job.data_gb or job.stream:
-        return np.zeros(offers.n_rows)
-    if job.location is None:
-        return np.full(offers.n_rows, job.data_gb * 8.0 / assume.user_upload_gbps / 3600.0)
-    provider, _, region = job.location.partition("/")
+        return np.zeros(offer_set.offers.n_rows)
+    size, location = job.data_gb, job.location
+    rates = (
+        assume.user_upload_gbps, assume.inter_region_staging_gbps, assume.cross_cloud_staging_gbps,
+    )  # fmt: skip
+    return offer_set.once(
+        ("staging", size, location, *rates), lambda: _staging_hours(offer_set.offers, size, location, *rates)
+    )
+
+
+def _staging_hours(
+    offers: Table, size_gb: float, location: str | None, upload: float, between_regions: float, across: float
+) -> FloatArray:
+    """The same of so many GB at a place, at rates in Gbit/s."""
+    if location is None:
+        return np.full(offers.n_rows, size_gb * 8.0 / upload / 3600.0)
+    provider, _, region = location.partition("/")
     same_provider = offers.equals("provider", provider)
     here = same_provider & offers.equals("region", region)
-    gbps = np.where(same_provider, assume.inter_region_staging_gbps, assume.cross_cloud_staging_gbps)
-    return np.where(here, 0.0, job.data_gb * 8.0 / gbps / 3600.0)
+    gbps = np.where(same_provider, between_regions, across)
+    return np.where(here, 0.0, size_gb * 8.0 / gbps / 3600.0)
 
 
 def fixed_hours(assume: Assumptions, times: ShapeTimes) -> FloatArray:

@@ -123,9 +123,12 @@ def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Flo
 
 def draws_on(
     limits: Sequence[QuotaLimit], offer_set: OfferSet, tariffs: Tariffs
-) -> list[tuple[float, Floats]]:
+) -> tuple[tuple[float, Floats], ...]:
     """Each declared limit with the units that one instance of each offer takes of it (`quota_units`)."""
-    return [(limit.limit, quota_units(offer_set, tariffs, limit)) for limit in limits]
+    return offer_set.once(
+        ("draws", tariffs, *limits),
+        lambda: tuple((limit.limit, quota_units(offer_set, tariffs, limit)) for limit in limits),
+    )
 
 
 def needed_quota(

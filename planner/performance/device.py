@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.rows import pick
 from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from planner.performance.constants import Constants, load_software
 from planner.performance.inference.chips import serving_columns
@@ -95,7 +96,9 @@ class Devices:
 
     def take(self, index: Ints) -> Devices:
         """Return rows `index`."""
-        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        picked: dict[str, Any] = {
+            name: pick(getattr(self, name), index) for name in self.__dataclass_fields__
+        }
         return Devices(**picked)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.tables.rows import pick
 from catalogs.tables.table import Floats, Ints
 from planner.performance.spec import TrainingSpec
 from planner.records import record
@@ -39,7 +40,9 @@ class Layouts:
 
     def take(self, index: Ints) -> Layouts:
         """Return rows `index`."""
-        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        picked: dict[str, Any] = {
+            name: pick(getattr(self, name), index) for name in self.__dataclass_fields__
+        }
         return Layouts(**picked)
 
     @staticmethod

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.tables.rows import pick
 from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
@@ -56,7 +57,9 @@ class Micro:
 
     def take(self, index: Ints) -> Micro:
         """Return rows `index`."""
-        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        picked: dict[str, Any] = {
+            name: pick(getattr(self, name), index) for name in self.__dataclass_fields__
+        }
         return Micro(**picked)
 
 

@@ -31,6 +31,7 @@ from planner.performance.search_job import (
     generations_on,
     memory_levels,
     model_layer,
+    place_of,
     training_step_of,
 )
 from planner.performance.search_timed import (
@@ -291,7 +292,8 @@ def _with_replicas(job: Job, layout: Layouts, dp: Floats) -> tuple[Floats, Layer
     times, layers = [np.zeros(0)], []
     for part in chunks(layout.n_rows):
         some = alone.take(part)
-        layers.append(model_layer(job, some))
-        step = training_step_of(small, some, layers[-1]).parts
+        place = place_of(job, some)
+        layers.append(model_layer(job, some, place))
+        step = training_step_of(small, some, layers[-1], place).parts
         times.append(step["compute_s"] + step["memory_bound_s"] + step["tp_comm_s"])
     return np.concatenate(times), Layer.join(layers)

@@ -160,11 +160,23 @@ class Layer:
         return Layer(Micro(**micro), np.concatenate([part.comm for part in parts]))
 
 
-def model_layer(job: Job, layout: Layouts) -> Layer:
-    """The layer of the model itself."""
+@record(frozen=True, eq=False)
+class Place:
+    """The device of each layout, and its links."""
+
+    devices: Devices
+    links: Links
+
+
+def place_of(job: Job, layout: Layouts) -> Place:
+    """Devices and links that layouts run on."""
     devices = job.devices.take(layout.hardware)
-    links = build_links(devices, job.constants)
-    return layer_of(job.work, devices, links, layout, job.kind, job.training.stack, job.constants)
+    return Place(devices, build_links(devices, job.constants))
+
+
+def model_layer(job: Job, layout: Layouts, place: Place) -> Layer:
+    """The layer of the model itself."""
+    return layer_of(job.work, place.devices, place.links, layout, job.kind, job.training.stack, job.constants)
 
 
 def step_of(
@@ -196,16 +208,20 @@ def generations_on(job: Job, hardware: Ints, nodes: Floats) -> Generations | Non
     return build_generations(job.model, rollouts, samples, job.devices, hardware, nodes, job.constants)
 
 
-def training_step_of(job: Job, layout: Layouts, layer: Layer | None = None) -> Step:
-    """As `step_of`, of training alone."""
-    devices = job.devices.take(layout.hardware)
-    step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants, layer)
+def training_step_of(
+    job: Job, layout: Layouts, layer: Layer | None = None, place: Place | None = None
+) -> Step:
+    """As `step_of`, of training alone; `place`: of the layouts, where it is known."""
+    place = place_of(job, layout) if place is None else place
+    devices, links = place.devices, place.links
+    layer = model_layer(job, layout, place) if layer is None else layer
+    step = step_time(
+        job.work, devices, links, layout, layer.micro, layer.comm, job.training.stack, job.constants
+    )
     step = _with_networks(job, layout, step)
-    step = with_pairs(job.work, devices, layout, build_links(devices, job.constants), step)
+    step = with_pairs(job.work, devices, layout, links, step)
     if job.model.tables is not None:
-        step = with_tables(
-            job.model.tables, job.work, devices, layout, build_links(devices, job.constants), step
-        )
+        step = with_tables(job.model.tables, job.work, devices, layout, links, step)
     offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()
     return with_offload(job.footprint, devices, layout, step, job.constants) if offloads else step
 

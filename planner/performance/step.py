@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from catalogs.tables.rows import pick
 from catalogs.tables.table import Bools, Floats, Ints
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
@@ -31,21 +32,26 @@ class Step:
     total: Floats
     parts: dict[str, Floats]
 
+    @property
+    def _spread(self) -> dict[str, Floats]:
+        """The parts in the shape of the total; one may be one number for all."""
+        shape = self.total.shape
+        return {
+            name: part if np.shape(part) == shape else np.broadcast_to(part, shape)
+            for name, part in self.parts.items()
+        }
+
     def take(self, index: Ints) -> Step:
         """Some of the steps."""
-        shape = self.total.shape  # a part may be one number for all
-        parts = {name: np.broadcast_to(part, shape)[index] for name, part in self.parts.items()}
-        return Step(self.total[index], parts)
+        parts = {name: pick(part, index) for name, part in self._spread.items()}
+        return Step(pick(self.total, index), parts)
 
     @staticmethod
     def join(steps: Sequence[Step]) -> Step:
         """Steps one after another, of the same parts."""
         if len(steps) == 1:
             return steps[0]
-        parts = {
-            name: np.concatenate([np.broadcast_to(step.parts[name], step.total.shape) for step in steps])
-            for name in steps[0].parts
-        }
+        parts = {name: np.concatenate([step._spread[name] for step in steps]) for name in steps[0].parts}
         return Step(np.concatenate([step.total for step in steps]), parts)
 
 

@@ -106,6 +106,7 @@ class Constraint:
         is_measured: its relaxation is a number; such come first.
         is_offered: what it removes is named beside a plan where it is better.
         needs_deadline: it is judged for each deadline, after all that does not depend on it.
+        is_of_any_deadline: it removes the same at each deadline.
         of_each_part: a cluster bought in parts keeps it part by part, as those that choose the parts see to.
         reasons: words of the performance model for shapes that it removes.
         moves_too: constraints that give way with it.
@@ -122,6 +123,7 @@ class Constraint:
     is_offered: ClassVar[bool] = False
     of_each_part: ClassVar[bool] = False
     needs_deadline: ClassVar[bool] = False
+    is_of_any_deadline: ClassVar[bool] = False
     reasons: ClassVar[tuple[str, ...]] = ()
     moves_too: ClassVar[tuple[str, ...]] = ()
 

@@ -72,6 +72,7 @@ class Unrecorded(Constraint):
     short = "spot alone without a record"
     is_fact = True
     needs_deadline = True
+    is_of_any_deadline = True
 
     def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Single offers of spot that rest on a table alone."""

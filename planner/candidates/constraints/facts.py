@@ -216,7 +216,7 @@ class AllocationUnit(Constraint):
 
 
 class NoDiscount(Constraint):
-    """Spot that costs no less than on-demand; marked where its on-demand partner is known (`ways.discount`)."""
+    """Spot that costs no less than on-demand; marked where its on-demand partner is known (`ways.partners`)."""
 
     id = "no_discount"
     words = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.rows import greatest, whole
+from catalogs.tables.rows import greatest, pick_or, whole
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
@@ -25,9 +25,8 @@ from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.choice import sets_of
 from planner.candidates.ways.course import Cells, frame_at, join_cells, until_progress
-from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.judged import judged_turns
-from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
+from planner.candidates.ways.partners import Partners, cheapest_partner, mark_no_discount
 from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
@@ -53,7 +52,7 @@ _SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
 
 
 def add_turns(
-    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
+    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partners: Partners | None = None
 ) -> Candidates:
     """Return the candidates with those that run in turn behind them, and spot at no discount marked.
 
@@ -61,15 +60,15 @@ def add_turns(
         candidates: candidates of one offer and mixes; the bits of those of one offer change in place.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
-        partner: `on_demand_partners` of the offers, where they are known.
+        partners: what spot offers fall back on, where that is known.
     """
     context = candidates.context
-    if partner is None:
-        partner = on_demand_partners(context.market, offer_bits)
-    mark_no_discount(candidates, partner)
+    if partners is None:
+        partners = Partners(context.market, offer_bits)
+    mark_no_discount(candidates, partners)
     if context.dates.deadline_hours is None:
         return candidates
-    wish = context.asked.workload.spot
+    partner, wish = partners.own, context.asked.workload.spot
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:
@@ -82,7 +81,7 @@ def add_turns(
     cells = [single_cells(likely, candidates, partner)]
     elsewhere = np.full_like(partner, -1)
     if wish.fallback != "none" and not wanted.one_region:
-        elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
+        elsewhere = partners.elsewhere
         cells.append(single_cells(likely, candidates, elsewhere))
     judged = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":
@@ -119,10 +118,9 @@ def _appended(
 def spot_candidates(candidates: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = candidates.context
-    single = candidates.kind == SINGLE
-    return np.flatnonzero(
-        single & context.market.is_spot[candidates.offer] & ((candidates.bits & ~BY_FALLBACK) == 0)
-    )
+    at = np.flatnonzero((candidates.bits & ~BY_FALLBACK) == 0)
+    spot: IntArray = at[(candidates.kind[at] == SINGLE) & context.market.is_spot[candidates.offer[at]]]
+    return spot
 
 
 def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
@@ -139,10 +137,10 @@ def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
 
 def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
     """Lower bound of the cost of cells, USD: the work at the price of each zone by its share, or of the fall-back."""
-    least = np.append(candidates.context.market.offer_set.least_usd_per_hour, np.inf)
-    spot = (cells.shares * np.where(cells.zones >= 0, least[cells.zones], 0.0)).sum(axis=1)
+    least = candidates.context.market.offer_set.least_usd_per_hour
+    spot = (cells.shares * pick_or(least, cells.zones, 0.0)).sum(axis=1)
     work = candidates.work_hours[cells.base] + candidates.fixed_hours[cells.base]
-    hourly = np.minimum(spot, least[cells.on_demand])
+    hourly = np.minimum(spot, pick_or(least, cells.on_demand, np.inf))
     return np.asarray(candidates.nodes[cells.base] * hourly * work * 0.999, dtype=np.float64)
 
 
@@ -249,8 +247,9 @@ def set_cells(
     members = members[np.argsort((members >= 0).sum(axis=1), kind="stable")]
     cells = union_cells(candidates, at, risk, members, partners[0])
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
-    price = np.append(context.market.offer_set.usd_per_hour, np.inf)
-    cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
+    price = context.market.offer_set.usd_per_hour
+    cheaper = pick_or(price, away.on_demand, np.inf) < pick_or(price, cells.on_demand, np.inf)
+    cheaper &= _is_discount(context.market, away)
     falls_back, may_run_alone = cells.on_demand >= 0, whole(np.append(alone, True)[members])
     kept = np.flatnonzero((falls_back | may_run_alone) & _is_discount(context.market, cells))
     elsewhere, without = np.flatnonzero(cheaper), np.flatnonzero(falls_back & may_run_alone)
@@ -260,9 +259,9 @@ def set_cells(
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:
     """Whether every zone of a set costs less than what it falls back on; true without a fall-back."""
-    price = np.append(market.offer_set.usd_per_hour, np.inf)
-    dearest = greatest(np.append(market.offer_set.usd_per_hour, 0.0)[cells.zones])
-    return np.asarray(dearest < price[cells.on_demand], dtype=np.bool_)
+    price = market.offer_set.usd_per_hour
+    dearest = greatest(pick_or(price, cells.zones, 0.0))
+    return np.asarray(dearest < pick_or(price, cells.on_demand, np.inf), dtype=np.bool_)
 
 
 def _may_be_sure(

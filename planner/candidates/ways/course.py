@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.tables.rows import greatest, pick
+from catalogs.tables.rows import greatest, pick, pick_or
 from planner.candidates.model import join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
@@ -262,7 +262,7 @@ def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
 
     assume = asked.assumptions
     staging = staging_hours(market.offer_set, asked.job, assume)
-    each = greatest(np.append(staging, 0.0)[rows])
+    each = greatest(pick_or(staging, rows, 0.0))
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
 
 

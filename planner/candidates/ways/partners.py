@@ -1,20 +1,51 @@
-"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere."""
+"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere.
+
+Spot at or above its price is not a discount: it is removed where on-demand serves as well.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.rows import least, some
+from catalogs.tables.rows import least, pick_or, some
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.model import Candidates
     from planner.market.model import Market
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+
+class Partners:
+    """What the admitted spot offers of a question fall back on, the same at every deadline: worked out once."""
+
+    def __init__(self, market: Market, offer_bits: IntArray) -> None:
+        """Take the offers and their filter bits, shape `(n_offers,)`."""
+        self._market, self._offer_bits = market, offer_bits
+
+    @cached_property
+    def own(self) -> IntArray:
+        """On-demand of the own region where there is one, else the provider's cheapest; -1 without one."""
+        return on_demand_partners(self._market, self._offer_bits)
+
+    @cached_property
+    def elsewhere(self) -> IntArray:
+        """On-demand of any region that is cheaper than `own`, -1 without one."""
+        return on_demand_partners(self._market, self._offer_bits, anywhere=True)
+
+    @cached_property
+    def dear(self) -> BoolArray:
+        """Spot offers that cost no less than on-demand of their region."""
+        return without_discount(self._market, self.own)
 
 
 def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
@@ -46,6 +77,46 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
     return out
 
 
+def without_discount(market: Market, partner: IntArray) -> BoolArray:
+    """Spot offers that cost no less than on-demand of their region, shape `(n_offers,)`.
+
+    Args:
+        market: the offers.
+        partner: on-demand offer per spot offer, -1 without one.
+    """
+    price, place = market.offer_set.usd_per_hour, market.region_of_offer
+    least = market.offer_set.least_usd_per_hour  # a price that falls over the run may end below on-demand
+    spot = np.flatnonzero((partner >= 0) & market.is_spot)
+    own = partner[spot]
+    dear = np.zeros(len(partner), dtype=np.bool_)
+    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
+    return dear
+
+
+def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
+    """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
+
+    Only where the same size on on-demand meets every limit: then removing the spot candidate never raises the optimum.
+    Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
+
+    Args:
+        candidates: candidates without those that run in turn; the bits of those of one offer change in place.
+        partners: what spot offers fall back on.
+    """
+    if not partners.dear.any():
+        return
+    kept = np.flatnonzero(candidates.bits == 0)
+    kept = kept[candidates.kind[kept] == SINGLE]
+    at = kept[partners.dear[candidates.offer[kept]]]
+    if not len(at):
+        return
+    size = candidates.shapes.n_rows
+    known = np.sort(candidates.offer[kept] * size + candidates.shape[kept])
+    wanted = partners.own[candidates.offer[at]] * size + candidates.shape[at]
+    found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+    candidates.bits[at[found]] |= BIT["no_discount"]
+
+
 def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partner: IntArray) -> IntArray:
     """On-demand offer that sets of spot offers fall back on: the cheapest of their members', -1 without one.
 
@@ -60,8 +131,8 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     Returns:
         Offers, shape `(n,)`.
     """
-    fallbacks = np.append(partner, -1)[zones]
-    price = np.append(market.offer_set.usd_per_hour, np.inf)[fallbacks]
+    fallbacks = pick_or(partner, zones, -1)
+    price = pick_or(market.offer_set.usd_per_hour, fallbacks, np.inf)
     equal = price == least(price)[:, None]
     best = fallbacks[:, :1].copy()
     for column in reversed(range(zones.shape[1])):  # the first of the cheapest is written last
@@ -69,8 +140,8 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     open_ = np.flatnonzero(some(equal & (fallbacks != best)))
     if len(open_):
         zones, shares, fallbacks = zones[open_], shares[open_], fallbacks[open_]
-        place = np.append(market.region_of_offer, -1)
-        same = place[zones][:, :, None] == place[fallbacks][:, None, :]
+        place = market.region_of_offer
+        same = pick_or(place, zones, -1)[:, :, None] == pick_or(place, fallbacks, -1)[:, None, :]
         stays = (shares[:, :, None] * (same & (zones >= 0)[:, :, None])).sum(axis=1)
         most = np.where(equal[open_], stays, -1.0).argmax(axis=1)
         best[open_] = np.take_along_axis(fallbacks, most[:, None], axis=1)

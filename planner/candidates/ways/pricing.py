@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.rows import pick_or
 from planner.candidates.model import Turns
 from planner.candidates.stored import store_lines
 from planner.candidates.ways.course import GB_PER_GIB, change_of_region, take_columns
@@ -104,7 +105,7 @@ def _stored(candidates: Candidates, cells: Cells, regions: IntArray, hours: Floa
 
 def _new_places(market: Market, offer: IntArray) -> list[BoolArray]:
     """Whether each purchase but the first one is in a region that none before it is in, by column."""
-    place = np.append(market.region_of_offer, -1)[offer]
+    place = pick_or(market.region_of_offer, offer, -1)
     out = []
     for column in range(1, offer.shape[1]):
         new = offer[:, column] >= 0

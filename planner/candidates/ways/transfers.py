@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import pick_or
 from catalogs.tables.table import distinct
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
-    place, out = np.where(offer >= 0, market.region_of_offer[offer], -1), np.zeros(len(offer))
+    place, out = pick_or(market.region_of_offer, offer, -1), np.zeros(len(offer))
     known = market.known_places.usd_per_gb
     for source, target in combinations(range(offer.shape[1]), 2):
         here, there = place[:, source], place[:, target]
