@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from planner.inputs.presets import Preset, find_preset
+from planner.inputs.presets import Preset, find_preset, why_not_modelled
 
 # Endings that name a variant of the same sizes: how it was tuned, stored or released.
 _ENDINGS = re.compile(
     r"[-_.]("
     # how it was tuned
-    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|thinking|reasoning|abliterated|"
+    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|think(ing)?|reasoning|abliterated|"
     r"uncensored|distilled|merged|mixture|checkpoints|"
     # how it is stored
     r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|nvfp4|mxfp4|bnb|linearized|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
@@ -41,7 +41,7 @@ def preset_of_hub_name(name: str) -> Preset | None:
     """The preset that a model's name stands for, None where none does.
 
     Case, the organisation and endings that change no size (`-Instruct`, `-AWQ`, `-2507`) do not matter, nor does what
-    the one who tuned it put before the name.
+    the one who tuned it put before the name, unless that is known to be another network (`detr-resnet-50`).
     """
     word = name.strip().rstrip("/").rsplit("/", 1)[-1]
     if len(word) > _LONGEST:
@@ -55,7 +55,7 @@ def preset_of_hub_name(name: str) -> Preset | None:
         if shorter in (word, ""):
             break
         word = shorter
-    return _tuned_from(word) or _tuned_between(word)
+    return None if why_not_modelled(word) else _tuned_from(word) or _tuned_between(word)
 
 
 def _tuned_from(word: str) -> Preset | None:

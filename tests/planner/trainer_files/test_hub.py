@@ -16,6 +16,11 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("someone/llava-Qwen3-8B", None), ("someone/EAGLE-Llama-3.1-8B", None), ("someone/8x-Llama-3.1-8B", None),
         ("allenai/Llama-3.1-Tulu-3-8B-SFT", "llama-3.1-8b"), ("nvidia/Llama-3.1-Nemotron-51B-Instruct", None),
         ("Qwen/Qwen2.5-Omni-7B", None), ("Qwen/Qwen3-TTS-1.7B", None), ("someone/Llama-Guard-8B", None),
+        ("facebook/detr-resnet-50", None), ("amazon/chronos-t5-small", None), ("facebook/sam-vit-base", None),
+        ("allenai/Olmo-3-32B-Think", "olmo-3-32b"), ("nvidia/Cosmos-Reason2-2B", "qwen3-vl-2b"),
+        ("meta-llama/Llama-3.2-11B-Vision-Instruct", "llama-3.2-vision-11b"), ("KAKA22/CodeRM-8B", "llama-3.1-8b"),
+        ("nvidia/Minitron-4B-Base", "minitron-4b"), ("Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"),
+        ("facebook/dinov3-vitl16-pretrain-lvd1689m", "dinov3-vitl16"), ("LiquidAI/LFM2-8B-A1B", "lfm2-8b-a1b"),
         ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None), ("", None), ("-", None),
     ],
 )  # fmt: skip
