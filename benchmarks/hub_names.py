@@ -1,6 +1,6 @@
 """How many of the models that people train are known by name: `python -m benchmarks.hub_names [--list]`.
 
-`data/hub_names.txt` holds names of models of public collections (2019-2026, most of them of 2024 and later), one a line. A name is
+`data/hub_names.txt` holds names of models of public collections, most of them of 2024 to 2026, one a line. A name is
 known (it stands for a preset), refused with the reason why the network is not modelled, or answered with the request
 for its config.json.
 """

@@ -49,6 +49,9 @@ _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 # one without dots counts behind the file that it overrides: `train.py base.yml steps=10`
 _PLAIN_OVERRIDE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 CONFIGURATION = "config_file"
+# a choice of a group of Hydra's, without dots beside overrides with them: `engine=megatron`
+_CHOICE = re.compile(r"\+*([a-z]\w*)=([a-z]\w*)")
+CHOICES = "choices"
 # commands of tools, whose first word names what they do: `megatron sft`
 _TOOLS = ("trl", "swift", "megatron")
 # a module with the packages that it is in
@@ -288,6 +291,7 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     dropped: set[str] = set()
     name, overridden = "", ""
     values: list[str] = []
+    composed = any(_OVERRIDE.fullmatch(word) for word in words)
     for word in [*words, _END]:
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):
@@ -302,6 +306,10 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
                 dropped.add(override[1])
             else:  # of a path the last part may be known
                 _put(arguments, override[1], value)
+            continue
+        choice = _CHOICE.fullmatch(word) if composed else None
+        if choice is not None:
+            _put(arguments, f"{CHOICES}.{choice[1]}", choice[2])
             continue
         if not word.startswith("--"):
             values.append(word)

@@ -14,9 +14,10 @@ from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
-from planner.trainer_files.files import read_document
+from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
+from planner.trainer_files.inherited import with_bases
 from planner.trainer_files.methods import generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
@@ -65,9 +66,10 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     Raises:
         InputError: a file cannot be read, or the model is not known; says what to give.
     """
-    readings = _readings(paths, wishes)
+    readings, notes = _readings(paths, wishes)
     facts, warnings = _merged(readings)
     draft = Draft("", [reading.tool for reading in readings], [reading.path.name for reading in readings])
+    draft.notes = notes
     draft.warnings = [*(text for reading in readings for text in reading.warnings), *warnings]
     draft.unknown = {reading.path.name: reading.unknown for reading in readings if reading.unknown}
     if wishes.accelerators is not None:
@@ -87,47 +89,44 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     return draft
 
 
-def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
-    """Each file, and those beside it that it names; trainers before launchers before engines."""
+def _readings(paths: Sequence[Path], wishes: Wishes) -> tuple[list[Reading], list[str]]:
+    """Each file, and those beside it that it names; trainers before launchers before engines.
+
+    A file that another one builds on is part of that one, which a note says.
+    """
     if len(paths) > _MOST_FILES:
         raise InputError(f"--from: {len(paths)} files are more than {_MOST_FILES}: name those of one run")
     ranked: list[tuple[int, Reading]] = []
-    visited: set[Path] = set()
-    pending = [(path, wishes.format) for path in paths]
+    opened = [with_bases(_named_run(path) or read_document(path), paths) for path in paths]
+    parts = {base.resolve() for _, bases in opened for base in bases}
+    visited = set(parts)
+    pending = [(document, wishes.format) for document, _ in opened]
     while pending:
-        path, kind = pending.pop(0)
+        document, kind = pending.pop(0)
+        path = document.path
         if path.resolve() in visited:
             continue
         visited.add(path.resolve())
-        document = _named_run(path) or read_document(path)
         name = kind or detect(document)
         reading = read(document, name)
         ranked.append((FORMATS[name].rank, reading))
         for tool, file_name in reading.files.items():
-            beside = _beside(path, file_name)
-            if beside is not None:
-                pending.append((beside, tool))
+            named = beside(path, file_name)
+            if named is not None:
+                pending.append((read_document(named), tool))
             else:
                 _guess_stage(reading, file_name)
-    return [reading for _, reading in sorted(ranked, key=lambda item: item[0])]
+    notes = [
+        f"{document.path.name}: builds on {', '.join(document.bases)}: what it does not state is from there"
+        for document, bases in opened
+        if bases and document.path.resolve() not in parts
+    ]
+    return [reading for _, reading in sorted(ranked, key=lambda item: item[0])], notes
 
 
 def _named_run(path: Path) -> Document | None:
     """What a word that is not a file names: a configuration that torchtitan keeps in its code."""
     return None if path.exists() else document_of_name(Document(path, "name", {}))
-
-
-def _beside(path: Path, named: str) -> Path | None:
-    """A named file in the folder of the one that names it, or below; never elsewhere."""
-    folder = path.parent.resolve()
-    for candidate in (folder / named, folder / Path(named).name):
-        try:
-            inside = candidate.resolve().is_relative_to(folder)
-            if inside and candidate.is_file():
-                return candidate
-        except (OSError, ValueError):
-            continue
-    return None
 
 
 def _guess_stage(reading: Reading, named: str) -> None:

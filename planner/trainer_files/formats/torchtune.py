@@ -51,6 +51,8 @@ _WITHOUT_EFFECT = (
     r"enable_kv_cache|forward_batch_size|collate_fn|loss|kd_loss|enable_async.*|cudnn.*|fsdp_reshard.*|data_parallel_.*|.*_parallel_.*",
 )  # fmt: skip
 
+_PARTS = ("decoder_trainable", "encoder_trainable", "fusion_trainable")  # of models of images and text
+
 
 def recognises(document: Document) -> bool:
     """Whether a section builds one of torchtune's models."""
@@ -104,6 +106,13 @@ def read(document: Document) -> Reading:
     for name, text in _NOT_COUNTED.items():
         if keys.has(name):
             reading.warn(f"{name}: {text}")
+    frozen = [
+        name
+        for name in _PARTS
+        if keys.text(f"{section}.{name}") == "frozen" or keys.flag(f"{section}.{name}") is False
+    ]
+    if frozen:
+        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
     keys.seen |= {section, "optimizer", "tokenizer", "dataset"}
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
