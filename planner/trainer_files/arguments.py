@@ -31,6 +31,8 @@ _REFERENCE = re.compile(
 )
 _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _SUM = re.compile(r"\$\(\s*expr\s+([^()]*)\)|`\s*expr\s+([^`]*)`")
+# all elements of an array, each of which is a word: `"${ARGUMENTS[@]}"`
+_ELEMENTS = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
 _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 # assignments before a command, that hold for it alone: `A=1 B=2 program --name value`
 _FOR_COMMAND = re.compile(
@@ -121,6 +123,7 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
     for line in (
         part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
     ):
+        line = _ELEMENTS.sub(r"\1", line)
         before = _FOR_COMMAND.match(line)
         if before is not None:
             words += _launcher(dict(_ENVIRONMENT.findall(before[0])), variables)
@@ -182,7 +185,7 @@ def _launched(variables: Mapping[str, str]) -> list[str]:
 def _lines(text: str) -> Iterator[str]:
     """Commands: continued lines joined, arrays in brackets on one line, comments dropped."""
     # a comment ends with its line, also where that ends with a backslash
-    bare = "\n".join(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines())
+    bare = "\n".join([*(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines()), ""])
     joined = re.sub(r"\\[ \t]*\n", " ", bare)
     pending = ""
     for raw in joined.splitlines():
@@ -292,12 +295,14 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     name, overridden = "", ""
     values: list[str] = []
     composed = any(_OVERRIDE.fullmatch(word) for word in words)
-    for word in [*words, _END]:
+    for before, word in zip(["", *words], [*words, _END], strict=True):
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):
             overridden = ""
         elif word.endswith((".yml", ".yaml")) and not (name and not values):  # and no argument's value
             overridden = word
+        if before.endswith(".py") and word.endswith((".yml", ".yaml")):
+            arguments.setdefault("config", word)
         if override is not None and "." not in override[1] and overridden:
             arguments.setdefault(CONFIGURATION, overridden.rpartition("/")[2])
         if override is not None:

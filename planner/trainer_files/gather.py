@@ -16,7 +16,7 @@ from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
 from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
-from planner.trainer_files.hub import preset_of_hub_name
+from planner.trainer_files.hub import name_of_folder, preset_of_hub_name
 from planner.trainer_files.inherited import with_bases
 from planner.trainer_files.methods import generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
@@ -109,13 +109,14 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> tuple[list[Reading], lis
         visited.add(path.resolve())
         name = kind or detect(document)
         reading = read(document, name)
+        reading.hub_name = name_of_folder(reading.hub_name)
         ranked.append((FORMATS[name].rank, reading))
         for tool, file_name in reading.files.items():
             named = beside(path, file_name)
             if named is not None:
                 pending.append((read_document(named), tool))
             else:
-                _guess_stage(reading, file_name)
+                _guess_stage(reading, tool, file_name)
     notes = [
         f"{document.path.name}: builds on {', '.join(document.bases)}: what it does not state is from there"
         for document, bases in opened
@@ -129,23 +130,23 @@ def _named_run(path: Path) -> Document | None:
     return None if path.exists() else document_of_name(Document(path, "name", {}))
 
 
-def _guess_stage(reading: Reading, named: str) -> None:
-    """The ZeRO stage that the name of an absent file tells (`zero3_bf16.json`, `ds_z2_config.json`)."""
+def _guess_stage(reading: Reading, tool: str, named: str) -> None:
+    """The ZeRO stage that the name of an absent file tells (`zero3_bf16.json`, `ds_z2_config.json`, `fsdp.yaml`)."""
     lowered = Path(named).name.lower()
-    for stage in (3, 2, 1, 0):
-        if any(f"{word}{stage}" in lowered for word in ("zero", "z", "stage", "zero_", "stage_")):
-            text = f"deepspeed {named}: not beside it, the stage by its name"
-            reading.add("training.layout.zero_stage", stage, text, assumed=True)
-            _guess_offload(reading, named, lowered, stage)
-            break
-    reading.warn(f"deepspeed {named} is not next to it: add it to --from to read it")
+    number = re.search(r"(?:zero|z|stage)_?([0-3])", lowered)
+    told = int(number[1]) if number else 3 if "fsdp" in lowered and tool == "accelerate" else None
+    if told is not None and tool != "trl":
+        text = f"{tool} {named}: not beside it, the stage by its name"
+        reading.add("training.layout.zero_stage", told, text, assumed=True)
+        _guess_offload(reading, f"{tool} {named}", lowered, told)
+    reading.warn(f"{tool} {named} is not next to it: add it to --from to read it")
 
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
     """What the name of an absent file says of host memory (`zero3_bf16_cpuoffload_all.json`)."""
     if "offload" not in lowered or "partial" in lowered or re.search(r"no[_-]?(cpu[_-]?)?offload", lowered):
         return
-    text = f"deepspeed {named}: not beside it, by its name"
+    text = f"{named}: not beside it, by its name"
     if "param" not in lowered:
         reading.add("training.memory.offload_optimizer", True, text, assumed=True)
     if stage == 3:
@@ -183,8 +184,11 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
         _use_config(draft, sized, hub)
         return
     if hub is None:
+        own = next(
+            (reading.files["trl"] for reading in readings if "trl" in reading.files), "the trainer's own file"
+        )
         raise InputError(
-            f"{', '.join(str(path) for path in paths)}: states no model: add the trainer's own file to --from, or name "
+            f"{', '.join(str(path) for path in paths)}: states no model: add {own[:200]} to --from, or name "
             "the model with --model-config config.json or --model PRESET"
         )
     local = _local_model(hub)

@@ -28,6 +28,8 @@ _STORED = {
     ),
 }
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
+# where Hugging Face's tools keep what they downloaded: `models--Qwen--Qwen3-8B/snapshots/0a1b2c`
+_CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/snapshots(?:/[^/]*)?)?/?")
 _MOST_ENDINGS = 8
 _LONGEST = 200
 # Beginnings of what is more, or less, than the model at the end of the name.
@@ -35,6 +37,12 @@ _OTHERS = re.compile(
     r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
+
+
+def name_of_folder(name: str) -> str:
+    """The model that a folder of Hugging Face's cache holds; any other name as it is."""
+    cached = _CACHED.fullmatch(name) if len(name) < _LONGEST * 2 else None
+    return f"{cached[1]}/{cached[2]}" if cached is not None else name
 
 
 def preset_of_hub_name(name: str) -> Preset | None:

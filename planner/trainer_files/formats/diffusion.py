@@ -6,12 +6,14 @@ SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from planner.errors import InputError
+from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
@@ -63,6 +65,7 @@ _FAMILIES: dict[str, dict[str, str]] = {
         ("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image-20b"
     ),
 }
+_LEAST, _MOST = 64, 16_384  # sides of images in pixels
 # kohya's programs say what the path of a checkpoint does not: the first part of the name
 _PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
 _SCRIPTS = {
@@ -265,5 +268,20 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
         reading.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
     if keys.flag("controlnet") or keys.has("controlnet_model_name_or_path"):
         reading.warn("controlnet: the copy of the denoiser that it trains is not counted")
-    if keys.has("resolution"):
+    if not keys.has("resolution"):
+        return
+    side, preset = _side(keys), find_preset(reading.hub_name)
+    if side is None or (preset is not None and preset.values["family"] == "transformer"):
         reading.warn(f"resolution {keys.get('resolution')}: work is counted at the size of the preset")
+    else:
+        reading.add("model.image_size", side, f"resolution {keys.get('resolution')}")
+
+
+def _side(keys: Lookup) -> int | None:
+    """The side of a square of as many pixels: of `1024`, `768,1344`, or of megapixels (SimpleTuner's `area`)."""
+    numbers = [float(word) for word in re.findall(r"\d+(?:\.\d+)?", str(keys.get("resolution")))]
+    if len(numbers) == 1 and keys.text("resolution_type") == "area":
+        return round(1024 * math.sqrt(numbers[0])) or None
+    if not 1 <= len(numbers) <= 2 or not all(_LEAST <= number <= _MOST for number in numbers):
+        return None
+    return round(math.sqrt(numbers[0] * numbers[-1]))

@@ -32,6 +32,7 @@ _FAMILIES = {
     "qwen2": "qwen2", "gemma": "gemma", "mistral": "mistral", "qwen3": "qwen3", "llama2": "llama-2",
     "llama3": "llama-3", "code_llama2": "codellama", "qwen2_5": "qwen2.5", "gemma2": "gemma-2",
     "llama3_1": "llama-3.1", "llama3_2": "llama-3.2", "llama3_3": "llama-3.3", "phi3": "phi-3", "phi4": "phi-4",
+    "falcon3": "falcon-3",
 }  # fmt: skip
 _NAME = re.compile(r"(?P<adapter>q?lora_|q?dora_)?(?P<name>.+)")
 # one model under two names: Phi-4 is of one size

@@ -49,6 +49,17 @@ _MATTERS = (
     "fsdp", "packing", "args", "peft_config", "quantization_config", "load_in_4bit", "load_in_8bit", "r",
     "generation_batch_size", "steps_per_generation",
 )  # fmt: skip
+# What Unsloth takes where a script is silent (unsloth/models/loader.py and llama.py, read on 2026-11-30).
+_LONGEST_OF_UNSLOTH = 2048
+_UNSLOTH = re.compile(r"(.*\.)?Fast(Language|Vision)?Model\.from_pretrained")
+_CHOSEN = (
+    "load_in_4bit",
+    "load_in_8bit",
+    "load_in_16bit",
+    "load_in_fp8",
+    "full_finetuning",
+    "quantization_config",
+)
 _RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
 
@@ -82,6 +93,8 @@ def read(document: Document) -> Reading:
     reading = trl.read(replace(document, data=data, programs=programs))
     if unsloth:
         _fill_groups(reading)
+    if loaded is not None and _UNSLOTH.fullmatch(loaded.name):
+        _fill_of_unsloth(reading, loaded, data)
     if "lora_r" not in data and any(_is_lora(call) for call in adapters):
         reading.add("training.lora_rank", _RANK, "the default of PEFT", assumed=True)
     _settle(reading, document, trainer, data)
@@ -131,6 +144,19 @@ def _fill_groups(reading: Reading) -> None:
     if group is not None and micro.value % group.value:
         text = f"{micro.where.partition(': ')[2]} {micro.value}, which Unsloth raises to num_generations"
         reading.add(MICRO_BATCH, group.value, text, assumed=True)
+
+
+def _fill_of_unsloth(reading: Reading, loaded: Call, data: Mapping[str, Any]) -> None:
+    """What Unsloth takes where the script is silent."""
+    given = {*loaded.named, *loaded.unread}
+    key = "training.sequence_length"
+    if (key not in reading.facts or reading.facts[key].assumed) and "max_seq_length" not in given:
+        reading.add(key, _LONGEST_OF_UNSLOTH, "the default of Unsloth", assumed=True)
+    if not {"use_gradient_checkpointing", "gradient_checkpointing"} & {*given, *data}:
+        text = "gradient_checkpointing is on by Unsloth's default"
+        reading.add("training.layout.recompute", "full", text, assumed=True)
+    if data.get("use_peft") and not given.intersection(_CHOSEN):
+        reading.add("training.frozen_bits", 4, "load_in_4bit is on by Unsloth's default", assumed=True)
 
 
 def _is_trainer(call: Call) -> bool:
@@ -226,6 +252,7 @@ def _arguments(
         data |= {name: source[name] for name in (*_BITS, "max_seq_length") if name in source}
     for call in reversed(adapters):
         data |= {ours: call.named[name] for name, ours in _ADAPTERS.items() if name in call.named}
+        data |= {name: call.named[name] for name in ("max_seq_length",) if name in call.named}
         data["use_peft"] = True
     data |= {name: trainer.named[name] for name in _OF_TRAINER if name in trainer.named}
     data |= {name: value for name, value in settings.items() if not isinstance(value, Call | Imported)}

@@ -206,6 +206,10 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
         "num_attention_heads": 32, "num_key_value_heads": 2, "vocab_size": 151552}, "vision_config": {
         "model_type": "glm4v_vision", "depth": 24, "hidden_size": 1536, "intermediate_size": 13696, "num_heads": 12,
         "out_hidden_size": 4096, "patch_size": 14, "spatial_merge_size": 2, "image_size": 336}}),
+    (2.2092, {"model_type": "qwen2_vl", "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28,
+              "num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True,
+              "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1536, "mlp_ratio": 4, "num_heads": 16,
+                                "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}}),
     (0.01355, {"model_type": "electra", "embedding_size": 128, "hidden_size": 256, "num_hidden_layers": 12,
                "num_attention_heads": 4, "intermediate_size": 1024, "vocab_size": 30522,
                "max_position_embeddings": 512}),
