@@ -215,9 +215,9 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         assert values["stepwise_gelu"] is True and not values["gated_mlp"]
     own = {
         name: model_of(resolve_model(Model(preset=name))).stepwise_gelu
-        for name in ("gpt2", "phi-2", "opt-1.3b")
+        for name in ("gpt2", "phi-2", "opt-1.3b", "distilgpt2", "gpt-neo-125m")
     }
-    assert own == {"gpt2": True, "phi-2": True, "opt-1.3b": False}
+    assert own == {"gpt2": True, "phi-2": True, "opt-1.3b": False, "distilgpt2": True, "gpt-neo-125m": True}
     assert not model_of(resolve_model(Model(preset="gpt2", stepwise_gelu=False))).stepwise_gelu
 
 
@@ -277,8 +277,7 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("bert-base-multilingual-cased", 0.178),
         ("qwen2-vl-2b", 2.21),
         ("qwen2.5-vl-3b", 3.75),
-        ("qwen2.5-vl-32b", 33.45),
-        ("qwen2.5-vl-72b", 73.41),
+        ("orpheus-3b", 3.3),
         ("qwen3-vl-8b", 8.77),
         ("cosmos-reason2-8b", 8.77),
         ("moonlight-16b-a3b", 16),
@@ -300,6 +299,14 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
 )
 def test_well_known_sizes(name: str, billions: float) -> None:
     assert resolve_model(Model(preset=name)).params / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [("qwen2.5-vl-3b", 3.7546), ("qwen2.5-vl-7b", 8.2922), ("qwen2.5-vl-32b", 33.4527), ("qwen2.5-vl-72b", 73.4108)],
+)
+def test_gates_of_the_image_encoder_are_counted(name: str, billions: float) -> None:
+    assert resolve_model(Model(preset=name)).params / 1e9 == pytest.approx(billions, rel=0.001)
 
 
 @pytest.mark.parametrize(

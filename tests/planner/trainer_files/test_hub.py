@@ -16,6 +16,8 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("someone/llava-Qwen3-8B", None), ("someone/EAGLE-Llama-3.1-8B", None), ("someone/8x-Llama-3.1-8B", None),
         ("allenai/Llama-3.1-Tulu-3-8B-SFT", "llama-3.1-8b"), ("nvidia/Llama-3.1-Nemotron-51B-Instruct", None),
         ("Qwen/Qwen2.5-Omni-7B", None), ("Qwen/Qwen3-TTS-1.7B", None), ("someone/Llama-Guard-8B", None),
+        ("tiiuae/Falcon3-Mamba-7B-Instruct", None), ("tiiuae/Falcon3-7B-Instruct", "falcon-3-7b"),
+        ("canopylabs/orpheus-3b-0.1-ft", "orpheus-3b"), ("minitron-4b-width-base", None),
         ("facebook/detr-resnet-50", None), ("amazon/chronos-t5-small", None), ("facebook/sam-vit-base", None),
         ("allenai/Olmo-3-32B-Think", "olmo-3-32b"), ("nvidia/Cosmos-Reason2-2B", "qwen3-vl-2b"),
         ("meta-llama/Llama-3.2-11B-Vision-Instruct", "llama-3.2-vision-11b"), ("KAKA22/CodeRM-8B", "llama-3.1-8b"),
