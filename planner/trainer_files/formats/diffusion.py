@@ -47,7 +47,7 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"wan2\.1-t2v-1\.3b", "wan2.1-1.3b"),
     (r"wan2\.1-t2v-14b|wan2\.2-t2v-a14b", "wan2.1-14b"),
     (r"wan2\.2-ti2v-5b", "wan2.2-ti2v-5b"),
-    (r"hunyuan-?video", "hunyuan-video-13b"),
+    (r"hunyuan-?video(?!-?1\.5)", "hunyuan-video-13b"),
     (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
     (r"cogvideox-2b", "cogvideox-2b"),
     (r"sana[-_](1600m|1\.6b)", "sana-1.6b"),
@@ -66,8 +66,13 @@ _FAMILIES: dict[str, dict[str, str]] = {
     ),
 }
 _LEAST, _MOST = 64, 16_384  # sides of images in pixels
-# kohya's programs say what the path of a checkpoint does not: the first part of the name
-_PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
+# kohya's programs say what the path of a checkpoint does not: the first part of the name; FLUX.2 has several sizes
+_PROGRAMS = (
+    ("sdxl_", "stable-diffusion-xl"),
+    ("flux_2_", ""),
+    ("flux_", "flux.1-dev"),
+    ("sd3_", "stable-diffusion-3-medium"),
+)
 _SCRIPTS = {
     "train_network": "stable-diffusion-1.5",
     "train_db": "stable-diffusion-1.5",
@@ -165,11 +170,7 @@ def _process(process: Mapping[str, Any]) -> dict[str, Any]:
     sets = process.get("datasets")
     first = sets[0] if isinstance(sets, list) and sets and isinstance(sets[0], Mapping) else {}
     sizes = first.get("resolution")
-    found["resolution"] = (
-        max(sizes)
-        if isinstance(sizes, list) and sizes and all(isinstance(size, int) for size in sizes)
-        else sizes
-    )
+    found["resolutions" if isinstance(sizes, list) else "resolution"] = sizes
     return {key: value for key, value in found.items() if value is not None} | {"kind": process.get("type")}
 
 
@@ -268,20 +269,29 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
         reading.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
     if keys.flag("controlnet") or keys.has("controlnet_model_name_or_path"):
         reading.warn("controlnet: the copy of the denoiser that it trains is not counted")
-    if not keys.has("resolution"):
+    name = keys.first("resolution", "resolutions")
+    if not name:
         return
-    side, preset = _side(keys), find_preset(reading.hub_name)
+    side, preset = _side(keys, name), find_preset(reading.hub_name)
+    text = f"resolution {str(keys.get(name))[:80]}"
     if side is None or (preset is not None and preset.values["family"] == "transformer"):
-        reading.warn(f"resolution {keys.get('resolution')}: work is counted at the size of the preset")
+        reading.warn(f"{text}: work is counted at the size of the preset")
     else:
-        reading.add("model.image_size", side, f"resolution {keys.get('resolution')}")
+        reading.add("model.image_size", side, text)
+        if name == "resolutions" and len(keys.get(name)) > 1:
+            reading.warn(f"{text}: each image is trained at all of them: work and memory are counted at the largest")
 
 
-def _side(keys: Lookup) -> int | None:
-    """The side of a square of as many pixels: of `1024`, `768,1344`, or of megapixels (SimpleTuner's `area`)."""
-    numbers = [float(word) for word in re.findall(r"\d+(?:\.\d+)?", str(keys.get("resolution")))]
+def _side(keys: Lookup, name: str) -> int | None:
+    """The side of a square of as many pixels: of `1024`, `768,1344`, or of megapixels (SimpleTuner's `area`).
+
+    Of AI Toolkit's resolutions, which are sides of squares, the largest: it needs the most memory.
+    """
+    numbers = [float(word) for word in re.findall(r"\d+(?:\.\d+)?", str(keys.get(name)))]
     if len(numbers) == 1 and keys.text("resolution_type") == "area":
-        return round(1024 * math.sqrt(numbers[0])) or None
-    if not 1 <= len(numbers) <= 2 or not all(_LEAST <= number <= _MOST for number in numbers):
+        numbers = [1024 * math.sqrt(numbers[0])]
+    if not numbers or not all(_LEAST <= number <= _MOST for number in numbers):
         return None
-    return round(math.sqrt(numbers[0] * numbers[-1]))
+    if name == "resolutions":
+        return round(max(numbers))
+    return round(math.sqrt(numbers[0] * numbers[-1])) if len(numbers) <= 2 else None

@@ -10,6 +10,7 @@ from planner.errors import InputError
 from planner.trainer_files.arguments import parse_arguments
 from planner.trainer_files.gather import Draft, Wishes, gather
 from planner.trainer_files.hub import name_of_folder
+from tests.planner.trainer_files.fixtures_of_trainers import AI_TOOLKIT
 
 TRL = "train_dpo.py --model_name_or_path Qwen/Qwen3-8B --max_length 2048 --bf16"
 FSDP = "distributed_type: FSDP\nnum_processes: 4\nfsdp_config: {fsdp_sharding_strategy: SHARD_GRAD_OP}\n"
@@ -197,3 +198,35 @@ def test_a_trainer_of_groups_that_only_says_how_many(tmp_path: Path) -> None:
         tmp_path, "python grpo_math.py --model_name Qwen/Qwen2.5-7B-Instruct --num_generations 4"
     )
     assert found.facts["training.objective"].value == "grpo"
+
+
+def test_several_resolutions_of_ai_toolkit_are_sides_of_squares_and_named(tmp_path: Path) -> None:
+    text = AI_TOOLKIT.replace("[512, 768, 1024]", "[512, 768]")
+    found = _drafted(tmp_path, text, "run.yaml")
+    assert found.facts["model.image_size"].value == 768
+    assert any("[512, 768]: each image is trained at all of them" in warning for warning in found.warnings)
+    one = _drafted(tmp_path, text.replace("[512, 768]", "[512]"), "run.yaml")
+    assert one.facts["model.image_size"].value == 512
+    assert not any("resolution" in warning for warning in one.warnings)
+
+
+@pytest.mark.parametrize(
+    ("program", "model", "answer"),
+    [
+        ("flux_2_train_network.py", "black-forest-labs/FLUX.2-klein-base-4B", "flux.2-klein-4b"),
+        ("flux_2_train_network.py", "black-forest-labs/FLUX.2-dev", "denoisers without a preset"),
+        ("flux_train_network.py", "models/my.safetensors", "flux.1-dev"),
+        ("train.py", "tencent/HunyuanVideo", "hunyuan-video-13b"),
+        ("train.py", "tencent/HunyuanVideo-1.5", "denoisers without a preset"),
+    ],
+)
+def test_a_later_release_is_not_taken_for_the_first(
+    tmp_path: Path, program: str, model: str, answer: str
+) -> None:
+    command = f"accelerate launch {program} --pretrained_model_name_or_path {model} --network_module networks.lora"
+    text = f"{command} --resolution 512 --train_batch_size 1 --max_train_steps 9"
+    if " " in answer:
+        with pytest.raises(InputError, match=answer):
+            _drafted(tmp_path, text)
+    else:
+        assert _drafted(tmp_path, text).facts["model.preset"].value == answer
