@@ -1,7 +1,8 @@
 """Files that build on others: `defaults` of NeMo RL and of Hydra, one file or a list, each of which may build on more.
 
 A section of the file that builds on another is merged into that of the other; every other value replaces it
-(OmegaConf). Only files beside the one that names them, below it, or given with it are read.
+(OmegaConf). The file itself comes last, or where Hydra's `_self_` puts it. Only files beside the one that names them,
+below it, or given with it are read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.model import Document
 
 _KEY = "defaults"
+_SELF = "_self_"
 _ENDINGS = (".yaml", ".yml")
 _MOST = 20
 
@@ -28,7 +30,8 @@ def with_bases(document: Document, given: Sequence[Path]) -> tuple[Document, lis
         given: files that were named together with it.
 
     Returns:
-        The file with their keys, and these files; a remark names each file that is neither beside nor given.
+        The file with their keys, and these files; a remark names each file that is neither beside nor given, and the
+        choices of Hydra's groups, which are not read.
 
     Raises:
         InputError: one of them cannot be read, or they build on each other in a circle.
@@ -46,32 +49,44 @@ def _merged(
 ) -> tuple[Mapping[str, Any], list[str]]:
     data: Mapping[str, Any] = {}
     remarks: list[str] = []
-    for named in _named(document):
+    named_files, choices = _named(document)
+    if len(bases) + len(named_files) - 1 > _MOST:
+        raise InputError(f"{document.path}: {_KEY}: builds on more than {_MOST} files")
+    for named in named_files:
+        if named == _SELF:
+            data = _over(data, document.data)
+            continue
         path = _found(document.path, named, given)
         if path is None:
-            if named.endswith(_ENDINGS):
-                remarks.append(
-                    f"{_KEY} {named}: is not next to it, so what it says is not read: put it there or add it to --from"
-                )
+            remarks.append(
+                f"{_KEY} {named[:200]}: is not next to it, so what it says is not read: put it there or add it to "
+                "--from"
+            )
             continue
         if path.resolve() in chain:
-            raise InputError(f"{document.path}: {_KEY} {named}: the file builds on itself")
+            raise InputError(f"{document.path}: {_KEY} {named[:200]}: the file builds on itself")
         bases.append(path)
-        if len(bases) > _MOST:
-            raise InputError(f"{document.path}: {_KEY}: builds on more than {_MOST} files")
         below, more = _merged(read_document(path), given, (*chain, path.resolve()), bases)
         data = _over(data, below)
         remarks += more
-    return _over(data, document.data), remarks
+    if choices:
+        remarks.append(f"{_KEY} {', '.join(choices)[:200]}: choices of groups are not read")
+    return data, remarks
 
 
-def _named(document: Document) -> list[str]:
-    """The files that `defaults` names; `_self_` and the choices of Hydra's groups are none."""
-    if document.syntax not in ("yaml", "json"):
-        return []
-    stated = document.data.get(_KEY)
+def _named(document: Document) -> tuple[list[str], list[str]]:
+    """The files that `defaults` names, `_self_` among them, and the choices of groups but Hydra's own."""
+    stated = document.data.get(_KEY) if document.syntax in ("yaml", "json") else None
     listed = stated if isinstance(stated, list) else [stated]
-    return [entry for entry in listed if isinstance(entry, str) and entry not in ("", "_self_")]
+    files = [entry for entry in listed if isinstance(entry, str) and entry]
+    choices = [
+        f"{group}: {choice}"
+        for entry in listed
+        if isinstance(entry, Mapping) and isinstance(stated, list)
+        for group, choice in entry.items()
+        if not str(group).removeprefix("override ").startswith("hydra/")
+    ]
+    return files if _SELF in files else [*files, _SELF], choices
 
 
 def _found(path: Path, named: str, given: Sequence[Path]) -> Path | None:

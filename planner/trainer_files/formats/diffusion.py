@@ -279,7 +279,9 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
     else:
         reading.add("model.image_size", side, text)
         if name == "resolutions" and len(keys.get(name)) > 1:
-            reading.warn(f"{text}: each image is trained at all of them: work and memory are counted at the largest")
+            reading.warn(
+                f"{text}: each image is trained at all of them: work and memory are counted at the largest"
+            )
 
 
 def _side(keys: Lookup, name: str) -> int | None:

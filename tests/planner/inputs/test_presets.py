@@ -303,7 +303,12 @@ def test_well_known_sizes(name: str, billions: float) -> None:
 
 @pytest.mark.parametrize(
     ("name", "billions"),
-    [("qwen2.5-vl-3b", 3.7546), ("qwen2.5-vl-7b", 8.2922), ("qwen2.5-vl-32b", 33.4527), ("qwen2.5-vl-72b", 73.4108)],
+    [
+        ("qwen2.5-vl-3b", 3.7546),
+        ("qwen2.5-vl-7b", 8.2922),
+        ("qwen2.5-vl-32b", 33.4527),
+        ("qwen2.5-vl-72b", 73.4108),
+    ],
 )
 def test_gates_of_the_image_encoder_are_counted(name: str, billions: float) -> None:
     assert resolve_model(Model(preset=name)).params / 1e9 == pytest.approx(billions, rel=0.001)

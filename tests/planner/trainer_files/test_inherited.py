@@ -103,6 +103,9 @@ def test_bases_are_read_by_the_same_limits(tmp_path: Path) -> None:
     wide = {f"base{at}": f"defaults: base{at + 1}.yaml\n" for at in range(30)}
     with pytest.raises(InputError, match="builds on more than 20 files"):
         gather([_written(tmp_path, run="defaults: base0.yaml\npolicy: {model_name: x}\n", **wide)], Wishes())
+    many = f"defaults: [{', '.join(f'base{at}' for at in range(21))}]\npolicy: {{model_name: x}}\n"
+    with pytest.raises(InputError, match="builds on more than 20 files"):
+        gather([_written(tmp_path / "many", run=many)], Wishes())
 
 
 def test_hydra_leaves_the_ending_out(tmp_path: Path) -> None:
@@ -110,8 +113,24 @@ def test_hydra_leaves_the_ending_out(tmp_path: Path) -> None:
         "actor_rollout_ref: {model: {path: Qwen/Qwen3-4B}, rollout: {n: 8}}\ndata: {train_batch_size: 64}\n"
     )
     run = "defaults: [ppo_trainer, _self_, model@model: hf]\ndata: {train_batch_size: 128}\ntrainer: {nnodes: 2}\n"
-    values = _values(gather([_written(tmp_path, run=run, ppo_trainer=trainer)], Wishes()))
+    found = gather([_written(tmp_path, run=run, ppo_trainer=trainer)], Wishes())
+    values = _values(found)
     assert (values["model.preset"], values["training.global_batch"]) == ("qwen3-4b", 128 * 8)
+    assert any("defaults model@model: hf: choices of groups are not read" in text for text in found.warnings)
+
+
+def test_what_a_file_states_before_its_base_gives_way_to_it(tmp_path: Path) -> None:
+    run = "defaults: [_self_, grpo]\ngrpo: {num_prompts_per_step: 8}\npolicy: {precision: float32}\n"
+    values = _values(gather([_written(tmp_path, run=run, grpo=BASE)], Wishes()))
+    assert (values["training.global_batch"], values["training.precision"]) == (32 * 16, "bf16")
+
+
+def test_an_absent_base_without_an_ending_is_named_too(tmp_path: Path) -> None:
+    run = "defaults: [ppo_trainer, _self_, override hydra/job_logging: none]\n"
+    run += "actor_rollout_ref: {model: {path: Qwen/Qwen3-4B}}\ndata: {train_batch_size: 64}\n"
+    warnings = gather([_written(tmp_path, run=run)], Wishes()).warnings
+    assert any("defaults ppo_trainer: is not next to it" in text for text in warnings)
+    assert not any("choices of groups" in text for text in warnings)
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,9 @@ def test_several_resolutions_of_ai_toolkit_are_sides_of_squares_and_named(tmp_pa
 def test_a_later_release_is_not_taken_for_the_first(
     tmp_path: Path, program: str, model: str, answer: str
 ) -> None:
-    command = f"accelerate launch {program} --pretrained_model_name_or_path {model} --network_module networks.lora"
+    command = (
+        f"accelerate launch {program} --pretrained_model_name_or_path {model} --network_module networks.lora"
+    )
     text = f"{command} --resolution 512 --train_batch_size 1 --max_train_steps 9"
     if " " in answer:
         with pytest.raises(InputError, match=answer):
