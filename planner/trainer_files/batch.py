@@ -63,9 +63,10 @@ def settle_generations(facts: dict[str, Fact], batch: Fact) -> Fact:
     group = facts.get("rollouts.samples_per_prompt")
     if group is not None and not group.assumed and step.value % group.value:
         if whole is not None or not batch.assumed:
+            alone = whole is not None or MICRO_BATCH not in facts
             raise InputError(
-                f"{group.where}: {group.value} does not divide the {step.value} responses of a step ({step.where}): "
-                "give --accelerators with which it does"
+                f"{group.where}: {group.value} does not divide the {step.value} responses of a step ({step.where})"
+                + ("" if alone else ": give --accelerators with which it does")
             )
         more = lcm(step.value, group.value) // step.value
         where = f"{batch.where}, raised to whole groups of {group.value}"

@@ -109,7 +109,8 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> tuple[list[Reading], lis
         visited.add(path.resolve())
         name = kind or detect(document)
         reading = read(document, name)
-        reading.hub_name = name_of_folder(reading.hub_name)
+        if _local_model(reading) is None:
+            reading.hub_name = name_of_folder(reading.hub_name)
         ranked.append((FORMATS[name].rank, reading))
         for tool, file_name in reading.files.items():
             named = beside(path, file_name)

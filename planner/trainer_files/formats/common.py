@@ -156,7 +156,7 @@ def add_launcher(reading: Reading, keys: Lookup) -> None:
     Launchers are torchrun, deepspeed and accelerate.
     """
     own = keys.text(CONFIGURATION)
-    if own.endswith((".yaml", ".yml", ".json")):
+    if own.endswith((".yaml", ".yml", ".json")) and not keys.text("config").endswith(own):
         reading.files["accelerate"] = own
     hosts = keys.text("include")
     if _HOSTS.fullmatch(hosts):

@@ -114,6 +114,33 @@ def test_a_folder_of_the_cache_is_its_model(folder: str, name: str) -> None:
     assert name_of_folder(folder) == name
 
 
+def test_a_folder_of_the_cache_that_lies_beside_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "models--someone--own" / "snapshots" / "0a1b"
+    folder.mkdir(parents=True)
+    sizes = (
+        '{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, '
+    )
+    sizes += '"num_attention_heads": 32, "vocab_size": 128256}'
+    (folder / "config.json").write_text(sizes, encoding="utf-8")
+    text = "train_sft.py --model_name_or_path models--someone--own/snapshots/0a1b --max_length 2048"
+    assert _drafted(tmp_path, text).facts["model.layers"].value == 16
+
+
+def test_one_file_of_arguments_with_an_override_is_no_file_of_accelerate(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(f"model_name_or_path: Qwen/Qwen3-8B\n{DPO}", encoding="utf-8")
+    found = _drafted(tmp_path, "python train_sft.py run.yaml lr=1e-5 --num_train_epochs 1 --max_length 1024")
+    assert (found.facts["model.preset"].value, found.facts["training.global_batch"].value) == ("qwen3-8b", 2)
+
+
+def test_what_unsloth_is_given_by_place(tmp_path: Path) -> None:
+    text = UNSLOTH.replace('model_name="unsloth/llama-3-8b"%s', '"unsloth/llama-3-8b", 4096, None, False%s')
+    facts = _drafted(tmp_path, text % ("", ""), "run.py").facts
+    assert (facts["training.sequence_length"].value, facts["training.method"].value) == (4096, "lora")
+    length = "import sys\nLENGTH = len(sys.argv)\n" + text.replace("4096", "LENGTH")
+    found = _drafted(tmp_path, length % ("", ""), "run.py")
+    assert any("max_seq_length: the script works out the value" in warning for warning in found.warnings)
+
+
 def test_what_unsloth_takes_where_a_script_is_silent(tmp_path: Path) -> None:
     facts = _drafted(tmp_path, UNSLOTH % ("", ""), "run.py").facts
     for key, value in (("training.sequence_length", 2048), ("training.layout.recompute", "full"),
@@ -189,8 +216,13 @@ def test_a_step_that_is_no_whole_number_of_groups_is_refused(tmp_path: Path) -> 
     assert gather([path], Wishes()).facts["training.global_batch"].value == 3
     path.write_text(path.read_text().replace("--num_processes 3", ""))
     assert gather([path], Wishes()).facts["training.global_batch"].value == 3
-    with pytest.raises(InputError, match="num_generations: 3 does not divide the 8 responses"):
+    with pytest.raises(
+        InputError, match=r"num_generations: 3 does not divide the 8 responses.*give --accelerators"
+    ):
         gather([path], Wishes(accelerators=8))
+    path.write_text(path.read_text() + " --generation_batch_size 8")
+    with pytest.raises(InputError, match=r"8 responses of a step \(grpo\.sh: generation_batch_size\)$"):
+        gather([path], Wishes())
 
 
 def test_a_trainer_of_groups_that_only_says_how_many(tmp_path: Path) -> None:
