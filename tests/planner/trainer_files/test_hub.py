@@ -19,6 +19,8 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("tiiuae/Falcon3-Mamba-7B-Instruct", None), ("tiiuae/Falcon3-7B-Instruct", "falcon-3-7b"),
         ("canopylabs/orpheus-3b-0.1-ft", "orpheus-3b"), ("minitron-4b-width-base", None),
         ("facebook/detr-resnet-50", None), ("amazon/chronos-t5-small", None), ("facebook/sam-vit-base", None),
+        ("someone/sam-Qwen3-8B", "qwen3-8b"), ("someone/define-Llama-3.1-8B", "llama-3.1-8b"),
+        ("someone/Bark-Llama-3.1-8B", "llama-3.1-8b"), ("someone/Canary-Llama-3.1-8B", "llama-3.1-8b"),
         ("allenai/Olmo-3-32B-Think", "olmo-3-32b"), ("nvidia/Cosmos-Reason2-2B", "qwen3-vl-2b"),
         ("meta-llama/Llama-3.2-11B-Vision-Instruct", "llama-3.2-vision-11b"), ("KAKA22/CodeRM-8B", "llama-3.1-8b"),
         ("nvidia/Minitron-4B-Base", "minitron-4b"), ("Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"),
