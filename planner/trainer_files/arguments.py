@@ -31,6 +31,8 @@ _REFERENCE = re.compile(
 )
 _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _SUM = re.compile(r"\$\(\s*expr\s+([^()]*)\)|`\s*expr\s+([^`]*)`")
+# all elements of an array, each of which is a word: `"${ARGUMENTS[@]}"`
+_ELEMENTS = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
 _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 # assignments before a command, that hold for it alone: `A=1 B=2 program --name value`
 _FOR_COMMAND = re.compile(
@@ -49,6 +51,9 @@ _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 # one without dots counts behind the file that it overrides: `train.py base.yml steps=10`
 _PLAIN_OVERRIDE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 CONFIGURATION = "config_file"
+# a choice of a group of Hydra's, without dots beside overrides with them: `engine=megatron`
+_CHOICE = re.compile(r"\+*([a-z]\w*)=([a-z]\w*)")
+CHOICES = "choices"
 # commands of tools, whose first word names what they do: `megatron sft`
 _TOOLS = ("trl", "swift", "megatron")
 # a module with the packages that it is in
@@ -118,6 +123,7 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
     for line in (
         part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
     ):
+        line = _ELEMENTS.sub(r"\1", line)
         before = _FOR_COMMAND.match(line)
         if before is not None:
             words += _launcher(dict(_ENVIRONMENT.findall(before[0])), variables)
@@ -179,7 +185,7 @@ def _launched(variables: Mapping[str, str]) -> list[str]:
 def _lines(text: str) -> Iterator[str]:
     """Commands: continued lines joined, arrays in brackets on one line, comments dropped."""
     # a comment ends with its line, also where that ends with a backslash
-    bare = "\n".join(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines())
+    bare = "\n".join([*(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines()), ""])
     joined = re.sub(r"\\[ \t]*\n", " ", bare)
     pending = ""
     for raw in joined.splitlines():
@@ -288,12 +294,15 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     dropped: set[str] = set()
     name, overridden = "", ""
     values: list[str] = []
-    for word in [*words, _END]:
+    composed = any(_OVERRIDE.fullmatch(word) for word in words)
+    for before, word in zip(["", *words], [*words, _END], strict=True):
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):
             overridden = ""
         elif word.endswith((".yml", ".yaml")) and not (name and not values):  # and no argument's value
             overridden = word
+        if before.endswith(".py") and word.endswith((".yml", ".yaml")):
+            arguments.setdefault("config", word)
         if override is not None and "." not in override[1] and overridden:
             arguments.setdefault(CONFIGURATION, overridden.rpartition("/")[2])
         if override is not None:
@@ -302,6 +311,10 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
                 dropped.add(override[1])
             else:  # of a path the last part may be known
                 _put(arguments, override[1], value)
+            continue
+        choice = _CHOICE.fullmatch(word) if composed else None
+        if choice is not None:
+            _put(arguments, f"{CHOICES}.{choice[1]}", choice[2])
             continue
         if not word.startswith("--"):
             values.append(word)

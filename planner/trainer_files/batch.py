@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 from typing import Any
 
+from planner.errors import InputError
 from planner.inputs.presets import Preset, find_preset
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
@@ -46,6 +47,9 @@ def settle_generations(facts: dict[str, Fact], batch: Fact) -> Fact:
     Args:
         facts: of the files; the update, the passes and the steps of rollouts are put in.
         batch: samples of one optimizer update.
+
+    Raises:
+        InputError: the responses of a step are no whole groups, as no trainer takes them.
     """
     steps, whole, passes = (facts.get(key) for key in (GENERATION_STEPS, GENERATED, PASSES))
     step = batch
@@ -56,6 +60,17 @@ def settle_generations(facts: dict[str, Fact], batch: Fact) -> Fact:
         times = accumulation.value if accumulation is not None else 1
         where = f"{batch.where} x {steps.value} / {times} (steps_per_generation)"
         step = Fact(batch.key, batch.value * steps.value // times, where, batch.assumed)
+    group = facts.get("rollouts.samples_per_prompt")
+    if group is not None and not group.assumed and step.value % group.value:
+        if whole is not None or not batch.assumed:
+            alone = whole is not None or MICRO_BATCH not in facts
+            raise InputError(
+                f"{group.where}: {group.value} does not divide the {step.value} responses of a step ({step.where})"
+                + ("" if alone else ": give --accelerators with which it does")
+            )
+        more = lcm(step.value, group.value) // step.value
+        where = f"{batch.where}, raised to whole groups of {group.value}"
+        return settle_generations(facts, replace(batch, value=batch.value * more, where=where))
     if step.value <= batch.value:  # a generation for each update, or several
         step = batch
     elif step.value % batch.value == 0:
@@ -76,9 +91,14 @@ def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
     if stated:
         return prod(stated), f"{prod(stated)} data-parallel", False
     accelerators = facts.get(ACCELERATORS)
-    if accelerators is None:
-        return 1, "1 accelerator (--accelerators N)", True
     split = _split(facts)
+    if accelerators is None:
+        experts = facts.get("training.layout.expert_parallel")
+        least = max(
+            1, experts.value * _degree(facts, "pipeline_parallel") // split if experts is not None else 1
+        )
+        text = "1 accelerator" if least == 1 else f"{least} that share the experts"
+        return least, f"{text} (--accelerators N)", True
     if accelerators.value % split:
         return (
             max(1, accelerators.value // split),
@@ -90,8 +110,12 @@ def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
 
 
 def _split(facts: dict[str, Fact]) -> int:
-    degrees = (facts.get(f"training.layout.{name}") for name in _SPLITTING)
-    return prod(fact.value for fact in degrees if fact is not None)
+    return prod(_degree(facts, name) for name in _SPLITTING)
+
+
+def _degree(facts: dict[str, Fact], name: str) -> int:
+    fact = facts.get(f"training.layout.{name}")
+    return int(fact.value) if fact is not None else 1
 
 
 def _check(facts: dict[str, Fact], stated: Fact, warnings: list[str]) -> None:

@@ -48,6 +48,19 @@ def read_document(path: Path) -> Document:
     return parse_document(decode(read_limited(path, MAX_BYTES), str(path)), path)
 
 
+def beside(path: Path, named: str) -> Path | None:
+    """A named file in the folder of the one that names it, or below; never elsewhere."""
+    folder = path.parent.resolve()
+    for candidate in (folder / named, folder / Path(named).name):
+        try:
+            inside = candidate.resolve().is_relative_to(folder)
+            if inside and candidate.is_file():
+                return candidate
+        except (OSError, ValueError):
+            continue
+    return None
+
+
 def _inside(folder: Path) -> Path:
     """The model's configuration of a checkpoint's folder."""
     for name in ("config.json", "adapter_config.json"):

@@ -14,9 +14,10 @@ from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
-from planner.trainer_files.files import read_document
+from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
-from planner.trainer_files.hub import preset_of_hub_name
+from planner.trainer_files.hub import name_of_folder, preset_of_hub_name
+from planner.trainer_files.inherited import with_bases
 from planner.trainer_files.methods import generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
@@ -65,9 +66,10 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     Raises:
         InputError: a file cannot be read, or the model is not known; says what to give.
     """
-    readings = _readings(paths, wishes)
+    readings, notes = _readings(paths, wishes)
     facts, warnings = _merged(readings)
     draft = Draft("", [reading.tool for reading in readings], [reading.path.name for reading in readings])
+    draft.notes = notes
     draft.warnings = [*(text for reading in readings for text in reading.warnings), *warnings]
     draft.unknown = {reading.path.name: reading.unknown for reading in readings if reading.unknown}
     if wishes.accelerators is not None:
@@ -87,29 +89,41 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     return draft
 
 
-def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
-    """Each file, and those beside it that it names; trainers before launchers before engines."""
+def _readings(paths: Sequence[Path], wishes: Wishes) -> tuple[list[Reading], list[str]]:
+    """Each file, and those beside it that it names; trainers before launchers before engines.
+
+    A file that another one builds on is part of that one, which a note says.
+    """
     if len(paths) > _MOST_FILES:
         raise InputError(f"--from: {len(paths)} files are more than {_MOST_FILES}: name those of one run")
     ranked: list[tuple[int, Reading]] = []
-    visited: set[Path] = set()
-    pending = [(path, wishes.format) for path in paths]
+    opened = [with_bases(_named_run(path) or read_document(path), paths) for path in paths]
+    parts = {base.resolve() for _, bases in opened for base in bases}
+    visited = set(parts)
+    pending = [(document, wishes.format) for document, _ in opened]
     while pending:
-        path, kind = pending.pop(0)
+        document, kind = pending.pop(0)
+        path = document.path
         if path.resolve() in visited:
             continue
         visited.add(path.resolve())
-        document = _named_run(path) or read_document(path)
         name = kind or detect(document)
         reading = read(document, name)
+        if _local_model(reading) is None:
+            reading.hub_name = name_of_folder(reading.hub_name)
         ranked.append((FORMATS[name].rank, reading))
         for tool, file_name in reading.files.items():
-            beside = _beside(path, file_name)
-            if beside is not None:
-                pending.append((beside, tool))
+            named = beside(path, file_name)
+            if named is not None:
+                pending.append((read_document(named), tool))
             else:
-                _guess_stage(reading, file_name)
-    return [reading for _, reading in sorted(ranked, key=lambda item: item[0])]
+                _guess_stage(reading, tool, file_name)
+    notes = [
+        f"{document.path.name}: builds on {', '.join(document.bases)}: what it does not state is from there"
+        for document, bases in opened
+        if bases and document.path.resolve() not in parts
+    ]
+    return [reading for _, reading in sorted(ranked, key=lambda item: item[0])], notes
 
 
 def _named_run(path: Path) -> Document | None:
@@ -117,36 +131,23 @@ def _named_run(path: Path) -> Document | None:
     return None if path.exists() else document_of_name(Document(path, "name", {}))
 
 
-def _beside(path: Path, named: str) -> Path | None:
-    """A named file in the folder of the one that names it, or below; never elsewhere."""
-    folder = path.parent.resolve()
-    for candidate in (folder / named, folder / Path(named).name):
-        try:
-            inside = candidate.resolve().is_relative_to(folder)
-            if inside and candidate.is_file():
-                return candidate
-        except (OSError, ValueError):
-            continue
-    return None
-
-
-def _guess_stage(reading: Reading, named: str) -> None:
-    """The ZeRO stage that the name of an absent file tells (`zero3_bf16.json`, `ds_z2_config.json`)."""
+def _guess_stage(reading: Reading, tool: str, named: str) -> None:
+    """The ZeRO stage that the name of an absent file tells (`zero3_bf16.json`, `ds_z2_config.json`, `fsdp.yaml`)."""
     lowered = Path(named).name.lower()
-    for stage in (3, 2, 1, 0):
-        if any(f"{word}{stage}" in lowered for word in ("zero", "z", "stage", "zero_", "stage_")):
-            text = f"deepspeed {named}: not beside it, the stage by its name"
-            reading.add("training.layout.zero_stage", stage, text, assumed=True)
-            _guess_offload(reading, named, lowered, stage)
-            break
-    reading.warn(f"deepspeed {named} is not next to it: add it to --from to read it")
+    number = re.search(r"(?:zero|z|stage)_?([0-3])", lowered)
+    told = int(number[1]) if number else 3 if "fsdp" in lowered and tool == "accelerate" else None
+    if told is not None and tool != "trl":
+        text = f"{tool} {named}: not beside it, the stage by its name"
+        reading.add("training.layout.zero_stage", told, text, assumed=True)
+        _guess_offload(reading, f"{tool} {named}", lowered, told)
+    reading.warn(f"{tool} {named} is not next to it: add it to --from to read it")
 
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
     """What the name of an absent file says of host memory (`zero3_bf16_cpuoffload_all.json`)."""
     if "offload" not in lowered or "partial" in lowered or re.search(r"no[_-]?(cpu[_-]?)?offload", lowered):
         return
-    text = f"deepspeed {named}: not beside it, by its name"
+    text = f"{named}: not beside it, by its name"
     if "param" not in lowered:
         reading.add("training.memory.offload_optimizer", True, text, assumed=True)
     if stage == 3:
@@ -184,8 +185,11 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
         _use_config(draft, sized, hub)
         return
     if hub is None:
+        own = next(
+            (reading.files["trl"] for reading in readings if "trl" in reading.files), "the trainer's own file"
+        )
         raise InputError(
-            f"{', '.join(str(path) for path in paths)}: states no model: add the trainer's own file to --from, or name "
+            f"{', '.join(str(path) for path in paths)}: states no model: add {own[:200]} to --from, or name "
             "the model with --model-config config.json or --model PRESET"
         )
     local = _local_model(hub)

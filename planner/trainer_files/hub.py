@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from planner.inputs.presets import Preset, find_preset
+from planner.inputs.presets import Preset, find_preset, why_not_modelled
 
 # Endings that name a variant of the same sizes: how it was tuned, stored or released.
 _ENDINGS = re.compile(
     r"[-_.]("
     # how it was tuned
-    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|thinking|reasoning|abliterated|"
+    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|think(ing)?|reasoning|abliterated|"
     r"uncensored|distilled|merged|mixture|checkpoints|"
     # how it is stored
     r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|nvfp4|mxfp4|bnb|linearized|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
@@ -28,20 +28,28 @@ _STORED = {
     ),
 }
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
+# where Hugging Face's tools keep what they downloaded: `models--Qwen--Qwen3-8B/snapshots/0a1b2c`
+_CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/snapshots(?:/[^/]*)?)?/?")
 _MOST_ENDINGS = 8
 _LONGEST = 200
 # Beginnings of what is more, or less, than the model at the end of the name.
 _OTHERS = re.compile(
-    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|moe|merge|[0-9]x",
+    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
+
+
+def name_of_folder(name: str) -> str:
+    """The model that a folder of Hugging Face's cache holds; any other name as it is."""
+    cached = _CACHED.fullmatch(name) if len(name) < _LONGEST * 2 else None
+    return f"{cached[1]}/{cached[2]}" if cached is not None else name
 
 
 def preset_of_hub_name(name: str) -> Preset | None:
     """The preset that a model's name stands for, None where none does.
 
     Case, the organisation and endings that change no size (`-Instruct`, `-AWQ`, `-2507`) do not matter, nor does what
-    the one who tuned it put before the name.
+    the one who tuned it put before the name, unless that is known to be another network (`detr-resnet-50`).
     """
     word = name.strip().rstrip("/").rsplit("/", 1)[-1]
     if len(word) > _LONGEST:
@@ -55,7 +63,7 @@ def preset_of_hub_name(name: str) -> Preset | None:
         if shorter in (word, ""):
             break
         word = shorter
-    return _tuned_from(word) or _tuned_between(word)
+    return None if why_not_modelled(word) else _tuned_from(word) or _tuned_between(word)
 
 
 def _tuned_from(word: str) -> Preset | None:

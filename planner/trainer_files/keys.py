@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.errors import InputError
-from planner.trainer_files.arguments import LAUNCHED
+from planner.trainer_files.arguments import CHOICES, LAUNCHED
 from planner.trainer_files.model import Document
 
 _YES = {
@@ -106,7 +106,7 @@ class Lookup:
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
         if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
-            looked.update(LAUNCHED)
+            looked.update((CHOICES, *LAUNCHED))
         return [
             key
             for key, value in self.document.data.items()

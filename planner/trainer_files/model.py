@@ -22,6 +22,7 @@ class Document:
             `defaults` and `assigned` (planner.trainer_files.python_text).
         remarks: faults that did not prevent reading.
         programs: names of the programs that a script starts, without `.py`.
+        bases: names of the files that it builds on, whose keys are below its own in `data`.
     """
 
     path: Path
@@ -29,6 +30,7 @@ class Document:
     data: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
 
 
 @record(frozen=True)

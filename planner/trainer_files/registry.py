@@ -68,9 +68,13 @@ def detect(document: Document) -> str:
     if not matching:
         formats = ", ".join(kind.title for kind in FORMATS.values())
         keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"
+        named = document.data.get("config")
+        hint = "name the format with --format if it is one"
+        if isinstance(named, str) and named.endswith((".yaml", ".yml", ".json", ".toml")):
+            hint = f"it starts {named[:200]}: name that file with --from"
+        hint = "; ".join([*document.remarks[:1], hint])
         raise InputError(
-            f"{document.path}: is none of the files that are read ({formats}); its keys: {keys}; name the format with "
-            "--format if it is one"
+            f"{document.path}: is none of the files that are read ({formats}); its keys: {keys}; {hint}"
         )
     titles = " and ".join(FORMATS[name].title for name in matching)
     raise InputError(f"{document.path}: looks like {titles}; say which with --format {' or '.join(matching)}")

@@ -116,7 +116,8 @@ def vision_work(keys: Keys) -> Work:
     patches = (image // patch) ** 2
     if not patches:
         raise _odd(keys, "patch_size")
-    gated = keys.flag("use_swiglu_ffn", False) or keys.text("hidden_act") == "silu"
+    gated = any(keys.flag(name, False) for name in ("use_swiglu_ffn", "use_gated_mlp"))
+    gated = gated or keys.text("hidden_act") == "silu"
     gated = gated or keys.text("model_type") in ("pixtral", "glm4v_vision", "glm4v_moe_vision")
     if keys.flag("use_swiglu_ffn", False):
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network

@@ -221,7 +221,9 @@ def _tower_params(keys: Keys) -> int:
 
 def _merger_params(keys: Keys) -> int:
     """What joins neighbouring positions of an image before the language model, also after inner layers."""
-    merged, out = keys.size("spatial_merge_size"), keys.size("out_hidden_size")
+    # Qwen2-VL calls its own width embed_dim, and hidden_size that of the language model
+    merged = keys.size("spatial_merge_size")
+    out = keys.size("out_hidden_size", *(("hidden_size",) if "embed_dim" in keys else ()))
     if merged is None or out is None:
         return 0
     width = keys.need("embed_dim", "hidden_size") * merged**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planner.trainer_files.arguments import SLURM_GPUS, SLURM_NODES, VISIBLE
+from planner.trainer_files.arguments import CONFIGURATION, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Reading
 
@@ -27,6 +27,10 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r"adam|adamtorch.*|fusedadam|distributedfusedadam|cpuadam|deepspeedcpuadam", "adamw", ""),
     (r".*adamw.*|distributedfusedadam.*|.*adam", "adamw", ""),
 )  # fmt: skip
+
+_HOSTS = re.compile(
+    r"[\w.-]+:\d+(,\d+)*(@[\w.-]+:\d+(,\d+)*)*"
+)  # of deepspeed: `localhost:4,5`, `a:0,1@b:0,1`
 
 
 def add_optimizer(reading: Reading, keys: Lookup, key: str) -> None:
@@ -147,10 +151,19 @@ def add_offload(reading: Reading, source: str, *what: str) -> None:
 
 
 def add_launcher(reading: Reading, keys: Lookup) -> None:
-    """Note the accelerators that a launcher on the same command line starts, else those of Slurm.
+    """Note the accelerators that a launcher on the same command line starts, else those of Slurm, and its own file.
 
     Launchers are torchrun, deepspeed and accelerate.
     """
+    own = keys.text(CONFIGURATION)
+    if own.endswith((".yaml", ".yml", ".json")) and not keys.text("config").endswith(own):
+        reading.files["accelerate"] = own
+    hosts = keys.text("include")
+    if _HOSTS.fullmatch(hosts):
+        count = hosts.count("@") + 1
+        reading.add(ACCELERATORS, hosts.count(",") + count, f"include {hosts}")
+        reading.add(NODES, count, "include")
+        return
     total = keys.get("num_processes")
     if _is_count(total):
         reading.add(ACCELERATORS, int(total), "num_processes")

@@ -46,6 +46,8 @@ def recognises(document: Document) -> bool:
                 "num_layers",
                 "model_family",
                 "pretrained_model_name_or_path",
+                "compute_environment",  # Accelerate's, with an engine inside
+                "distributed_type",
             )
         )
     )

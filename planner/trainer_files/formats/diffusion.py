@@ -6,12 +6,14 @@ SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from planner.errors import InputError
+from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
@@ -37,13 +39,15 @@ _PRESETS: tuple[tuple[str, str], ...] = (
     (r"flux[._-]?(1[-_]?)?(dev|krea|fill|kontext)|flux$|flux1", "flux.1-dev"),
     (r"sdxl|stable-diffusion-xl|xl-base", "stable-diffusion-xl"),
     (r"stable-diffusion-3\.5-large|sd3\.?5[-_]large", "stable-diffusion-3.5-large"),
+    (r"stable-diffusion-3\.5-medium|sd3\.?5[-_]medium", "stable-diffusion-3.5-medium"),
     (r"stable-diffusion-3-medium|sd3[-_]medium", "stable-diffusion-3-medium"),
     (r"stable-diffusion-2|sd[-_]?2|768-v-ema", "stable-diffusion-2"),
     (r"stable-diffusion-v?1|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
     (r"pixart-(sigma|alpha|xl)", "pixart-alpha"),
     (r"wan2\.1-t2v-1\.3b", "wan2.1-1.3b"),
     (r"wan2\.1-t2v-14b|wan2\.2-t2v-a14b", "wan2.1-14b"),
-    (r"hunyuan-?video", "hunyuan-video-13b"),
+    (r"wan2\.2-ti2v-5b", "wan2.2-ti2v-5b"),
+    (r"hunyuan-?video(?!-?1\.5)", "hunyuan-video-13b"),
     (r"cogvideox(-1\.5)?-5b", "cogvideox-5b"),
     (r"cogvideox-2b", "cogvideox-2b"),
     (r"sana[-_](1600m|1\.6b)", "sana-1.6b"),
@@ -61,8 +65,14 @@ _FAMILIES: dict[str, dict[str, str]] = {
         ("v1.0", "v2.0", "edit-v1", "edit-v2", "edit-v2+", "edit-v3"), "qwen-image-20b"
     ),
 }
-# kohya's programs say what the path of a checkpoint does not: the first part of the name
-_PROGRAMS = (("sdxl_", "stable-diffusion-xl"), ("flux_", "flux.1-dev"), ("sd3_", "stable-diffusion-3-medium"))
+_LEAST, _MOST = 64, 16_384  # sides of images in pixels
+# kohya's programs say what the path of a checkpoint does not: the first part of the name; FLUX.2 has several sizes
+_PROGRAMS = (
+    ("sdxl_", "stable-diffusion-xl"),
+    ("flux_2_", ""),
+    ("flux_", "flux.1-dev"),
+    ("sd3_", "stable-diffusion-3-medium"),
+)
 _SCRIPTS = {
     "train_network": "stable-diffusion-1.5",
     "train_db": "stable-diffusion-1.5",
@@ -160,11 +170,7 @@ def _process(process: Mapping[str, Any]) -> dict[str, Any]:
     sets = process.get("datasets")
     first = sets[0] if isinstance(sets, list) and sets and isinstance(sets[0], Mapping) else {}
     sizes = first.get("resolution")
-    found["resolution"] = (
-        max(sizes)
-        if isinstance(sizes, list) and sizes and all(isinstance(size, int) for size in sizes)
-        else sizes
-    )
+    found["resolutions" if isinstance(sizes, list) else "resolution"] = sizes
     return {key: value for key, value in found.items() if value is not None} | {"kind": process.get("type")}
 
 
@@ -263,5 +269,31 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
         reading.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
     if keys.flag("controlnet") or keys.has("controlnet_model_name_or_path"):
         reading.warn("controlnet: the copy of the denoiser that it trains is not counted")
-    if keys.has("resolution"):
-        reading.warn(f"resolution {keys.get('resolution')}: work is counted at the size of the preset")
+    name = keys.first("resolution", "resolutions")
+    if not name:
+        return
+    side, preset = _side(keys, name), find_preset(reading.hub_name)
+    text = f"resolution {str(keys.get(name))[:80]}"
+    if side is None or (preset is not None and preset.values["family"] == "transformer"):
+        reading.warn(f"{text}: work is counted at the size of the preset")
+    else:
+        reading.add("model.image_size", side, text)
+        if name == "resolutions" and len(keys.get(name)) > 1:
+            reading.warn(
+                f"{text}: each image is trained at all of them: work and memory are counted at the largest"
+            )
+
+
+def _side(keys: Lookup, name: str) -> int | None:
+    """The side of a square of as many pixels: of `1024`, `768,1344`, or of megapixels (SimpleTuner's `area`).
+
+    Of AI Toolkit's resolutions, which are sides of squares, the largest: it needs the most memory.
+    """
+    numbers = [float(word) for word in re.findall(r"\d+(?:\.\d+)?", str(keys.get(name)))]
+    if len(numbers) == 1 and keys.text("resolution_type") == "area":
+        numbers = [1024 * math.sqrt(numbers[0])]
+    if not numbers or not all(_LEAST <= number <= _MOST for number in numbers):
+        return None
+    if name == "resolutions":
+        return round(max(numbers))
+    return round(math.sqrt(numbers[0] * numbers[-1])) if len(numbers) <= 2 else None

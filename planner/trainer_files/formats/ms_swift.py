@@ -196,6 +196,9 @@ def _objective(reading: Reading, keys: Lookup) -> None:
     reading.add("training.objective", _OBJECTIVES.get(kind, kind), f"rlhf_type {kind}")
     if keys.text("teacher_model"):
         reading.add("training.teacher", keys.text("teacher_model"), "teacher_model")
+    share = keys.number("lmbda")
+    if kind == "gkd" and (share is None or share > 0):  # half of the batches by default
+        reading.warn("lmbda: the time in which the student writes its own answers is not counted")
     if kind in ("grpo", "ppo"):
         add_generations(reading, keys)
         if "rollouts.response_max" not in reading.facts:

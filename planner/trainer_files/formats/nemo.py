@@ -93,7 +93,6 @@ def read(document: Document) -> Reading:
     _objective(reading, keys)
     _rollouts(reading, keys)
     _automodel(reading, keys)
-    _name_what_is_not_read(reading, keys)
     plain = reading.facts.get("training.layout.zero_stage")
     if plain is not None and plain.value == 3:  # FSDP2 around models of Transformers
         reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
@@ -319,14 +318,3 @@ def _automodel(reading: Reading, keys: Lookup) -> None:
     for bits in (4, 8):
         if keys.flag(f"quantization.load_in_{bits}bit"):
             reading.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")
-
-
-def _name_what_is_not_read(reading: Reading, keys: Lookup) -> None:
-    """Warn of files whose values this one builds on."""
-    bases = keys.get("defaults")
-    listed = bases if isinstance(bases, list) else [bases]
-    named = [str(base) for base in listed if str(base).endswith((".yaml", ".yml"))]
-    if named:
-        reading.warn(
-            f"defaults {', '.join(named)}: what it says is not read: add it to --from, behind this one"
-        )

@@ -93,7 +93,9 @@ def read(document: Document) -> Reading:
     parts = keys.get("compile.components")
     whole = not isinstance(parts, list) or not parts or "model" in parts  # the loss alone is a small part
     compiled = (keys.flag("compile.enable") and whole) or keys.flag("training.compile")
-    source = keys.first("compile.enable", "training.compile") if compiled else "compile is not set"
+    source = (
+        keys.first("compile.enable", "training.compile") if compiled else "compile is not set for the model"
+    )
     reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
     if keys.text("training.dtype") == "bfloat16":
         reading.add("training.memory.master", "none", "training.dtype bfloat16")

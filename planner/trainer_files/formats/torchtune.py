@@ -32,6 +32,7 @@ _FAMILIES = {
     "qwen2": "qwen2", "gemma": "gemma", "mistral": "mistral", "qwen3": "qwen3", "llama2": "llama-2",
     "llama3": "llama-3", "code_llama2": "codellama", "qwen2_5": "qwen2.5", "gemma2": "gemma-2",
     "llama3_1": "llama-3.1", "llama3_2": "llama-3.2", "llama3_3": "llama-3.3", "phi3": "phi-3", "phi4": "phi-4",
+    "falcon3": "falcon-3",
 }  # fmt: skip
 _NAME = re.compile(r"(?P<adapter>q?lora_|q?dora_)?(?P<name>.+)")
 # one model under two names: Phi-4 is of one size
@@ -50,6 +51,8 @@ _WITHOUT_EFFECT = (
     r"run_val.*|.*eval.*|temperature|top_k|min_response_.*|penalise_.*|reward_.*|stop_token.*|whiten_.*|gamma|lmbda|kl_coeff",
     r"enable_kv_cache|forward_batch_size|collate_fn|loss|kd_loss|enable_async.*|cudnn.*|fsdp_reshard.*|data_parallel_.*|.*_parallel_.*",
 )  # fmt: skip
+
+_PARTS = ("decoder_trainable", "encoder_trainable", "fusion_trainable")  # of models of images and text
 
 
 def recognises(document: Document) -> bool:
@@ -104,6 +107,13 @@ def read(document: Document) -> Reading:
     for name, text in _NOT_COUNTED.items():
         if keys.has(name):
             reading.warn(f"{name}: {text}")
+    frozen = [
+        name
+        for name in _PARTS
+        if keys.text(f"{section}.{name}") == "frozen" or keys.flag(f"{section}.{name}") is False
+    ]
+    if frozen:
+        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
     keys.seen |= {section, "optimizer", "tokenizer", "dataset"}
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading

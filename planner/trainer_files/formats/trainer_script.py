@@ -14,7 +14,7 @@ from typing import Any
 from planner.trainer_files.formats import trl
 from planner.trainer_files.formats.common import MICRO_BATCH
 from planner.trainer_files.model import Document, Reading
-from planner.trainer_files.python_values import Call, Imported
+from planner.trainer_files.python_values import UNKNOWN, Call, Imported
 
 _TRAINER = re.compile(r"(?:.*\.)?(\w*Trainer)")
 _SETTINGS = re.compile(r"\w*(TrainingArguments|Config)")
@@ -49,8 +49,21 @@ _MATTERS = (
     "fsdp", "packing", "args", "peft_config", "quantization_config", "load_in_4bit", "load_in_8bit", "r",
     "generation_batch_size", "steps_per_generation",
 )  # fmt: skip
+# What Unsloth takes where a script is silent (unsloth/models/loader.py and llama.py, read on 2026-11-30).
+_LONGEST_OF_UNSLOTH = 2048
+_PLACES = ("model_name", "max_seq_length", "dtype", "load_in_4bit", "load_in_8bit")
+_UNSLOTH = re.compile(r"(.*\.)?Fast(Language|Vision)?Model\.from_pretrained")
+_CHOSEN = (
+    "load_in_4bit",
+    "load_in_8bit",
+    "load_in_16bit",
+    "load_in_fp8",
+    "full_finetuning",
+    "quantization_config",
+)
 _RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
+_LENGTH = "max_seq_length"
 
 
 def recognises(document: Document) -> bool:
@@ -67,7 +80,7 @@ def read(document: Document) -> Reading:
     trainers = [call for call in calls if _is_trainer(call)]
     trainer = trainers[-1] if trainers else Call("", (), {})
     settings = _settings(trainer, calls)
-    loaded = _loaded(trainer, calls)
+    loaded = _by_name(_loaded(trainer, calls))
     adapters = [call for call in _adapters(trainer, calls) if call.named.get("r") or _is_lora(call)]
     data = _arguments(trainer, settings.named, loaded, adapters)
     if any(call.name == "torch.compile" for call in calls):
@@ -82,6 +95,8 @@ def read(document: Document) -> Reading:
     reading = trl.read(replace(document, data=data, programs=programs))
     if unsloth:
         _fill_groups(reading)
+    if loaded is not None and _UNSLOTH.fullmatch(loaded.name):
+        _fill_of_unsloth(reading, loaded, data)
     if "lora_r" not in data and any(_is_lora(call) for call in adapters):
         reading.add("training.lora_rank", _RANK, "the default of PEFT", assumed=True)
     _settle(reading, document, trainer, data)
@@ -131,6 +146,19 @@ def _fill_groups(reading: Reading) -> None:
     if group is not None and micro.value % group.value:
         text = f"{micro.where.partition(': ')[2]} {micro.value}, which Unsloth raises to num_generations"
         reading.add(MICRO_BATCH, group.value, text, assumed=True)
+
+
+def _fill_of_unsloth(reading: Reading, loaded: Call, data: Mapping[str, Any]) -> None:
+    """What Unsloth takes where the script is silent."""
+    given = {*loaded.named, *loaded.unread}
+    key = "training.sequence_length"
+    if (key not in reading.facts or reading.facts[key].assumed) and _LENGTH not in given:
+        reading.add(key, _LONGEST_OF_UNSLOTH, "the default of Unsloth", assumed=True)
+    if not {"use_gradient_checkpointing", "gradient_checkpointing"} & {*given, *data}:
+        text = "gradient_checkpointing is on by Unsloth's default"
+        reading.add("training.layout.recompute", "full", text, assumed=True)
+    if data.get("use_peft") and not given.intersection(_CHOSEN):
+        reading.add("training.frozen_bits", 4, "load_in_4bit is on by Unsloth's default", assumed=True)
 
 
 def _is_trainer(call: Call) -> bool:
@@ -188,6 +216,16 @@ def _loaded(trainer: Call, calls: list[Call]) -> Call | None:
     return found or next((call for call in calls if _is_loaded(call) and _name_of(call)), None)
 
 
+def _by_name(call: Call | None) -> Call | None:
+    """What Unsloth is given by place under its name."""
+    if call is None or _UNSLOTH.fullmatch(call.name) is None:
+        return call
+    placed = dict(zip(_PLACES, call.positional, strict=False))
+    known = {name: value for name, value in placed.items() if value is not UNKNOWN}
+    unread = [name for name in placed if name not in known]
+    return replace(call, named={**known, **call.named}, unread=[*call.unread, *unread])
+
+
 def _name_of(call: Call | None) -> str:
     if call is None:
         return ""
@@ -211,6 +249,11 @@ def _adapters(trainer: Call, calls: list[Call]) -> Iterator[Call]:
             )
 
 
+def _is_known(value: Any) -> bool:
+    """Whether the script states a value, and does not work it out."""
+    return value is not None and not isinstance(value, Call | Imported)
+
+
 def _is_lora(call: Call) -> bool:
     return call.last in ("LoraConfig", "LoHaConfig", "LoKrConfig", "AdaLoraConfig")
 
@@ -223,9 +266,10 @@ def _arguments(
     options = loaded.named if loaded is not None else {}
     stored = options.get("quantization_config")
     for source in (options, stored.named if isinstance(stored, Call) else {}):
-        data |= {name: source[name] for name in (*_BITS, "max_seq_length") if name in source}
+        data |= {name: source[name] for name in (*_BITS, _LENGTH) if _is_known(source.get(name))}
     for call in reversed(adapters):
         data |= {ours: call.named[name] for name, ours in _ADAPTERS.items() if name in call.named}
+        data |= {_LENGTH: call.named[_LENGTH]} if _is_known(call.named.get(_LENGTH)) else {}
         data["use_peft"] = True
     data |= {name: trainer.named[name] for name in _OF_TRAINER if name in trainer.named}
     data |= {name: value for name, value in settings.items() if not isinstance(value, Call | Imported)}

@@ -20,7 +20,7 @@ from planner.trainer_files.model import Document, Reading
 
 _MARKS = (
     "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
-    "dataset_mixer", "train_file",
+    "dataset_mixer", "train_file", "num_generations",
 )  # fmt: skip
 _OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "simpo", "reward", "ppo", "rloo", "sft")
 # keys, and values of loss_type, that only one trainer of TRL has
@@ -74,9 +74,15 @@ def add_lengths_of_trl(reading: Reading, *, rloo: bool) -> None:
 def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
-    has_model = "model_name_or_path" in data or "model_name" in data
+    has_model = "model_name_or_path" in data or "model_name" in data or bool(_own_file(Lookup(document)))
     others = is_llama_factory(document) or any(mark in data for mark in _OF_OTHERS)
     return has_model and any(mark in data for mark in _MARKS) and not others
+
+
+def _own_file(keys: Lookup) -> str:
+    """The YAML file of arguments that a command line names (`--config grpo.yaml`, or right behind the program)."""
+    named = keys.text("config") if keys.document.syntax == "arguments" else ""
+    return named if named.endswith((".yaml", ".yml")) else ""
 
 
 def read(document: Document) -> Reading:
@@ -87,6 +93,8 @@ def read(document: Document) -> Reading:
     add_batch(reading, keys)
     if document.syntax == "arguments":
         add_launcher(reading, keys)
+    if own := _own_file(keys):
+        reading.files["trl"] = own
     epochs = keys.first("num_train_epochs", "num_epochs") or "num_train_epochs"
     add_length(reading, keys, steps="max_steps", epochs=epochs, default_epochs=3.0)
     add_whole(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.trainer_files.arguments import CHOICES
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     MICRO_BATCH,
@@ -73,7 +74,7 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
     _rollouts(reading, keys)
     _adapters(reading, keys, _MODEL)
     _accelerators(reading, keys)
-    if keys.has("actor_rollout_ref.actor.megatron"):
+    if _runs_megatron(keys, f"{_ACTOR}strategy", f"{CHOICES}.model_engine", "config_name", of=_MEGATRON[:-1]):
         _megatron(reading, keys, _MEGATRON)
     else:
         _fsdp(reading, keys, f"{_ACTOR}fsdp_config.", f"{_ACTOR}ulysses_sequence_parallel_size")
@@ -125,12 +126,20 @@ def _tuning(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "training.sequence_length", "data.max_length")
     for name, word in _DEGREES.items():
         add_whole(reading, keys, f"training.layout.{name}", _ENGINE + word, _ENGINE + _SHORT[name])
-    if keys.first(*(_ENGINE + word for word in _DEGREES.values())):
+    degrees = keys.first(*(_ENGINE + word for word in _DEGREES.values()))
+    if _runs_megatron(keys, f"{_ENGINE}strategy", f"{CHOICES}.engine", of=degrees):
         _megatron(reading, keys, _ENGINE)
         return
     _fsdp(reading, keys, "model.fsdp_config.", keys.first(*_ULYSSES) or _ULYSSES[0])
     own = f"{_ENGINE}activation_checkpointing"
     _recompute(reading, keys, own if keys.has(own) else "model.enable_gradient_checkpointing")
+
+
+def _runs_megatron(keys: Lookup, *named: str, of: str) -> bool:
+    """Whether Megatron trains: by the first key that names an engine, else by a key that only it has (`of`)."""
+    name = keys.first(*named)
+    engine = keys.text(name).lower()
+    return "megatron" in engine or (not engine.startswith("fsdp") and bool(of) and keys.has(of))
 
 
 def _adapters(reading: Reading, keys: Lookup, model: str) -> None:
@@ -175,6 +184,17 @@ def _warn_of_moves(reading: Reading, keys: Lookup, section: str) -> None:
 def _megatron(reading: Reading, keys: Lookup, engine: str) -> None:
     for name, word in _DEGREES.items():
         add_whole(reading, keys, f"training.layout.{name}", engine + word)
+    tensors = reading.facts.get("training.layout.tensor_parallel")
+    if tensors is not None and tensors.value > 1 and keys.flag(f"{engine}sequence_parallel") is not False:
+        stated = keys.has(f"{engine}sequence_parallel")
+        reading.add(
+            "training.layout.sequence_parallel", True, f"{engine}sequence_parallel", assumed=not stated
+        )
+    stages = reading.facts.get("training.layout.pipeline_parallel")
+    if stages is not None and stages.value > 1:
+        add_whole(
+            reading, keys, "training.layout.interleave", f"{engine}virtual_pipeline_model_parallel_size"
+        )
     reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
     reading.add("training.stack", "tuned", "Megatron's fused kernels", assumed=True)
     if engine == _MEGATRON:

@@ -148,6 +148,28 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
              "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064,
              "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 3584, "mlp_ratio": 4,
                                "num_heads": 16, "patch_size": 14, "temporal_patch_size": 2}}),
+    (8.34, {"model_type": "lfm2_moe", "hidden_size": 2048, "intermediate_size": 7168, "moe_intermediate_size": 1792,
+            "num_hidden_layers": 24, "num_attention_heads": 32, "num_key_value_heads": 8, "num_experts": 32,
+            "num_experts_per_tok": 4, "num_dense_layers": 2, "conv_L_cache": 3, "vocab_size": 65536,
+            "layer_types": ["full_attention" if at in (2, 6, 10, 14, 18, 21) else "conv" for at in range(24)]}),
+    (30.0, {"model_type": "glm4_moe_lite", "hidden_size": 2048, "intermediate_size": 10240, "num_hidden_layers": 47,
+            "moe_intermediate_size": 1536, "num_attention_heads": 20, "num_key_value_heads": 20, "q_lora_rank": 768,
+            "kv_lora_rank": 512, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256,
+            "n_routed_experts": 64, "n_shared_experts": 1, "num_experts_per_tok": 4, "vocab_size": 154880,
+            "tie_word_embeddings": False}),
+    (0.305, {"model_type": "gte", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+             "num_attention_heads": 12, "vocab_size": 250048}),
+    (6.716, {"model_type": "dinov3_vit", "hidden_size": 4096, "intermediate_size": 8192, "num_hidden_layers": 40,
+             "num_attention_heads": 32, "patch_size": 16, "use_gated_mlp": True}),
+    (10.6, {"model_type": "mllama", "text_config": {
+        "model_type": "mllama_text_model", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}, "vision_config": {
+        "hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_global_layers": 8,
+        "attention_heads": 16, "image_size": 560, "patch_size": 14}}),
+    (4.68, {"model_type": "voxtral", "text_config": {
+        "model_type": "llama", "hidden_size": 3072, "head_dim": 128, "intermediate_size": 8192, "vocab_size": 131072,
+        "num_hidden_layers": 30, "num_attention_heads": 32, "num_key_value_heads": 8}, "audio_config": {
+        "hidden_size": 1280, "intermediate_size": 5120, "num_attention_heads": 20, "num_hidden_layers": 32}}),
     (7.063, {"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}, "vision_config": {
         "hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_attention_heads": 16,
         "num_hidden_layers": 24, "patch_size": 14}, "tie_word_embeddings": False}),
@@ -184,6 +206,10 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
         "num_attention_heads": 32, "num_key_value_heads": 2, "vocab_size": 151552}, "vision_config": {
         "model_type": "glm4v_vision", "depth": 24, "hidden_size": 1536, "intermediate_size": 13696, "num_heads": 12,
         "out_hidden_size": 4096, "patch_size": 14, "spatial_merge_size": 2, "image_size": 336}}),
+    (2.2092, {"model_type": "qwen2_vl", "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28,
+              "num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True,
+              "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1536, "mlp_ratio": 4, "num_heads": 16,
+                                "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}}),
     (0.01355, {"model_type": "electra", "embedding_size": 128, "hidden_size": 256, "num_hidden_layers": 12,
                "num_attention_heads": 4, "intermediate_size": 1024, "vocab_size": 30522,
                "max_position_embeddings": 512}),
@@ -258,6 +284,7 @@ def _kind(config: dict[str, Any]) -> str:
     [
         ("llama", "llama-3.1-8b"), ("mamba2", "mamba2-2.7b"), ("jamba", "jamba-1.5-mini"),
         ("nemotron_h", "nemotron-h-8b"), ("qwen3_next", "qwen3-next-80b-a3b"), ("deepseek_v3", "deepseek-v3"),
+        ("lfm2_moe", "lfm2-8b-a1b"), ("glm4_moe_lite", "glm-4.7-flash"), ("gte", "gte-multilingual-base"),
     ],
 )  # fmt: skip
 def test_layers_reach_as_far_as_those_of_the_preset(kind: str, preset: str) -> None:

@@ -23,12 +23,19 @@ from tests.planner.inputs.unet_count import count_unet
 
 SHARED = Path(__file__).parents[4] / "shared" / "tariffs" / "model_presets.csv"
 # Attention of these models is not described by heads and head_dim: their sizes are given, not counted.
-LATENT_ATTENTION = {"deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2"}
+LATENT_ATTENTION = {
+    "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2", "moonlight-16b-a3b", "glm-4.7-flash",
+}  # fmt: skip
 # Their layers differ, or parts stand before the language model: counted in test_model_config.py.
 COUNTED_BY_LAYER = {
     *(f"mamba2-{size}" for size in ("130m", "370m", "780m", "1.3b", "2.7b")), "nemotron-h-8b",
     "nemotron-3-nano-30b-a3b", "jamba-1.5-mini", "jamba-1.5-large", "qwen3-next-80b-a3b", "qwen3-vl-4b",
-    "qwen2.5-vl-7b", "qwen3-vl-2b", "qwen3-vl-30b-a3b",
+    "qwen2.5-vl-7b", "qwen3-vl-2b", "qwen3-vl-30b-a3b", "qwen2.5-vl-3b", "qwen3-vl-8b", "qwen3-vl-32b",
+    "qwen2.5-vl-32b", "qwen2.5-vl-72b", "qwen2-vl-2b",
+    "qwen3-vl-235b-a22b", "llama-3.2-vision-11b", "llama-3.2-vision-90b", "lfm2-8b-a1b", "lfm2-24b-a2b",
+    "glm-4.1v-9b", "glm-4.5v", "ministral-3-3b", "ministral-3-8b", "ministral-3-14b", "nemotron-nano-9b-v2",
+    "nemotron-nano-12b-v2", "qwen3.5-9b", "qwen3.5-35b-a3b", "voxtral-mini-3b", "granite-4.0-h-micro",
+    "granite-4.0-h-tiny", "granite-4.0-h-small",
 }  # fmt: skip
 PRESETS = load_presets()
 
@@ -85,8 +92,14 @@ def test_no_two_presets_share_a_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["dlrm", "facebook/dlrm-v2", "RWKV-7", "yolov5x", "3d-unet", "XGBoost", "lightgbm", "prophet"]
-)
+    "name",
+    [
+        "dlrm", "facebook/dlrm-v2", "RWKV-7", "yolov5x", "3d-unet", "XGBoost", "lightgbm", "prophet",
+        "facebook/sam2.1-hiera-large", "nvidia/parakeet-tdt-0.6b-v3", "google/timesfm-2.5-200m-pytorch",
+        "Prior-Labs/TabPFN-v2-clf", "arcinstitute/evo2_7b", "EvolutionaryScale/esm3-sm-open-v1", "openvla/openvla-7b",
+        "Lightricks/LTX-Video", "Wan-AI/Wan2.2-T2V-A14B", "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
+    ],
+)  # fmt: skip
 def test_what_cannot_be_modelled_says_what_to_do_instead(name: str) -> None:
     assert "instead:" in why_not_modelled(name)
     assert find_preset(name) is None
@@ -108,6 +121,11 @@ def test_a_detector_whose_flops_are_published_can_be_copied_from_the_message(nam
             "params: 86.7e6, forward_flops_per_sample: 205.7e9, activations_per_sample: 278e6" in section[1]
         )
     assert "family cnn with params" in why_not_modelled("yolov9z")
+
+
+def test_no_preset_is_called_something_that_cannot_be_modelled() -> None:
+    for preset in PRESETS.values():
+        assert [name for name in (preset.name, *preset.aliases) if why_not_modelled(name)] == []
 
 
 def test_a_part_that_cannot_be_modelled_is_named_by_its_place() -> None:
@@ -197,9 +215,9 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         assert values["stepwise_gelu"] is True and not values["gated_mlp"]
     own = {
         name: model_of(resolve_model(Model(preset=name))).stepwise_gelu
-        for name in ("gpt2", "phi-2", "opt-1.3b")
+        for name in ("gpt2", "phi-2", "opt-1.3b", "distilgpt2", "gpt-neo-125m")
     }
-    assert own == {"gpt2": True, "phi-2": True, "opt-1.3b": False}
+    assert own == {"gpt2": True, "phi-2": True, "opt-1.3b": False, "distilgpt2": True, "gpt-neo-125m": True}
     assert not model_of(resolve_model(Model(preset="gpt2", stepwise_gelu=False))).stepwise_gelu
 
 
@@ -242,10 +260,58 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("wav2vec2-large", 0.3154),
         ("sd3-medium", 2.03),
         ("flux.1-dev", 11.9),
+        ("qwen1.5-moe-a2.7b", 14.3),
+        ("lfm2-8b-a1b", 8.3),
+        ("lfm2-24b-a2b", 24),
+        ("minitron-4b", 4.19),
+        ("llama-3.2-vision-11b", 10.6),
+        ("llama-3.2-vision-90b", 88.8),
+        ("qwen1.5-1.8b", 1.84),
+        ("qwen-7b", 7.72),
+        ("qwen-14b", 14.17),
+        ("open_llama_3b", 3.43),
+        ("seed-oss-36b", 36.15),
+        ("dbrx-instruct", 131.6),
+        ("bloomz-560m", 0.559),
+        ("distilgpt2", 0.082),
+        ("bert-base-multilingual-cased", 0.178),
+        ("qwen2-vl-2b", 2.21),
+        ("qwen2.5-vl-3b", 3.75),
+        ("orpheus-3b", 3.3),
+        ("qwen3-vl-8b", 8.77),
+        ("cosmos-reason2-8b", 8.77),
+        ("moonlight-16b-a3b", 16),
+        ("gemma-3-270m", 0.27),
+        ("minimax-m2", 230),
+        ("glm-4.1v-9b", 10.3),
+        ("glm-4.7-flash", 30),
+        ("nemotron-nano-9b-v2", 8.89),
+        ("nemotron-nano-12b-v2", 12.31),
+        ("exaone-4.0-32b", 32),
+        ("granite-4.0-h-small", 32.2),
+        ("qwen3.5-35b-a3b", 35),
+        ("dinov3-vitl16", 0.303),
+        ("dinov3-vit7b16", 6.716),
+        ("gte-multilingual-base", 0.305),
+        ("clip-vit-h-14", 0.986),
+        ("wan2.2-ti2v-5b", 5.0),
     ],
 )
 def test_well_known_sizes(name: str, billions: float) -> None:
     assert resolve_model(Model(preset=name)).params / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("qwen2.5-vl-3b", 3.7546),
+        ("qwen2.5-vl-7b", 8.2922),
+        ("qwen2.5-vl-32b", 33.4527),
+        ("qwen2.5-vl-72b", 73.4108),
+    ],
+)
+def test_gates_of_the_image_encoder_are_counted(name: str, billions: float) -> None:
+    assert resolve_model(Model(preset=name)).params / 1e9 == pytest.approx(billions, rel=0.001)
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,25 @@ def test_a_recipe_of_torchtune_for_one_accelerator_is_told_by_its_name(tmp_path:
         ("qwen2.qwen2_1_5b", "qwen2.5-1.5b"), ("gemma2.gemma2_27b", "gemma-2-27b"), ("gemma.lora_gemma_2b", "gemma-2b"),
         ("phi3.phi3_mini", "phi-3-mini"), ("phi4.qlora_phi4_14b", "phi-4"), ("mistral.mistral_7b", "mistral-7b"),
         ("code_llama2.code_llama2_7b", "llama-2-7b"), ("llama3_3.llama3_3_70b", "llama-3.3-70b"),
-        ("llama3_2_vision.llama3_2_vision_11b", None),
+        ("llama3_2_vision.lora_llama3_2_vision_11b", "llama-3.2-vision-11b"), ("clip.clip_text_vit_large", None),
     ],
 )  # fmt: skip
 def test_builders_of_torchtune_name_presets(builder: str, preset: str | None) -> None:
     found = preset_of_hub_name(hub_name(f"torchtune.models.{builder}"))
     assert (None if found is None else found.name) == preset
+
+
+def test_parts_that_torchtune_does_not_train_are_named(tmp_path: Path) -> None:
+    vision = "llama3_2_vision.llama3_2_vision_11b\n  decoder_trainable: False\n  encoder_trainable: True"
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"model:\n  _component_: torchtune.models.{vision}\nbatch_size: 2\n"
+        "optimizer: {_component_: torch.optim.AdamW}\n",
+        encoding="utf-8",
+    )
+    found = gather([path], Wishes(accelerators=8))
+    assert found.facts["model.preset"].value == "llama-3.2-vision-11b"
+    assert any("decoder_trainable: frozen parts are counted as trained" in text for text in found.warnings)
 
 
 def test_losses_and_quantised_bases_of_torchtune(tmp_path: Path) -> None:
