@@ -41,7 +41,7 @@ def pick(values: npt.NDArray[Any], at: Any) -> npt.NDArray[Any]:
     return np.asarray(values[at])
 
 
-def pick_or(values: npt.NDArray[Any], at: IntArray, none: float) -> npt.NDArray[Any]:
+def pick_or(values: npt.NDArray[Any], at: Ints, none: float) -> npt.NDArray[Any]:
     """`values[at]`, and `none` where `at` is negative."""
     return np.where(at >= 0, values.take(at), none)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Floats, Ints
 from planner.judge.commits.demand import PLACES, Futures, futures_of
 from planner.judge.commits.prices import (
     HOURS_PER_YEAR,
@@ -95,7 +95,7 @@ class Figures:
 class _Block:
     """A year of a future with what is owned in it: units, `(n, pools)`, and plan dollars, `(n, K)`."""
 
-    hour: npt.NDArray[np.int64]
+    hour: Ints
     future: int
     weight: Floats
     demand: Floats
