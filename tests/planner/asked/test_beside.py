@@ -56,4 +56,7 @@ def test_copies_of_a_job_are_counted(tmp_path: Path) -> None:
         "version: 1\nkind: portfolio\nname: two\njobs:\n  - {name: a, workload: default.yaml, count: 7}\n"
         "  - {name: b, workload: 0.2.yaml, count: 2}\n"
     )
-    assert beside_of(load_portfolio(path)) == f"hours of 7 of 9 jobs are {100 * RATIO:.3g} % more than the steps take"
+    assert (
+        beside_of(load_portfolio(path))
+        == f"hours of 7 of 9 jobs are {100 * RATIO:.3g} % more than the steps take"
+    )
