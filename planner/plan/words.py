@@ -48,7 +48,7 @@ def beside_steps(ratio: float, some: str = "") -> str:
         some: whose hours, where not all have it.
     """
     whose = f" of {some}" if some else ""
-    return f"hours{whose} are {100 * ratio:.3g} % more than the steps take" if ratio > 0 else ""
+    return f"hours{whose} are {1 + ratio:g} x the steps" if ratio > 0 else ""
 
 
 def sentence(text: str) -> str:

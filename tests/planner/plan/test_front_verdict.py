@@ -13,7 +13,7 @@ from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Assumption, Origin, Plan, TimePart
 from tests.planner.render.render_plans import SPOT, TRAINING
 
-SAID = "more than the steps take"
+SAID = " x the steps"
 
 
 def resting_on(value: str, origin: Origin) -> Plan:
@@ -31,7 +31,7 @@ def test_a_plan_says_beside_its_speed_what_its_hours_have_on_top(
     confidence: Literal["normal", "low"],
 ) -> None:
     text = speed_of(replace(resting_on("0.36", "default"), confidence=confidence))
-    assert text.endswith("; hours are 36 % more than the steps take")
+    assert text.endswith("; hours are 1.36 x the steps")
 
 
 def test_the_speed_of_a_fleet_is_over_all_of_its_hours() -> None:
