@@ -22,13 +22,10 @@ from planner.candidates.ways.build import add_turns, spot_candidates, work_floor
 from planner.candidates.ways.partners import Partners, mark_no_discount
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Ints
     from planner.candidates.engine import Engine
     from planner.candidates.model import Candidates
 
-    BoolArray = npt.NDArray[np.bool_]
-    IntArray = npt.NDArray[np.int64]
 
 _BEST = Wanted(Scope.BEST)
 
@@ -46,9 +43,9 @@ class BestAlone:
         self._judged = dear.copy()
         self._judged[self._partners.own[dear]] = True
         self._coarse = engine.recorded
-        self._widest: IntArray = np.zeros(0, dtype=np.int64)
+        self._widest: Ints = np.zeros(0, dtype=np.int64)
         self._wide: Candidates = self._coarse
-        self._leaders: IntArray | None = None
+        self._leaders: Ints | None = None
         self._steady: Candidates = self._coarse
         # positions of `_steady` from the cheapest on, and the type and size of each
         self._order = self._group = np.zeros(0, dtype=np.int64)
@@ -77,14 +74,14 @@ class BestAlone:
         candidates = candidates.take(np.flatnonzero(useful))
         return add_turns(candidates, engine.offer_bits, replace(_BEST, below=below), self._partners)
 
-    def _of_leaders(self, leaders: IntArray) -> Candidates:
+    def _of_leaders(self, leaders: Ints) -> Candidates:
         """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
         if self._leaders is None or not np.array_equal(leaders, self._leaders):
             self._leaders, self._steady = leaders, self._sized(leaders)
             self._order, self._group = np.argsort(self._steady.cost_usd, kind="stable"), _groups(self._steady)
         return self._steady
 
-    def _sized(self, leaders: IntArray) -> Candidates:
+    def _sized(self, leaders: Ints) -> Candidates:
         engine = self._engine
         if engine.is_scarce:
             return engine.steady(leaders, by_deadline=True)
@@ -102,13 +99,13 @@ class BestAlone:
         return wide.take(np.flatnonzero(coarse | kept[row]))
 
 
-def _groups(candidates: Candidates) -> IntArray:
+def _groups(candidates: Candidates) -> Ints:
     """Number of the type and size of each candidate."""
     kind = candidates.context.market.offer_set.type_of_offer[candidates.offer]
     return distinct(kind * candidates.shapes.n_rows + candidates.shape)[2]
 
 
-def _of_use(candidates: Candidates, below: float, group: IntArray) -> BoolArray:
+def _of_use(candidates: Candidates, below: float, group: Ints) -> Bools:
     """Candidates that keep all limits, and types and sizes that a cheaper way to run may begin with."""
     useful = candidates.bits == 0
     spot = spot_candidates(candidates)

@@ -36,15 +36,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from datetime import datetime
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.model import Asked
     from planner.market.costs import Money
     from planner.market.model import Market
     from planner.market.storage.stores import Stored
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _SLACK = 1e-9  # relative; float noise must not cost an instance of a quota
 
@@ -53,8 +50,8 @@ _SLACK = 1e-9  # relative; float noise must not cost an instance of a quota
 class Pool:
     """Offers of one place whose instances can make one cluster; `steady` and `spot` in order of `Context.id_rank`."""
 
-    steady: IntArray
-    spot: IntArray
+    steady: Ints
+    spot: Ints
 
 
 @record(frozen=True, eq=False)
@@ -69,18 +66,18 @@ class Cells:
         interruptions, lost: expected, whole job.
     """
 
-    base: IntArray
-    spot: IntArray
-    gang: IntArray
-    gang_work: FloatArray
-    interval: FloatArray
-    elapsed: FloatArray
-    spot_paid: FloatArray
-    interruptions: FloatArray
-    lost: FloatArray
+    base: Ints
+    spot: Ints
+    gang: Ints
+    gang_work: Floats
+    interval: Floats
+    elapsed: Floats
+    spot_paid: Floats
+    interruptions: Floats
+    lost: Floats
 
 
-def add_mixes(candidates: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+def add_mixes(candidates: Candidates, offer_bits: Ints, most: int) -> Candidates:
     """Return the candidates with all mixed purchases behind them.
 
     Args:
@@ -103,7 +100,7 @@ def add_mixes(candidates: Candidates, offer_bits: IntArray, most: int) -> Candid
     return _append(candidates, parts, tuple(pool.steady for pool in pools)) if parts else candidates
 
 
-def find_pools(asked: Asked, market: Market, scarce: IntArray, offer_bits: IntArray) -> list[Pool]:
+def find_pools(asked: Asked, market: Market, scarce: Ints, offer_bits: Ints) -> list[Pool]:
     """Group the admitted offers that share type, region and zone with an offer of limited capacity."""
     offer_set, rank = market.offer_set, market.id_rank
     regions, zones = offer_set.offers.coded("region").codes, offer_set.offers["zone"]
@@ -124,7 +121,7 @@ def find_pools(asked: Asked, market: Market, scarce: IntArray, offer_bits: IntAr
     return pools
 
 
-def _alone(asked: Asked, market: Market) -> npt.NDArray[np.bool_]:
+def _alone(asked: Asked, market: Market) -> Bools:
     """Mask of offers that are part of no mix, shape `(n_offers,)`; what the user already has always may be.
 
     A purchase of limited size is a cluster of its own, and so are whole racks. A new commitment of which the job
@@ -137,7 +134,7 @@ def _alone(asked: Asked, market: Market) -> npt.NDArray[np.bool_]:
     return np.asarray(new | (unit_of_offer(offer_set) > 1), dtype=np.bool_)
 
 
-def _distinct_offers(market: Market, rows: IntArray) -> IntArray:
+def _distinct_offers(market: Market, rows: Ints) -> Ints:
     """Duplicates of one listed offer share one capacity; commitments of the user are capacities of their own."""
     seen: set[str] = set()
     kept = []
@@ -166,7 +163,7 @@ def _cells(candidates: Candidates, pool: Pool) -> Cells:
     return _join(parts) if parts else steady
 
 
-def _spot_cells(candidates: Candidates, sizes: IntArray, spot: int) -> Cells:
+def _spot_cells(candidates: Candidates, sizes: Ints, spot: int) -> Cells:
     """Every number of instances of one spot offer below each cluster size."""
     context = candidates.context
     counts = candidates.nodes[sizes] - 1
@@ -191,13 +188,13 @@ def _join(parts: list[Cells]) -> Cells:
     return Cells(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Cells)})
 
 
-def _take(cells: Cells, at: IntArray) -> Cells:
+def _take(cells: Cells, at: Ints) -> Cells:
     return Cells(**{f.name: getattr(cells, f.name)[at] for f in fields(Cells)})
 
 
 def unit_money(
-    market: Market, start: datetime, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    market: Market, start: datetime, rows: Ints, paid_hours: Floats, hours: Floats
+) -> tuple[Floats, Floats]:
     """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
 
     Args:
@@ -216,9 +213,7 @@ def unit_money(
     return cost.reshape(shape), cash.reshape(shape)
 
 
-def _fill(
-    asked: Asked, market: Market, pool: Pool, cells: Cells, need: IntArray, unit_usd: FloatArray
-) -> IntArray:
+def _fill(asked: Asked, market: Market, pool: Pool, cells: Cells, need: Ints, unit_usd: Floats) -> Ints:
     """Instances of each steady offer, cheapest first; a row that sums to less than `need` cannot be filled."""
     capacity = market.offer_set.capacity[pool.steady]
     quotas = []
@@ -299,7 +294,7 @@ def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixe
 _TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours")
 
 
-def _waiting(candidates: Candidates, base: IntArray, offer: IntArray) -> FloatArray:
+def _waiting(candidates: Candidates, base: Ints, offer: Ints) -> Floats:
     """Hours before clusters are in use: the data come while the last part is waited for."""
     context = candidates.context
     staging = staging_hours(context.market.offer_set, context.asked.job, context.asked.assumptions)
@@ -310,8 +305,8 @@ def _waiting(candidates: Candidates, base: IntArray, offer: IntArray) -> FloatAr
 
 
 def price_parts(
-    market: Market, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray, stored: Stored
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    market: Market, offer: Ints, nodes: Ints, paid: Floats, hours: Floats, stored: Stored
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Price every part and charge what the place costs once.
 
     Args:
@@ -335,18 +330,18 @@ def price_parts(
     kept += stored.cost(hours)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
-    months: dict[str, FloatArray] = {}
+    months: dict[str, Floats] = {}
     for name in ("dataset_gib_months", "checkpoint_gib_months"):
         months[name] = np.zeros(len(hours))
         months[name][row] = getattr(each, name)
-    priced: dict[str, FloatArray] = {}
+    priced: dict[str, Floats] = {}
     for name in ("billed_hours", "instance_hours"):
         priced[name] = np.zeros(offer.shape)
         priced[name][row, part] = getattr(each, name)
     return {"cost_usd": cost + kept, "cash_usd": cash + kept, **months}, priced
 
 
-def _append(candidates: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) -> Candidates:
+def _append(candidates: Candidates, parts: list[_Mixed], pools: tuple[Ints, ...]) -> Candidates:
     """Join the mixes of all pools, mark the limits they break and put them behind the candidates of one offer."""
     width = max(int((part.mixes["offer"] >= 0).sum(axis=1).max(initial=0)) for part in parts)
     narrow = [_narrow(part.mixes, width) for part in parts]

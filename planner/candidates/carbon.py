@@ -19,13 +19,9 @@ from catalogs.tariffs.carbon import load_carbon
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Floats, Ints, Table
     from catalogs.tariffs.carbon import Site
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 # What accelerators do in each part of a step (planner.performance.spec.COMPONENTS).
 _PHASE_OF = {
@@ -51,19 +47,19 @@ class Machines:
         grid: gCO2e per kWh; NaN where unknown. grid_spread: half of its interval as a factor.
     """
 
-    accelerator_w: FloatArray
-    vcpus: FloatArray
-    pue: FloatArray
-    grid: FloatArray
-    grid_spread: FloatArray
+    accelerator_w: Floats
+    vcpus: Floats
+    pue: Floats
+    grid: Floats
+    grid_spread: Floats
 
-    def take(self, rows: IntArray) -> Machines:
+    def take(self, rows: Ints) -> Machines:
         """The figures of some offers."""
         return Machines(
             self.accelerator_w[rows], self.vcpus[rows], self.pue[rows], self.grid[rows], self.grid_spread[rows]
         )  # fmt: skip
 
-    def node_w(self, draw: FloatArray, level: int = MID) -> FloatArray:
+    def node_w(self, draw: Floats, level: int = MID) -> Floats:
         """Power of an instance in W; `draw`: ratio of maximum power, of the same shape as the offers."""
         figures = load_carbon().draws
         overhead, host = figures["overhead_ratio"].levels[level], figures["host_w_per_vcpu"].levels[level]
@@ -71,12 +67,12 @@ class Machines:
             self.accelerator_w * draw * (1.0 + overhead) + self.vcpus[..., level] * host, dtype=np.float64
         )
 
-    def kwh_per_hour(self, draw: FloatArray, level: int = MID) -> FloatArray:
+    def kwh_per_hour(self, draw: Floats, level: int = MID) -> Floats:
         """Energy of an instance in use for an hour, the data centre's share included."""
         return np.asarray(self.node_w(draw, level) * self.pue[..., level] / WATTS_PER_KW, dtype=np.float64)
 
 
-def machines_of(types: Table, type_of_offer: IntArray, offers: Table, own: Mapping[int, Site]) -> Machines:
+def machines_of(types: Table, type_of_offer: Ints, offers: Table, own: Mapping[int, Site]) -> Machines:
     """Look up the figures of all offers: once per instance type, provider and region.
 
     Args:
@@ -109,7 +105,7 @@ def machines_of(types: Table, type_of_offer: IntArray, offers: Table, own: Mappi
     )
 
 
-def draw_of_shapes(shapes: Table, family: str, level: int = MID, at: IntArray | None = None) -> FloatArray:
+def draw_of_shapes(shapes: Table, family: str, level: int = MID, at: Ints | None = None) -> Floats:
     """Mean draw during a step, as a ratio of maximum power, shape `(n,)`.
 
     Args:

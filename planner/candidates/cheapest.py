@@ -37,18 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Floats, Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.grid import Cells
     from planner.candidates.model import Candidates
     from planner.market.model import Market
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 SAMPLE = 24  # types, each at one size
 _ROUNDING = 0.999  # quantities are rounded, prices are sums of floats
@@ -73,7 +68,7 @@ def build_cheapest(context: Context) -> CandidateSearch:
     return Engine(context, offer_bits=bits).at(deadline, Wanted(Scope.BEST, counted=False))
 
 
-def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
+def _able_hardware(asked: Asked, market: Market, offer_bits: Ints) -> Ints:
     """Hardware that something may be bought of and that computes in the job's precision."""
     rows = distinct_values(hardware_of_offer(market)[_usable(market, offer_bits)])
     tuning = asked.job.training.tuning
@@ -82,7 +77,7 @@ def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArr
     return rows[has_peak(market.offer_set.hardware.take(rows), asked.job.training)]
 
 
-def _usable(market: Market, offer_bits: IntArray) -> BoolArray:
+def _usable(market: Market, offer_bits: Ints) -> Bools:
     """Offers that no limit removes, or of spot only those that a way to run may keep."""
     usable = (offer_bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)) == 0
     return np.asarray(usable, dtype=np.bool_)
@@ -102,13 +97,13 @@ class _Cells:
 
     shapes: Table
     grid: Cells
-    rows: IntArray
-    at: IntArray
-    group: IntArray
-    is_open: BoolArray
-    floor_usd: FloatArray
+    rows: Ints
+    at: Ints
+    group: Ints
+    is_open: Bools
+    floor_usd: Floats
 
-    def groups(self, mask: BoolArray) -> BoolArray:
+    def groups(self, mask: Bools) -> Bools:
         """Whether a cell of `mask` is of each group."""
         out = np.zeros(int(self.group.max(initial=0)) + 1, dtype=np.bool_)
         out[self.group[mask]] = True
@@ -125,7 +120,7 @@ class _Search:
         self._offers = np.flatnonzero(_usable(market, engine.offer_bits))
         self._partners = Partners(market, engine.offer_bits)
         self._on_demand = market.offer_set.offers.equals("purchase_option", "on_demand")
-        self._sampled: BoolArray = np.zeros(0, dtype=np.bool_)
+        self._sampled: Bools = np.zeros(0, dtype=np.bool_)
 
     def found(self) -> CandidateSearch | None:
         """The candidates that may be of use; None where the sample has none that keeps all limits."""
@@ -145,7 +140,7 @@ class _Search:
         beside = useful(coarse) & ~self._sampled[coarse.group]
         rest = [evaluate(context, coarse.shapes, coarse.grid, beside)] if beside.any() else []
         rest += [self._priced(self._cells(*one), useful) for one in engine.units()]
-        leaders: IntArray = np.zeros(0, dtype=np.int64)
+        leaders: Ints = np.zeros(0, dtype=np.int64)
         if engine.has_sizes_between:
             leaders = hopeful_hardware(concat_candidates([sample, *rest]), engine.offer_bits)
             if len(leaders):
@@ -157,7 +152,7 @@ class _Search:
             context, candidates, engine.offer_bits, engine.counts, len(leaders), Wanted(Scope.BEST)
         )
 
-    def _priced(self, cells: _Cells, wanted: Callable[[_Cells], BoolArray]) -> Candidates:
+    def _priced(self, cells: _Cells, wanted: Callable[[_Cells], Bools]) -> Candidates:
         return evaluate(self._context, cells.shapes, cells.grid, wanted(cells))
 
     def _with_ways(self, candidates: Candidates, below: float) -> Candidates:
@@ -168,7 +163,7 @@ class _Search:
         wanted = Wanted(Scope.BEST, below=below, counted=False)
         return add_turns(candidates, self._engine.offer_bits, wanted, self._partners)
 
-    def _cells(self, shapes: Table, offers: IntArray) -> _Cells:
+    def _cells(self, shapes: Table, offers: Ints) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
         limits = asked.workload.constraints
         grid = cells_of(offer_set, limits, self._engine.offer_bits, shapes, offers)
@@ -184,7 +179,7 @@ class _Search:
         is_open = (grid.bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)[rows]) == 0
         return _Cells(shapes, grid, rows, at, group, is_open, usd[rows] * hours[at])
 
-    def _sample(self, cells: _Cells) -> BoolArray:
+    def _sample(self, cells: _Cells) -> Bools:
         """Cells of the types and sizes with the least floors whose work, uninterrupted, is done in time."""
         context, deadline = self._context, self._context.dates.deadline_hours
         per_step_s = context.asked.job.total_steps * context.asked.assumptions.work_ratio / 3600.0
@@ -196,7 +191,7 @@ class _Search:
         self._sampled = np.isfinite(least) & (least <= np.partition(least, last)[last])
         return np.asarray(usable & self._sampled[cells.group], dtype=np.bool_)
 
-    def _useful(self, limits: FloatArray, best: float, cells: _Cells) -> BoolArray:
+    def _useful(self, limits: Floats, best: float, cells: _Cells) -> Bools:
         """Cells that cost at most `limits` of their offers, and those that ways to run for up to `best` are made of.
 
         Spot is kept for a whole type and size, as a zone that is dear by itself may be one of a set; and so is what it
@@ -211,5 +206,5 @@ class _Search:
         return cells.is_open & ((cells.floor_usd <= limits[cells.rows]) | zones | backing)
 
 
-def _least(candidates: Candidates, mask: BoolArray) -> float:
+def _least(candidates: Candidates, mask: Bools) -> float:
     return float(candidates.cost_usd[mask].min(initial=np.inf))

@@ -29,11 +29,8 @@ from planner.candidates.wanted import value_of
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools
     from planner.candidates.model import Candidates
-
-    BoolArray = npt.NDArray[np.bool_]
 
 
 @record(frozen=True)
@@ -44,7 +41,7 @@ class Weighed:
     kinds: tuple[str, ...]
 
 
-def _is_owned(candidates: Candidates) -> BoolArray:
+def _is_owned(candidates: Candidates) -> Bools:
     """At least one part runs on machines, or on a commitment, that the user has already."""
     offer_set = candidates.context.market.offer_set
     own = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
@@ -56,7 +53,7 @@ def _is_owned(candidates: Candidates) -> BoolArray:
     return np.asarray(out, dtype=np.bool_)
 
 
-def _is_reserved(candidates: Candidates) -> BoolArray:
+def _is_reserved(candidates: Candidates) -> Bools:
     """Paid for a term ahead; commitments of a year only where one is the best way that is not taken back.
 
     What is owed for a year is no choice for a job of hours: on-demand costs less and promises the same. Whether a
@@ -65,7 +62,7 @@ def _is_reserved(candidates: Candidates) -> BoolArray:
     return members_of(candidates, FOR_A_TERM) & _is_no_year_too_much(candidates)
 
 
-def _is_no_year_too_much(candidates: Candidates) -> BoolArray:
+def _is_no_year_too_much(candidates: Candidates) -> Bools:
     """All but commitments of a year or more, or all where one of these is the best way that is not taken back."""
     commitment, firm = is_commitment(candidates), best_of(candidates, FIRM)
     return np.asarray(~commitment | (firm is None or bool(commitment[firm])), dtype=np.bool_)
@@ -135,7 +132,7 @@ def _worth_its_price(candidates: Candidates, winner: int) -> int | None:
 def _another_provider(candidates: Candidates, winner: int) -> Kind:
     own = PROVIDER_OF(candidates, np.asarray([winner]))[0]
 
-    def elsewhere(all_of: Candidates) -> BoolArray:
+    def elsewhere(all_of: Candidates) -> Bools:
         other = PROVIDER_OF(all_of, np.arange(len(all_of.offer))) != own
         return np.asarray(other & _is_no_year_too_much(all_of), dtype=np.bool_)
 

@@ -13,10 +13,9 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _ALIKE = 1e-9  # relative; what differs by more differs in its first 12 digits, too
 
@@ -29,7 +28,7 @@ class Choice:
     n_feasible: int
 
 
-def rank(candidates: Candidates, feasible: IntArray, objective: str) -> IntArray:
+def rank(candidates: Candidates, feasible: Ints, objective: str) -> Ints:
     """Sort feasible positions by the objective, then the other criterion, then fewer nodes, then offer id.
 
     The offer id decides ties, never the row order, so that shuffling the catalog changes nothing.
@@ -37,9 +36,7 @@ def rank(candidates: Candidates, feasible: IntArray, objective: str) -> IntArray
     return feasible[_ranked(candidates, feasible, _criteria(candidates, feasible, objective))]
 
 
-def rank_best(
-    candidates: Candidates, feasible: IntArray, objective: str, group: IntArray
-) -> tuple[IntArray, IntArray]:
+def rank_best(candidates: Candidates, feasible: Ints, objective: str, group: Ints) -> tuple[Ints, Ints]:
     """The first of each group that `rank` would give, in its order, found by sorting few of the others.
 
     Args:
@@ -60,7 +57,7 @@ def rank_best(
     return order[first], group[order[first]]
 
 
-def _ranked(candidates: Candidates, feasible: IntArray, criteria: tuple[FloatArray, ...]) -> IntArray:
+def _ranked(candidates: Candidates, feasible: Ints, criteria: tuple[Floats, ...]) -> Ints:
     context, (first, second) = candidates.context, criteria
     names, nodes = context.market.id_rank[candidates.offer[feasible]], candidates.nodes[feasible]
     # at the same cost and time nobody should run on what may be taken back
@@ -68,7 +65,7 @@ def _ranked(candidates: Candidates, feasible: IntArray, criteria: tuple[FloatArr
     return _sorted((first, second, spot, nodes, names))
 
 
-def _sorted(keys: tuple[npt.NDArray[Any], ...]) -> IntArray:
+def _sorted(keys: tuple[npt.NDArray[Any], ...]) -> Ints:
     """Positions by the first key, of equal ones by the next and so on; few are equal, so the rest sorts those alone."""
     order = np.argsort(keys[0], kind="stable")
     ordered = keys[0][order]
@@ -80,7 +77,7 @@ def _sorted(keys: tuple[npt.NDArray[Any], ...]) -> IntArray:
     return order
 
 
-def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[FloatArray, FloatArray]:
+def _criteria(candidates: Candidates, at: Ints, objective: str) -> tuple[Floats, Floats]:
     """What candidates are sorted by, in order: cost and hours, hours and cost, or emissions and cost.
 
     To 12 significant digits: float noise must not decide between offers that cost the same.
@@ -93,7 +90,7 @@ def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[Flo
     return (cost, hours) if objective == "cost" else (hours, cost)
 
 
-def best_of(candidates: Candidates, positions: IntArray, objective: str) -> int:
+def best_of(candidates: Candidates, positions: Ints, objective: str) -> int:
     """The first that `rank` would give, found without sorting the others."""
     if objective != "carbon":
         value = (candidates.cost_usd if objective == "cost" else candidates.hours)[positions]
@@ -103,7 +100,7 @@ def best_of(candidates: Candidates, positions: IntArray, objective: str) -> int:
     return int(rank(candidates, positions[~(first > first.min())], objective)[0])
 
 
-def _significant(values: FloatArray) -> FloatArray:
+def _significant(values: Floats) -> Floats:
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(mantissa * 2.0**40), exponent - 40), dtype=np.float64)
 
@@ -114,15 +111,13 @@ def choose(candidates: Candidates, objective: str) -> Choice | None:
     return Choice(best_of(candidates, feasible, objective), len(feasible)) if len(feasible) else None
 
 
-def best_where(candidates: Candidates, mask: npt.NDArray[np.bool_], objective: str) -> int | None:
+def best_where(candidates: Candidates, mask: Bools, objective: str) -> int | None:
     """Return the best candidate among those where `mask` holds, None where there is none."""
     positions = np.flatnonzero(mask)
     return best_of(candidates, positions, objective) if len(positions) else None
 
 
-def best_missing(
-    candidates: Candidates, mask: npt.NDArray[np.bool_], missable: int, objective: str
-) -> int | None:
+def best_missing(candidates: Candidates, mask: Bools, missable: int, objective: str) -> int | None:
     """Return the best of the candidates where `mask` holds that miss the fewest limits, None where there is none.
 
     Args:

@@ -18,17 +18,12 @@ from planner.spot.evidence import gang_risk
 if TYPE_CHECKING:
     from datetime import datetime
 
-    import numpy as np
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked, Dates
     from planner.market.model import Market
     from planner.market.offers import OfferSet
     from planner.spot.evidence import GangRisk
     from planner.spot.risk import SpotRisk
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -40,8 +35,8 @@ class OwnDeadlines:
         later_hours: as of `Context`.
     """
 
-    hours: FloatArray
-    later_hours: FloatArray
+    hours: Floats
+    later_hours: Floats
 
 
 @record(frozen=True, eq=False)
@@ -58,7 +53,7 @@ class Context:
     dates: Dates
     market: Market
     spot: SpotRisk
-    beside: npt.NDArray[np.float64] | None = None
+    beside: Floats | None = None
     later_hours: float = 0.0
     own: OwnDeadlines | None = None
 
@@ -110,6 +105,6 @@ class Context:
         """The same run with fields of its job changed."""
         return self.with_asked(replace(self.asked, job=replace(self.asked.job, **changes)))
 
-    def gang_risk(self, rows: IntArray, nodes: IntArray, *, once: bool = False) -> GangRisk:
+    def gang_risk(self, rows: Ints, nodes: Ints, *, once: bool = False) -> GangRisk:
         """Interruptions of `nodes` instances of each offer, arrays of one shape (see `planner.spot.evidence`)."""
         return gang_risk(self.asked, self.market, self.spot, rows, nodes, once=once)

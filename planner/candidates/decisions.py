@@ -20,13 +20,10 @@ from planner.candidates.wanted import value_of
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Ints
     from catalogs.tariffs import OptionRule
     from planner.candidates.model import Candidates
 
-    BoolArray = npt.NDArray[np.bool_]
-    IntArray = npt.NDArray[np.int64]
 
 # Decisions of one accelerator and provider whose cost and hours both differ by less are one to a buyer: prices and
 # predictions are not known better.
@@ -42,7 +39,7 @@ class Facet:
 
     id: str
     words: str
-    code: Callable[[Candidates, IntArray], IntArray]
+    code: Callable[[Candidates, Ints], Ints]
 
 
 @record(frozen=True)
@@ -51,7 +48,7 @@ class Kind:
 
     id: str
     words: str
-    member: Callable[[Candidates], BoolArray]
+    member: Callable[[Candidates], Bools]
 
 
 @record(frozen=True)
@@ -84,19 +81,19 @@ class Listed:
     folded: tuple[Fold, ...]
 
 
-def _accelerator(candidates: Candidates, at: IntArray) -> IntArray:
+def _accelerator(candidates: Candidates, at: Ints) -> Ints:
     return candidates.context.market.accelerator_of_offer[candidates.offer[at]]
 
 
-def _provider(candidates: Candidates, at: IntArray) -> IntArray:
+def _provider(candidates: Candidates, at: Ints) -> Ints:
     return candidates.context.market.provider_of_offer[candidates.offer[at]]
 
 
-def _region(candidates: Candidates, at: IntArray) -> IntArray:
+def _region(candidates: Candidates, at: Ints) -> Ints:
     return candidates.context.market.region_of_offer[candidates.offer[at]]
 
 
-def _size(candidates: Candidates, at: IntArray) -> IntArray:
+def _size(candidates: Candidates, at: Ints) -> Ints:
     """Accelerators in all, told apart by thousandths: some offers are shares of one."""
     offer_set = candidates.context.market.offer_set
     each, _, of_type = distinct(np.asarray(offer_set.types["accelerator_count"], dtype=np.float64))
@@ -106,7 +103,7 @@ def _size(candidates: Candidates, at: IntArray) -> IntArray:
     return code.take(of_row * len(each) + of_type[offer_set.type_of_offer].take(candidates.offer[at]))
 
 
-def _way(candidates: Candidates, at: IntArray) -> IntArray:
+def _way(candidates: Candidates, at: Ints) -> Ints:
     """How it is bought: one option; spot in one zone or several, with or without a fall-back; the options of a mix."""
     own = candidates.context.market.option_of_offer
     ways, kind, detail = own[candidates.offer[at]], candidates.kind[at], candidates.detail[at]
@@ -126,7 +123,7 @@ def _way(candidates: Candidates, at: IntArray) -> IntArray:
     return ways
 
 
-def in_several_zones(candidates: Candidates) -> BoolArray:
+def in_several_zones(candidates: Candidates) -> Bools:
     """Whether spot is bought in more than one zone, per row of the table of what runs in turn."""
     assert candidates.turns is not None
     second = candidates.turns.offer[:, 1]
@@ -145,12 +142,12 @@ PROVIDER_OF = FACETS[PROVIDER].code
 _KIND = [ACCELERATOR, PROVIDER, WAY]
 
 
-def _is_on_demand(candidates: Candidates) -> BoolArray:
+def _is_on_demand(candidates: Candidates) -> Bools:
     option = candidates.context.market.offer_set.offers.equals("purchase_option", "on_demand")
     return np.asarray((candidates.kind == SINGLE) & option[candidates.offer], dtype=np.bool_)
 
 
-def _is_in_one_zone(candidates: Candidates) -> BoolArray:
+def _is_in_one_zone(candidates: Candidates) -> Bools:
     spot = candidates.context.market.is_spot[candidates.offer]
     one = (candidates.kind == SINGLE) & spot
     if candidates.turns is not None:
@@ -159,7 +156,7 @@ def _is_in_one_zone(candidates: Candidates) -> BoolArray:
     return np.asarray(one, dtype=np.bool_)
 
 
-def _is_firm(candidates: Candidates) -> BoolArray:
+def _is_firm(candidates: Candidates) -> Bools:
     spot = candidates.context.market.is_spot
     firm = (candidates.kind != IN_TURN) & ~spot[candidates.offer]
     if candidates.mixes is not None:
@@ -169,17 +166,17 @@ def _is_firm(candidates: Candidates) -> BoolArray:
     return np.asarray(firm, dtype=np.bool_)
 
 
-def _is_for_a_term(candidates: Candidates) -> BoolArray:
+def _is_for_a_term(candidates: Candidates) -> Bools:
     """One offer that is paid for a whole term ahead: blocks, reservations, commitments; owned capacity is not."""
     return _is_new_with(candidates, lambda rule: rule.whole_term or bool(rule.block_hours))
 
 
-def is_commitment(candidates: Candidates) -> BoolArray:
+def is_commitment(candidates: Candidates) -> Bools:
     """One offer of which the whole term is owed, a year or more, however short the job; owned ones are not."""
     return _is_new_with(candidates, lambda rule: rule.whole_term)
 
 
-def _is_new_with(candidates: Candidates, holds: Callable[[OptionRule], bool]) -> BoolArray:
+def _is_new_with(candidates: Candidates, holds: Callable[[OptionRule], bool]) -> Bools:
     """One offer, not owned, whose way to buy has a property."""
     offer_set = candidates.context.market.offer_set
     mine = np.asarray([holds(rule) for rule in offer_set.rules], dtype=np.bool_)[offer_set.rule_of_offer]
@@ -187,7 +184,7 @@ def _is_new_with(candidates: Candidates, holds: Callable[[OptionRule], bool]) ->
     return np.asarray((candidates.kind == SINGLE) & mine[candidates.offer], dtype=np.bool_)
 
 
-def _is_on_known_prices(candidates: Candidates) -> BoolArray:
+def _is_on_known_prices(candidates: Candidates) -> Bools:
     """Every price was observed, or does not change until the run starts."""
     known = candidates.context.market.offer_set.book.is_known()
     every = known[candidates.offer]
@@ -207,7 +204,7 @@ KNOWN_PRICES = Kind("known_prices", "observed or firm prices only", _is_on_known
 KINDS = (ON_DEMAND, ONE_ZONE, FIRM, FOR_A_TERM)
 
 
-def members_of(candidates: Candidates, kind: Kind) -> BoolArray:
+def members_of(candidates: Candidates, kind: Kind) -> Bools:
     """Mask of the candidates of a kind, worked out once; nobody may change it."""
     if kind.member not in candidates.members:
         candidates.members[kind.member] = kind.member(candidates)
@@ -246,7 +243,7 @@ def list_decisions(candidates: Candidates, limit: int) -> list[Listed]:
     ]
 
 
-def clearly_better(candidates: Candidates, at: int) -> BoolArray:
+def clearly_better(candidates: Candidates, at: int) -> Bools:
     """What is sooner than a candidate (unless cost is asked for: cheaper) by enough to be worth reading: `(n,)`.
 
     Args:
@@ -259,7 +256,7 @@ def clearly_better(candidates: Candidates, at: int) -> BoolArray:
     return np.asarray(better, dtype=np.bool_)
 
 
-def best_decisions(candidates: Candidates, limit: int) -> IntArray:
+def best_decisions(candidates: Candidates, limit: int) -> Ints:
     """Position of the best candidate of each of the first decisions, in the order of the objective.
 
     Args:
@@ -277,7 +274,7 @@ def count_near_ties(candidates: Candidates) -> int:
     return int(_decision_of(_facets_of(candidates, near)).max())
 
 
-def _decisions(candidates: Candidates) -> tuple[IntArray, IntArray, IntArray]:
+def _decisions(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
     """The best candidate of each decision in the order of the objective, its facets, and how many others are of it."""
     objective = candidates.context.asked.workload.preferences.objective
     feasible = np.flatnonzero(candidates.bits == 0)
@@ -287,12 +284,12 @@ def _decisions(candidates: Candidates) -> tuple[IntArray, IntArray, IntArray]:
     return feasible[place], facets[place], np.bincount(decision)[own] - 1
 
 
-def _facets_of(candidates: Candidates, at: IntArray) -> IntArray:
+def _facets_of(candidates: Candidates, at: Ints) -> Ints:
     """Codes of the facets of candidates, shape `(n, n_facets)`."""
     return np.stack([facet.code(candidates, at) for facet in FACETS], axis=1)
 
 
-def _decision_of(facets: IntArray) -> IntArray:
+def _decision_of(facets: Ints) -> Ints:
     """Number of each row's decision, from 0."""
     joint = np.zeros(len(facets), dtype=np.int64)
     for column in range(facets.shape[1]):
@@ -301,7 +298,7 @@ def _decision_of(facets: IntArray) -> IntArray:
     return joint
 
 
-def _shown(candidates: Candidates, decisions: IntArray, facets: IntArray, limit: int) -> list[int]:
+def _shown(candidates: Candidates, decisions: Ints, facets: Ints, limit: int) -> list[int]:
     """Rows of `decisions` to list."""
     new = np.zeros((len(decisions), len(FACETS)), dtype=np.bool_)
     for column in _KIND:
@@ -317,7 +314,7 @@ def _shown(candidates: Candidates, decisions: IntArray, facets: IntArray, limit:
     return shown
 
 
-def _brings(facets: IntArray, above: list[int], row: int) -> tuple[str, ...]:
+def _brings(facets: Ints, above: list[int], row: int) -> tuple[str, ...]:
     """Ids of the facets in which nothing above is like a listed row; of the best one's own kind: region or size."""
     if not above:
         return ()
@@ -327,7 +324,7 @@ def _brings(facets: IntArray, above: list[int], row: int) -> tuple[str, ...]:
     return tuple(FACETS[column].id for column in new)
 
 
-def _of_own_kind(candidates: Candidates, decisions: IntArray, facets: IntArray) -> list[tuple[int, int]]:
+def _of_own_kind(candidates: Candidates, decisions: Ints, facets: Ints) -> list[tuple[int, int]]:
     """Of the best decision's accelerator, provider and way: the best other region, and the best other size."""
     own = (facets[:, _KIND] == facets[0, _KIND]).all(axis=1)
     here = facets[:, REGION] == facets[0, REGION]
@@ -336,9 +333,7 @@ def _of_own_kind(candidates: Candidates, decisions: IntArray, facets: IntArray) 
     return [(column, int(rows[0])) for column, rows in found if len(rows)]
 
 
-def _is_near(
-    candidates: Candidates, decisions: IntArray, facets: IntArray, row: int, shown: list[int]
-) -> bool:
+def _is_near(candidates: Candidates, decisions: Ints, facets: Ints, row: int, shown: list[int]) -> bool:
     """Whether a decision is within a hair of a listed one of the same accelerator and provider."""
     like = [other for other in shown if (facets[other, :REGION] == facets[row, :REGION]).all()]
     at, others = decisions[row], decisions[like]
@@ -348,7 +343,7 @@ def _is_near(
     return bool(near.any())
 
 
-def _targets(facets: IntArray, shown: list[int]) -> IntArray:
+def _targets(facets: Ints, shown: list[int]) -> Ints:
     """The listed row that stands for each row: above it, most like it, at least of its accelerator; -1 without one."""
     out, most = np.full(len(facets), -1), np.zeros(len(facets), dtype=np.int64)
     rows = np.arange(len(facets))
@@ -359,9 +354,7 @@ def _targets(facets: IntArray, shown: list[int]) -> IntArray:
     return out
 
 
-def _folded(
-    decisions: IntArray, facets: IntArray, row: int, target: IntArray, copies: IntArray
-) -> tuple[Fold, ...]:
+def _folded(decisions: Ints, facets: Ints, row: int, target: Ints, copies: Ints) -> tuple[Fold, ...]:
     """What listed row `row` stands for, grouped by what it differs in."""
     out = []
     mine = np.flatnonzero(target == row)

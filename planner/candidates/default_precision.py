@@ -16,14 +16,10 @@ from planner.inputs.view import with_defaults
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Ints, Table
     from planner.asked.job import Job
     from planner.inputs.schema import Workload
     from planner.market.offers import OfferSet
-
-    IntArray = npt.NDArray[np.int64]
 
 
 def is_open(workload: Workload) -> bool:
@@ -48,7 +44,7 @@ def as_admitted(workload: Workload, job: Job, offer_set: OfferSet) -> Workload:
     )
 
 
-def on_hardware(workload: Workload, hardware: Table, rows: IntArray | Sequence[int]) -> Workload:
+def on_hardware(workload: Workload, hardware: Table, rows: Ints | Sequence[int]) -> Workload:
     """The workload as it runs on some rows of the hardware table: fp16 is its default where all lack bf16."""
     if not is_open(workload):
         return workload

@@ -37,17 +37,13 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Floats, Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.candidates.ways.partners import Partners
     from planner.market.model import Market
 
-    BoolArray = npt.NDArray[np.bool_]
-    IntArray = npt.NDArray[np.int64]
 
 LISTED = Wanted()
 _MICROS_PER_HOUR = 3.6e9
@@ -66,7 +62,7 @@ class CandidateSearch:
 
     context: Context
     candidates: Candidates
-    offer_bits: IntArray
+    offer_bits: Ints
     node_counts: tuple[int, ...]
     refined_hardware: int
     wanted: Wanted = LISTED
@@ -93,9 +89,9 @@ class Engine:
         max_nodes: int | None = None,
         sizes: Sequence[int] | None = None,
         shapes: Table | None = None,
-        offer_bits: IntArray | None = None,
+        offer_bits: Ints | None = None,
         admitted_only: bool = False,
-        among: BoolArray | None = None,
+        among: Bools | None = None,
         finer: FinerShapes | None = None,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
@@ -150,11 +146,11 @@ class Engine:
         looked_at[hardware_of_offer(self.context.market)[self._offers]] = True
         return self.shapes.take(looked_at[self.shapes["hardware_row"]])
 
-    def priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
+    def priced(self, shapes: Table, offers: Ints | None = None) -> Candidates:
         """Candidates of one offer each at some shapes."""
         return build_candidates(self.context, self.offer_bits, shapes, offers)
 
-    def units(self) -> list[tuple[Table, IntArray]]:
+    def units(self) -> list[tuple[Table, Ints]]:
         """Shapes of racks in whole units, with the offers of each rack."""
         context, parts = self.context, []
         hardware = hardware_of_offer(context.market)
@@ -207,7 +203,7 @@ class Engine:
         own_ends = self.context.market.offer_set.own_ends
         return bool(own_ends) or bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
 
-    def of_types(self, types: npt.NDArray[np.bool_]) -> Engine:
+    def of_types(self, types: Bools) -> Engine:
         """The same question of the offers of some instance types alone; those of others are not counted.
 
         Every way to run buys one type, so the ways of these types are the same.
@@ -235,12 +231,12 @@ class Engine:
         return recorded(self.coarse)
 
     @cached_property
-    def _ranked(self) -> tuple[npt.NDArray[np.float64], IntArray]:
+    def _ranked(self) -> tuple[Floats, Ints]:
         """What `recorded` candidates are compared by, and their positions from the best on."""
         value = value_of(self.recorded)
         return value, np.argsort(value, kind="stable")
 
-    def leaders(self, context: Context, wanted: Wanted) -> IntArray:
+    def leaders(self, context: Context, wanted: Wanted) -> Ints:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self.has_sizes_between:
             return np.zeros(0, dtype=np.int64)
@@ -261,7 +257,7 @@ class Engine:
         """Whether there are sizes between those looked at for all hardware."""
         return bool(self._between)
 
-    def between(self, leaders: IntArray) -> tuple[Table, IntArray]:
+    def between(self, leaders: Ints) -> tuple[Table, Ints]:
         """Shapes of leading hardware at all sizes between the coarse ones, with its admitted offers."""
         context = self.context
         mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
@@ -272,7 +268,7 @@ class Engine:
             shapes = shapes.take(~((shapes["hardware_row"] == row) & np.isin(shapes["nodes"], counts)))
         return shapes, offers
 
-    def steady(self, leaders: IntArray, *, in_parts: bool = True, by_deadline: bool = False) -> Candidates:
+    def steady(self, leaders: Ints, *, in_parts: bool = True, by_deadline: bool = False) -> Candidates:
         """Candidates that do not run in turn, of all coarse sizes and of all sizes of the leaders: built once.
 
         Args:
@@ -308,19 +304,19 @@ class Engine:
         return add_mixes(candidates, self.offer_bits, self.counts[-1])
 
 
-def bits_of(asked: Asked, market: Market) -> IntArray:
+def bits_of(asked: Asked, market: Market) -> Ints:
     """Filter bits of what depends on offers and their types alone, shape `(n_offers,)`."""
     return mark_offers(market.offer_set, asked.workload.constraints, asked.job)
 
 
-def is_scarce(market: Market, offer_bits: IntArray, most: int) -> bool:
+def is_scarce(market: Market, offer_bits: Ints, most: int) -> bool:
     """Whether an admitted offer holds fewer than `most` instances: then clusters may be bought in parts, too."""
     scarce = market.offer_set.offers["capacity"] < most  # NaN: unlimited
     return bool((scarce & (offer_bits == 0)).any())
 
 
 def candidates_of(
-    search: CandidateSearch, offers: IntArray, sizes: Sequence[int], shapes: Table | None = None
+    search: CandidateSearch, offers: Ints, sizes: Sequence[int], shapes: Table | None = None
 ) -> Candidates:
     """Candidates of some offers at given sizes, of one offer each, under the limits of `search`; also excluded ones.
 
@@ -336,7 +332,7 @@ def candidates_of(
     return build_candidates(context, search.offer_bits, shapes, offers)
 
 
-def known_shape(search: CandidateSearch, offers: IntArray, sizes: Sequence[int]) -> Table | None:
+def known_shape(search: CandidateSearch, offers: Ints, sizes: Sequence[int]) -> Table | None:
     """The shape of offers of one hardware at one size, where the search has estimated it; else None."""
     shapes, hardware = (
         search.candidates.shapes,

@@ -9,12 +9,9 @@ which makes these figures exact lower bounds of what the planner prices in full.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from solvers.search.pareto import pareto_front
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def least_by_group(value: Floats, group: Ints, n_groups: int) -> Floats:

@@ -10,12 +10,9 @@ from catalogs.tables.table import Table
 from planner.candidates.sizes import estimate_hardware
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Ints
     from planner.asked.model import Asked
     from planner.market.model import Market
-
-    IntArray = npt.NDArray[np.int64]
 
 
 class FinerShapes:
@@ -28,11 +25,11 @@ class FinerShapes:
         self._expected = self._known
         self._shapes: Table | None = None
 
-    def expect(self, hardware: IntArray) -> None:
+    def expect(self, hardware: Ints) -> None:
         """Note rows that will be asked for one by one, to estimate them together with the first."""
         self._expected = np.union1d(self._expected, hardware)
 
-    def of(self, hardware: IntArray) -> Table:
+    def of(self, hardware: Ints) -> Table:
         """Shapes of some hardware rows, in their order: those of `estimate_hardware`."""
         if not np.isin(hardware, self._known).all():
             self._estimate(hardware)
@@ -44,7 +41,7 @@ class FinerShapes:
         width = len(self.counts)
         return self._shapes.take((position[:, None] * width + np.arange(width)).ravel())
 
-    def _estimate(self, hardware: IntArray) -> None:
+    def _estimate(self, hardware: Ints) -> None:
         missing = hardware[~np.isin(hardware, self._known)]
         if np.isin(missing, self._expected).any():
             missing = np.setdiff1d(np.union1d(missing, self._expected), self._known)

@@ -11,15 +11,11 @@ from planner.candidates.running import steady_hours
 from planner.candidates.starts import chance_had, waits_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
-
-def sure_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
+def sure_hours(candidates: Candidates, at: Ints, level: float) -> Floats:
     """Hours within which candidates end with probability `level`, never less than expected, shape `(len(at),)`."""
     context = candidates.context
     hours, levels = np.empty(len(at)), level / chance_had(candidates, at)
@@ -32,19 +28,19 @@ def sure_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray
     return hours
 
 
-def uninterrupted_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
+def uninterrupted_hours(candidates: Candidates, at: Ints, level: float) -> Floats:
     """The same if nothing were ever taken away: a quick lower bound of `sure_hours`."""
     return np.maximum(unhindered_hours(candidates, at, level), candidates.hours[at])
 
 
-def unhindered_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
+def unhindered_hours(candidates: Candidates, at: Ints, level: float) -> Floats:
     """Start-up and work alone: a lower bound for a size of cluster, in however many zones it may run."""
     work = candidates.work_hours[at] * np.exp(_normal_quantile(level) * candidates.sigma[at])
     waits = waits_of(candidates, at)
     return waits.before + waits.at_level(0.0) + candidates.fixed_hours[at] + work
 
 
-def _steady(candidates: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
+def _steady(candidates: Candidates, at: Ints, level: Floats) -> Floats:
     """Log-normal step time: the quantile of the work is the quantile of the step."""
     context = candidates.context
     distinct, own = np.unique(level, return_inverse=True)

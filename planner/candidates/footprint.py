@@ -14,20 +14,16 @@ from solvers.search.pareto import pareto_front
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
-
-def operational_kg(candidates: Candidates) -> FloatArray:
+def operational_kg(candidates: Candidates) -> Floats:
     """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
     return _summed(candidates, np.arange(len(candidates.offer)), MID)[1]
 
 
-def least_kg_per_hour(candidates: Candidates) -> FloatArray:
+def least_kg_per_hour(candidates: Candidates) -> Floats:
     """Lower bound of what an hour of one instance at work emits, per offer of the run; NaN where unknown."""
     context = candidates.context
     family = context.asked.job.model.family.value
@@ -37,7 +33,7 @@ def least_kg_per_hour(candidates: Candidates) -> FloatArray:
     return np.asarray(power.kwh_per_hour(draw) * power.grid / GRAMS_PER_KG, dtype=np.float64)
 
 
-def carbon_front(candidates: Candidates) -> tuple[FloatArray, FloatArray]:
+def carbon_front(candidates: Candidates) -> tuple[Floats, Floats]:
     """Cost and kgCO2e of the feasible candidates that none beats in both, by rising cost."""
     kg = operational_kg(candidates)
     at = np.flatnonzero((candidates.bits == 0) & ~np.isnan(kg))
@@ -45,7 +41,7 @@ def carbon_front(candidates: Candidates) -> tuple[FloatArray, FloatArray]:
     return candidates.cost_usd[front], kg[front]
 
 
-def energy_kwh(candidates: Candidates, level: int = MID) -> FloatArray:
+def energy_kwh(candidates: Candidates, level: int = MID) -> Floats:
     """Expected energy of each candidate in kWh; NaN where the power of its accelerators is unknown."""
     return _summed(candidates, np.arange(len(candidates.offer)), level)[0]
 
@@ -64,7 +60,7 @@ def footprints_of(candidates: Candidates, rows: Sequence[int]) -> list[tuple[flo
     return [known[at] for at in rows]
 
 
-def _summed(candidates: Candidates, at: IntArray, level: int) -> tuple[FloatArray, FloatArray]:
+def _summed(candidates: Candidates, at: Ints, level: int) -> tuple[Floats, Floats]:
     """Energy in kWh and emissions in kgCO2e of some candidates over their parts, each of shape `(n,)`."""
     kind, out = candidates.kind[at], np.zeros((2, len(at)))
     for number, table in ((SINGLE, None), (MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
@@ -86,8 +82,8 @@ def _summed(candidates: Candidates, at: IntArray, level: int) -> tuple[FloatArra
 
 
 def of_parts(
-    candidates: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int
-) -> tuple[FloatArray, FloatArray]:
+    candidates: Candidates, at: Ints, offer: Ints, nodes: Ints, paid: Floats, level: int
+) -> tuple[Floats, Floats]:
     """Energy in kWh and emissions in kgCO2e of each part of some candidates.
 
     The hours without work (image, staging, warm-up, export) are those of every part that runs beside the others, and
@@ -112,7 +108,7 @@ def of_parts(
     return np.where(offer >= 0, kwh, 0.0), np.where(offer >= 0, kwh * machines.grid / GRAMS_PER_KG, 0.0)
 
 
-def _draw(candidates: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
+def _draw(candidates: Candidates, at: Ints, family: str, level: int) -> Floats:
     """Mean draw during a step of some candidates: worked out once for all shapes that candidates have."""
     if level not in candidates.drawn:
         shapes = distinct(candidates.shape)[0]

@@ -20,15 +20,10 @@ from planner.candidates.timing import fixed_hours, staging_hours, time_shapes
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Bools, Ints, Table
     from planner.candidates.context import Context
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -41,14 +36,14 @@ class Cells:
         dead: filters of those that no layout fits, shape `(m,)`.
     """
 
-    rows: IntArray
-    at: IntArray
-    bits: IntArray
-    dead: IntArray
+    rows: Ints
+    at: Ints
+    bits: Ints
+    dead: Ints
 
 
 def build_candidates(
-    context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+    context: Context, offer_bits: Ints, shapes: Table, offers: Ints | None = None
 ) -> Candidates:
     """Time, price and filter every offer on every shape of its hardware.
 
@@ -63,7 +58,7 @@ def build_candidates(
 
 
 def cells_of(
-    offer_set: OfferSet, limits: Constraints, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+    offer_set: OfferSet, limits: Constraints, offer_bits: Ints, shapes: Table, offers: Ints | None = None
 ) -> Cells:  # fmt: skip
     """Pair offers with shapes and filter by what needs no time and no price; arguments as of `build_candidates`."""
     rows, shape_rows = _grid(offer_set, shapes, offers)
@@ -80,7 +75,7 @@ def cells_of(
     return Cells(rows[alive], shape_rows[alive], bits[alive], bits[dead])
 
 
-def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[IntArray, IntArray]:
+def _grid(offer_set: OfferSet, shapes: Table, offers: Ints | None) -> tuple[Ints, Ints]:
     """Pair every offer with every shape row of its hardware."""
     rows = np.arange(offer_set.offers.n_rows) if offers is None else offers
     hardware = shapes["hardware_row"].astype(np.int64)
@@ -94,9 +89,7 @@ def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[
     return np.repeat(rows, counts), order[np.repeat(start[own], counts) + within]
 
 
-def evaluate(
-    context: Context, shapes: Table, cells: Cells, selected: npt.NDArray[np.bool_] | None = None
-) -> Candidates:
+def evaluate(context: Context, shapes: Table, cells: Cells, selected: Bools | None = None) -> Candidates:
     """Time, price and filter cells; those that are not `selected` are left out uncounted."""
     wanted = slice(None) if selected is None else np.flatnonzero(selected)
     rows, at, bits = cells.rows[wanted], cells.at[wanted], cells.bits[wanted].copy()

@@ -24,13 +24,10 @@ from planner.candidates.ways.fallback import unit_quadrature
 from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
     from planner.candidates.starts import Waits
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 POINTS = 12  # of the speeds in time
 WAIT_POINTS = 12  # of the waits beside spot
@@ -41,7 +38,7 @@ _CERTAIN = 1e-9  # log error of a speed below which it has none
 _SLIP = 1e-10  # of the chance at the hours found
 
 
-def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArray) -> FloatArray:
+def chance_in_time(candidates: Candidates, at: Ints, hours: float | Floats) -> Floats:
     """Probability that candidates `at` are done within `hours` from the start, given that capacity comes."""
     waits, hours = waits_of(candidates, at), np.broadcast_to(np.asarray(hours, dtype=np.float64), len(at))
     spot, out = candidates.context.market.is_spot[candidates.gang(at)[0]], np.empty(len(at))
@@ -65,7 +62,7 @@ def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArr
     return np.clip(out, 0.0, 1.0)
 
 
-def finish_quantile(candidates: Candidates, at: IntArray, level: float | FloatArray) -> FloatArray:
+def finish_quantile(candidates: Candidates, at: Ints, level: float | Floats) -> Floats:
     """Hours from the start within which candidates end with probability `level`, shape `(len(at),)`.
 
     Given that capacity comes; a level of 1 or more is never reached.
@@ -83,11 +80,11 @@ def finish_quantile(candidates: Candidates, at: IntArray, level: float | FloatAr
     return out
 
 
-def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, waits: Waits) -> FloatArray:
+def steady_quantile(candidates: Candidates, at: Ints, level: Floats, waits: Waits) -> Floats:
     """The same of capacity that is not taken back and whose wait is not certain, for levels below 1."""
     need, sigma = _need(candidates, at), candidates.sigma[at]
 
-    def work(share: FloatArray) -> FloatArray:
+    def work(share: Floats) -> Floats:
         return np.asarray(need * np.exp(sigma * normal_quantile_by_table(share)), dtype=np.float64)
 
     half = 1.0 - (1.0 - level) / 2.0
@@ -99,9 +96,7 @@ def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, wai
     return np.asarray(waits.before + candidates.fixed_hours[at] + hours, dtype=np.float64)
 
 
-def _crossing(
-    waits: Waits, need: FloatArray, sigma: FloatArray, level: FloatArray, low: FloatArray, high: FloatArray
-) -> FloatArray:
+def _crossing(waits: Waits, need: Floats, sigma: Floats, level: Floats, low: Floats, high: Floats) -> Floats:
     """Hours between `low` and `high` where the chance to be done reaches `level`."""
     below = _steady_chance(waits, need, sigma, low) - level
     above = np.maximum(_steady_chance(waits, need, sigma, high) - level, 1e-300)
@@ -124,7 +119,7 @@ def _crossing(
     return high
 
 
-def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: FloatArray) -> FloatArray:
+def _steady_chance(waits: Waits, need: Floats, sigma: Floats, room: Floats) -> Floats:
     """P(wait + work <= room) of capacity that is not taken back."""
     nodes, weights = unit_quadrature(POINTS)
     left = np.maximum(room - waits.soonest, 1e-300)
@@ -138,7 +133,7 @@ def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: Floa
     return np.asarray(cap * np.einsum("ij,j->i", within, weights), dtype=np.float64)
 
 
-def _work_chance(candidates: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
+def _work_chance(candidates: Candidates, at: Ints, hours: Floats) -> Floats:
     """Probability that the hours in use end within `hours` from when the cluster is there."""
     return meet_probability(
         candidates.context,
@@ -151,21 +146,21 @@ def _work_chance(candidates: Candidates, at: IntArray, hours: FloatArray) -> Flo
     )
 
 
-def _work_chances(candidates: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
+def _work_chances(candidates: Candidates, at: Ints, hours: Floats) -> Floats:
     """`_work_chance` for several hours of each candidate, shape `(k, len(at))`."""
     if hours.size > _AT_ONCE:
         return np.asarray([_work_chance(candidates, at, one) for one in hours])
     return _work_chance(candidates, np.tile(at, len(hours)), hours.ravel()).reshape(hours.shape)
 
 
-def _need(candidates: Candidates, at: IntArray) -> FloatArray:
+def _need(candidates: Candidates, at: Ints) -> Floats:
     _, nodes, work = candidates.gang(at)
     return steady_hours(
         candidates.context.asked, nodes, work, candidates.write_hours[at], candidates.interval_hours[at]
     )
 
 
-def _on_grid(candidates: Candidates, at: IntArray, wanted: FloatArray) -> FloatArray:
+def _on_grid(candidates: Candidates, at: Ints, wanted: Floats) -> Floats:
     """Hours of a chance on grids: round by round a finer one between the last point too early and the first in time."""
     base = candidates.waiting_hours[at] + candidates.fixed_hours[at]
     need = np.maximum(candidates.hours[at] - base, 1e-6)

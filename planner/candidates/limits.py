@@ -15,8 +15,7 @@ from planner.candidates.in_time import chance_in_time, finish_quantile
 from planner.candidates.starts import chance_had
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.job import Job
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _FIRST_JUDGED = 256  # candidates whose chance is worked out at first, the best ones; then twice as many
 _SAME = 1e-9  # ratio within which values are the same but for rounding
@@ -34,11 +31,11 @@ _SAME = 1e-9  # ratio within which values are the same but for rounding
 def case_of(context: Context) -> Case:
     """What constraints look at in a planning run."""
 
-    def chance(candidates: Candidates, at: IntArray) -> FloatArray:
+    def chance(candidates: Candidates, at: Ints) -> Floats:
         chance = chance_in_time(candidates, at, candidates.deadline_hours(at))
         return np.asarray(chance * chance_had(candidates, at), dtype=np.float64)
 
-    def finish(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
+    def finish(candidates: Candidates, at: Ints, level: float) -> Floats:
         return finish_quantile(candidates, at, level / chance_had(candidates, at))
 
     asked, market = context.asked, context.market
@@ -46,7 +43,7 @@ def case_of(context: Context) -> Case:
     return Case(asked.workload, asked.job, market.offer_set, market.tariffs, hours, chance, finish)
 
 
-def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> IntArray:
+def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> Ints:
     """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
 
     Args:
@@ -62,9 +59,7 @@ def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> IntArray:
     return bits
 
 
-def mark_cells(
-    bits: IntArray, offer_set: OfferSet, limits: Constraints, rows: IntArray, nodes: IntArray
-) -> None:
+def mark_cells(bits: Ints, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> None:
     """Set the bits of what depends on an offer and the number of its instances alone."""
     for item in CONSTRAINTS:
         _mark(bits, item, item.cells(offer_set, limits, rows, nodes))
@@ -119,7 +114,7 @@ def recorded(candidates: Candidates) -> Candidates:
     return marked
 
 
-def mark_best(candidates: Candidates, value: FloatArray, order: IntArray) -> IntArray:
+def mark_best(candidates: Candidates, value: Floats, order: Ints) -> Ints:
     """As `mark_deadline`, but what is dearer than the best in time counts as too unsure without a look.
 
     Args:
@@ -134,7 +129,7 @@ def mark_best(candidates: Candidates, value: FloatArray, order: IntArray) -> Int
     assert case.deadline_hours is not None
     mark(candidates.bits, "deadline", candidates.hours > case.deadline_hours)
     unsure = candidates.bits == 0
-    waiting: IntArray = order[unsure[order]]
+    waiting: Ints = order[unsure[order]]
     least, size = np.inf, _FIRST_JUDGED
     while len(waiting) and value[waiting[0]] <= least * (1 + _SAME):
         block, waiting, size = waiting[:size], waiting[size:], 2 * size
@@ -144,12 +139,12 @@ def mark_best(candidates: Candidates, value: FloatArray, order: IntArray) -> Int
     return waiting
 
 
-def judge_too(candidates: Candidates, at: IntArray) -> None:
+def judge_too(candidates: Candidates, at: Ints) -> None:
     """Look at some candidates that `mark_best` did not look at."""
     sure = at[~too_unsure(case_of(candidates.context), candidates, at)]
     candidates.bits[sure] &= ~BIT["confidence"]
 
 
-def _mark(bits: IntArray, item: Constraint, removed: npt.NDArray[np.bool_] | None) -> None:
+def _mark(bits: Ints, item: Constraint, removed: Bools | None) -> None:
     if removed is not None:
         mark(bits, item.id, removed)

@@ -21,14 +21,10 @@ from planner.spot.distribution import SpotPool
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.context import Context
     from planner.plan.model import CostLine
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
 
 # Kinds of candidate: one offer; several offers side by side; one offer after another.
 SINGLE, MIXED, IN_TURN = 0, 1, 2
@@ -58,15 +54,15 @@ class Mixes:
         pool, pools: which offers a mix was made of: index into the tuple of steady offer rows.
     """
 
-    offer: IntArray
-    nodes: IntArray
-    paid_hours: FloatArray
-    billed_hours: FloatArray
-    instance_hours: FloatArray
-    gang: IntArray
-    gang_work: FloatArray
-    pool: IntArray
-    pools: tuple[IntArray, ...]
+    offer: Ints
+    nodes: Ints
+    paid_hours: Floats
+    billed_hours: Floats
+    instance_hours: Floats
+    gang: Ints
+    gang_work: Floats
+    pool: Ints
+    pools: tuple[Ints, ...]
 
 
 @record(frozen=True, eq=False)
@@ -84,16 +80,16 @@ class Turns:
         pool: the spot capacity of each, all its zones seen as one.
     """
 
-    offer: IntArray
-    paid_hours: FloatArray
-    billed_hours: FloatArray
-    instance_hours: FloatArray
-    has_fallback: BoolArray
-    p_change: FloatArray
-    slack_hours: FloatArray
-    work_share: FloatArray
-    moved_gb: FloatArray
-    moved_usd: FloatArray
+    offer: Ints
+    paid_hours: Floats
+    billed_hours: Floats
+    instance_hours: Floats
+    has_fallback: Bools
+    p_change: Floats
+    slack_hours: Floats
+    work_share: Floats
+    moved_gb: Floats
+    moved_usd: Floats
     pool: SpotPool
 
 
@@ -122,34 +118,34 @@ class Candidates:
     """
 
     context: Context
-    offer: IntArray
-    shape: IntArray
-    nodes: IntArray
-    bits: IntArray
-    work_hours: FloatArray
-    sigma: FloatArray
-    waiting_hours: FloatArray
-    fixed_hours: FloatArray
-    hours: FloatArray
-    paid_hours: FloatArray
-    billed_hours: FloatArray
-    cost_usd: FloatArray
-    cash_usd: FloatArray
-    p_meet: FloatArray
-    interruptions: FloatArray
-    lost_hours: FloatArray
-    interval_hours: FloatArray
-    write_hours: FloatArray
-    instance_hours: FloatArray
-    dataset_gib_months: FloatArray
-    checkpoint_gib_months: FloatArray
-    kind: IntArray
-    detail: IntArray
+    offer: Ints
+    shape: Ints
+    nodes: Ints
+    bits: Ints
+    work_hours: Floats
+    sigma: Floats
+    waiting_hours: Floats
+    fixed_hours: Floats
+    hours: Floats
+    paid_hours: Floats
+    billed_hours: Floats
+    cost_usd: Floats
+    cash_usd: Floats
+    p_meet: Floats
+    interruptions: Floats
+    lost_hours: Floats
+    interval_hours: Floats
+    write_hours: Floats
+    instance_hours: Floats
+    dataset_gib_months: Floats
+    checkpoint_gib_months: Floats
+    kind: Ints
+    detail: Ints
     shapes: Table
-    grid_bits: IntArray
-    store: IntArray
-    store_usd: FloatArray
-    store_usd_per_hour: FloatArray
+    grid_bits: Ints
+    store: Ints
+    store_usd: Floats
+    store_usd_per_hour: Floats
     mixes: Mixes | None = None
     turns: Turns | None = None
 
@@ -164,31 +160,31 @@ class Candidates:
         return {}
 
     @cached_property
-    def drawn(self) -> dict[int, FloatArray]:
+    def drawn(self) -> dict[int, Floats]:
         """Mean draw during a step per row of `shapes` by level (`footprint`), NaN where no candidate has the shape."""
         return {}
 
     @cached_property
-    def members(self) -> dict[Callable[[Candidates], BoolArray], BoolArray]:
+    def members(self) -> dict[Callable[[Candidates], Bools], Bools]:
         """Masks of the kinds of plan that were asked for, by what tells them (`decisions.members_of`)."""
         return {}
 
-    def deadline_hours(self, at: IntArray | slice = _ALL) -> float | FloatArray:
+    def deadline_hours(self, at: Ints | slice = _ALL) -> float | Floats:
         """Hours from the start to the deadline of some candidates: of each, or of all alike."""
         own, hours = self.context.own, self.context.dates.deadline_hours
         assert hours is not None
         return hours if own is None else own.hours[self.shape[at]]
 
-    def later_hours(self, at: IntArray | slice = _ALL) -> float | FloatArray:
+    def later_hours(self, at: Ints | slice = _ALL) -> float | Floats:
         """Hours more that work has which takes twice as long as predicted (`Context.later_hours`), as above."""
         own = self.context.own
         return self.context.later_hours if own is None else own.later_hours[self.shape[at]]
 
-    def stored(self, at: IntArray | slice = _ALL) -> Stored:
+    def stored(self, at: Ints | slice = _ALL) -> Stored:
         """Where the nodes of some candidates read the data from; all of them by default."""
         return Stored(self.store[at], self.store_usd[at], self.store_usd_per_hour[at])
 
-    def all_bits(self) -> IntArray:
+    def all_bits(self) -> Ints:
         """Filter bits of every cell of the grid, those that fit and those that do not."""
         return np.concatenate([self.bits, self.grid_bits])
 
@@ -214,7 +210,7 @@ class Candidates:
         rows = zip(columns[0], nodes, *columns[1:], strict=True)
         return tuple(_part(*row) for row in rows if row[0] >= 0)
 
-    def gang(self, at: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def gang(self, at: Ints) -> tuple[Ints, Ints, Floats]:
         """Offer, instances and work hours of what may be taken back together (all of it for one offer)."""
         rows, nodes, work = self.offer[at], self.nodes[at], self.work_hours[at]
         mixed = self.kind[at] == MIXED
@@ -224,7 +220,7 @@ class Candidates:
         nodes = np.where(mixed, self.mixes.gang[own], nodes)
         return rows, nodes, np.where(mixed, self.mixes.gang_work[own], work)
 
-    def take(self, at: IntArray) -> Candidates:
+    def take(self, at: Ints) -> Candidates:
         """Some of the candidates, in the order given; the cells that no layout fits are left out."""
         columns: dict[str, Any] = {name: pick(getattr(self, name), at) for name in COLUMNS}
         kind, detail = columns["kind"], columns["detail"]
@@ -258,7 +254,7 @@ def _part(row: int, nodes: int, paid: float, billed: float, instance: float) -> 
 _POOL = tuple(field.name for field in fields(SpotPool))
 
 
-def take_rows(table: Any, at: IntArray) -> Any:
+def take_rows(table: Any, at: Ints) -> Any:
     """Rows `at` of a `Mixes` or `Turns`."""
     columns: dict[str, Any] = {}
     for field in fields(table):

@@ -18,14 +18,10 @@ from planner.records import record
 from planner.spot.renewal import spot_outcome
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.spot.distribution import SpotPool
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
@@ -38,12 +34,12 @@ class Errors:
         known: whether these are the true ones, so that nothing of their spread is left in the figures.
     """
 
-    work: FloatArray
-    rate: FloatArray
-    wait: FloatArray
+    work: Floats
+    rate: Floats
+    wait: Floats
     known: bool
 
-    def take(self, at: IntArray) -> Errors:
+    def take(self, at: Ints) -> Errors:
         """Some of them."""
         return Errors(self.work[at], self.rate[at], self.wait[at], self.known)
 
@@ -65,11 +61,11 @@ class Reevaluated:
         offer, paid_usd: of each part: what it is, -1 none, and what is paid for its hours, shape `(n, n_parts)`.
     """
 
-    hours: FloatArray
-    cost_usd: FloatArray
-    cash_usd: FloatArray
-    offer: IntArray
-    paid_usd: FloatArray
+    hours: Floats
+    cost_usd: Floats
+    cash_usd: Floats
+    offer: Ints
+    paid_usd: Floats
 
 
 def no_errors(count: int) -> Errors:
@@ -78,7 +74,7 @@ def no_errors(count: int) -> Errors:
     return Errors(one, one, one, known=False)
 
 
-def reevaluate(candidates: Candidates, at: IntArray, errors: Errors) -> Reevaluated:
+def reevaluate(candidates: Candidates, at: Ints, errors: Errors) -> Reevaluated:
     """Work out candidates `at`, which may name one several times, each under its own errors.
 
     Args:
@@ -123,7 +119,7 @@ def _single(some: Candidates, errors: Errors) -> Reevaluated:
     )
 
 
-def _of_blocks(some: Candidates, paid: FloatArray, errors: Errors) -> FloatArray:
+def _of_blocks(some: Candidates, paid: Floats, errors: Errors) -> Floats:
     """Hours in use beyond the fixed ones; a block that was bought for slower work is paid all the same."""
     offer_set = some.context.market.offer_set
     sold = np.asarray([bool(rule.block_hours) for rule in offer_set.rules], dtype=np.bool_)
@@ -132,8 +128,8 @@ def _of_blocks(some: Candidates, paid: FloatArray, errors: Errors) -> FloatArray
 
 
 def _on_spot(
-    some: Candidates, at: IntArray, rows: IntArray, nodes: IntArray, work: FloatArray, errors: Errors
-) -> tuple[FloatArray, FloatArray]:
+    some: Candidates, at: Ints, rows: Ints, nodes: Ints, work: Floats, errors: Errors
+) -> tuple[Floats, Floats]:
     """Elapsed and paid hours of spot gangs, shape `(len(at),)`."""
     context = some.context
     pool = errors.take(at).on(context.gang_risk(rows, nodes).pool)
@@ -181,7 +177,7 @@ def _in_turn(some: Candidates, errors: Errors) -> Reevaluated:
     )
 
 
-def _during(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
+def _during(market: Market, offer: Ints, hours: Floats) -> Floats:
     """Expected price of each part, shape `(n, n_parts)`, of runs of `hours`; that of no part is not read."""
     run = np.repeat(hours, offer.shape[1])
     return market.offer_set.usd_during(offer.ravel(), run).reshape(offer.shape)

@@ -12,31 +12,25 @@ from planner.spot.checkpoint import young_interval_hours
 from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.spot.distribution import SpotPool
     from planner.spot.risk import SpotRisk
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
 class Run:
     """Expected course of the work, shape `(n,)`; hours count from capacity asked for to the last step."""
 
-    elapsed_hours: FloatArray
-    paid_hours: FloatArray
-    interruptions: FloatArray
-    lost_hours: FloatArray
-    interval_hours: FloatArray
+    elapsed_hours: Floats
+    paid_hours: Floats
+    interruptions: Floats
+    lost_hours: Floats
+    interval_hours: Floats
 
 
-def run_candidates(
-    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray
-) -> Run:
+def run_candidates(context: Context, rows: Ints, nodes: Ints, work: Floats, write: Floats) -> Run:
     """Expect the course of the work on each candidate.
 
     Args:
@@ -66,9 +60,7 @@ def run_candidates(
     return run
 
 
-def steady_hours(
-    asked: Asked, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray
-) -> FloatArray:
+def steady_hours(asked: Asked, nodes: Ints, work: Floats, write: Floats, interval: Floats) -> Floats:
     """Hours of work on capacity nobody takes back: checkpoints, and machine failures that cost half an interval.
 
     First order in the failure rate: `work (1 + delta/tau) (1 + lambda (tau/2 + restart))`, lambda per cluster-hour.
@@ -79,8 +71,8 @@ def steady_hours(
 
 
 def checkpoint_interval(
-    context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, pool: SpotPool | None = None
-) -> FloatArray:
+    context: Context, rows: Ints, nodes: Ints, write: Floats, pool: SpotPool | None = None
+) -> Floats:
     """Hours between checkpoints: the workload's, else Young's within the assumed shortest and longest.
 
     What interrupts without a warning long enough for a checkpoint decides: where one fits, machine failures alone.
@@ -107,11 +99,11 @@ def checkpoint_interval(
 
 def spot_outcome_of(
     context: Context,
-    rows: IntArray,
-    nodes: IntArray,
-    work: FloatArray,
-    write: FloatArray,
-    interval: FloatArray,
+    rows: Ints,
+    nodes: Ints,
+    work: Floats,
+    write: Floats,
+    interval: Floats,
 ) -> SpotOutcome:
     """Run the renewal model on spot candidates."""
     pool = context.gang_risk(rows, nodes).pool
@@ -119,7 +111,7 @@ def spot_outcome_of(
 
 
 def model_arguments(
-    asked: Asked, spot: SpotRisk, rows: IntArray, write: FloatArray, interval: FloatArray, pool: SpotPool
+    asked: Asked, spot: SpotRisk, rows: Ints, write: Floats, interval: Floats, pool: SpotPool
 ) -> dict[str, Any]:
     """What the renewal model needs to know of spot offers `rows`, their checkpoints and their capacity."""
     return {
@@ -138,9 +130,9 @@ def model_arguments(
 
 
 def meet_probability(
-    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, sigma: FloatArray, write: FloatArray,
-    interval: FloatArray, available_hours: FloatArray, later_hours: float | FloatArray,
-) -> FloatArray:  # fmt: skip
+    context: Context, rows: Ints, nodes: Ints, work: Floats, sigma: Floats, write: Floats,
+    interval: Floats, available_hours: Floats, later_hours: float | Floats,
+) -> Floats:  # fmt: skip
     """Probability that the work ends within `available_hours`, over model error and interruptions.
 
     The step time is log-normal around the prediction (`sigma` of its logarithm). Steady capacity: in closed form;
@@ -171,7 +163,7 @@ def meet_probability(
     return np.clip(out, 0.0, 1.0)
 
 
-def _chance(room: FloatArray, sigma: FloatArray) -> FloatArray:
+def _chance(room: Floats, sigma: Floats) -> Floats:
     """P(a normal variable of standard deviation `sigma` stays within `room`), 0 or 1 where there is no spread."""
     certain = sigma <= 0
     return np.where(certain, room >= 0, normal_cdf(room / np.where(certain, 1.0, sigma)))

@@ -21,15 +21,12 @@ from solvers.search.pareto import dominated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Floats, Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.market.model import Market
 
-    IntArray = npt.NDArray[np.int64]
 
 # Sizes between the coarse ones are searched wherever the efficiency seen at the coarse ones, improved by this much,
 # could still beat what is asked for.
@@ -62,12 +59,12 @@ def estimate_all(asked: Asked, market: Market, counts: Sequence[int]) -> Table:
     return estimate_hardware(asked, market, np.arange(market.offer_set.hardware.n_rows), counts)
 
 
-def estimate_for(asked: Asked, market: Market, offers: IntArray, counts: Sequence[int]) -> Table:
+def estimate_for(asked: Asked, market: Market, offers: Ints, counts: Sequence[int]) -> Table:
     """Shapes of the hardware of some offers at the node counts given."""
     return estimate_hardware(asked, market, distinct_values(hardware_of_offer(market)[offers]), counts)
 
 
-def estimate_hardware(asked: Asked, market: Market, hardware: IntArray, counts: Sequence[int]) -> Table:
+def estimate_hardware(asked: Asked, market: Market, hardware: Ints, counts: Sequence[int]) -> Table:
     """Estimate shapes of some hardware rows; `hardware_row` of the result refers to the whole hardware table."""
     job = asked.job
     rows = market.offer_set.hardware.take(hardware)
@@ -85,12 +82,12 @@ def with_checkpoint(context: Context, shapes: Table) -> Context:
     return context.with_job(checkpoint_gib=size)
 
 
-def hardware_of_offer(market: Market) -> IntArray:
+def hardware_of_offer(market: Market) -> Ints:
     """Hardware row of each offer, shape `(n_offers,)`."""
     return market.offer_set.hardware_of_type[market.offer_set.type_of_offer]
 
 
-def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf) -> IntArray:
+def hopeful_hardware(candidates: Candidates, offer_bits: Ints, up_to: float = -np.inf) -> Ints:
     """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
 
     A lower bound per hardware: the least over its admitted offers of price x the fewest node-hours of work seen at any
@@ -107,15 +104,13 @@ def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float 
     return np.flatnonzero(np.isfinite(bound) & (bound <= max(best, up_to)))
 
 
-def hardware_beside_front(candidates: Candidates, offer_bits: IntArray) -> IntArray:
+def hardware_beside_front(candidates: Candidates, offer_bits: Ints) -> Ints:
     """Hardware rows that could be on the front of cost and emissions at a size between the coarse ones."""
     usd, kg = (_least_by_hardware(candidates, offer_bits, measure) for measure in ("cost", "carbon"))
     return np.flatnonzero(np.isfinite(usd) & np.isfinite(kg) & ~dominated(*carbon_front(candidates), usd, kg))
 
 
-def _least_by_hardware(
-    candidates: Candidates, offer_bits: IntArray, objective: str
-) -> npt.NDArray[np.float64]:
+def _least_by_hardware(candidates: Candidates, offer_bits: Ints, objective: str) -> Floats:
     """Lower bound of cost, hours or emissions per hardware row; infinity where it cannot run or nobody knows."""
     context, shapes = candidates.context, candidates.shapes
     fits = np.asarray(shapes["fits"], dtype=np.bool_)
@@ -137,7 +132,7 @@ def _least_by_hardware(
     return least_by_group(np.where(known, work + once, np.inf), of_hardware, n_hardware)
 
 
-def _least_per_hour(candidates: Candidates, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
+def _least_per_hour(candidates: Candidates, offers: Ints, objective: str) -> Floats:
     """Least that an hour of a node adds to what is compared, per offer: USD, 1 for hours, or kgCO2e; NaN: unknown."""
     offer_set = candidates.context.market.offer_set
     if objective == "time":

@@ -18,16 +18,12 @@ from planner.candidates.timing import staging_hours
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.market.starts import Spread, Starts
 
-    Floats = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
-
-def parts_wait_hours(starts: Starts, offer: IntArray, nodes: IntArray) -> Floats:
+def parts_wait_hours(starts: Starts, offer: Ints, nodes: Ints) -> Floats:
     """Hours until the last part is there.
 
     Args:
@@ -51,7 +47,7 @@ def wait_hours(candidates: Candidates, at: int) -> float:
     return float(starts.hours(candidates.offer[one], candidates.nodes[one])[0])
 
 
-def chance_had(candidates: Candidates, at: IntArray) -> Floats:
+def chance_had(candidates: Candidates, at: Ints) -> Floats:
     """Probability that capacity comes, shape `(len(at),)`; of clusters in turn their own chance holds it already."""
     starts, had = candidates.context.starts, np.ones(len(at))
     single = candidates.kind[at] == SINGLE
@@ -63,7 +59,7 @@ def chance_had(candidates: Candidates, at: IntArray) -> Floats:
     return had
 
 
-def fallback_hours(starts: Starts, on_demand: IntArray, nodes: IntArray) -> Floats:
+def fallback_hours(starts: Starts, on_demand: Ints, nodes: Ints) -> Floats:
     """Mean hours from asking for the fall-back to having it, 0 without one; `on_demand`: offers, -1 none."""
     return np.where(on_demand >= 0, starts.hours(on_demand, nodes), 0.0)
 
@@ -73,13 +69,13 @@ def allotted_level(confidence: float) -> float:
     return (1.0 + confidence) / 2.0
 
 
-def allotted_hours(candidates: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+def allotted_hours(candidates: Candidates, on_demand: Ints, nodes: Ints) -> Floats:
     """Hours before the last moment at which the fall-back is asked for, 0 without one; `on_demand`: offers, -1 none."""
     level = allotted_level(candidates.context.asked.workload.constraints.deadline_confidence)
     return np.where(on_demand >= 0, candidates.context.starts.at_level(on_demand, nodes, level), 0.0)
 
 
-def fallback_had(candidates: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+def fallback_had(candidates: Candidates, on_demand: Ints, nodes: Ints) -> Floats:
     """Probability that the fall-back comes within the hours left to it, 0 without one."""
     starts = candidates.context.starts
     level = allotted_level(candidates.context.asked.workload.constraints.deadline_confidence)
@@ -100,11 +96,11 @@ class Waits:
     starts: Starts
     before: Floats
     least: Floats
-    offer: IntArray
-    nodes: IntArray
-    has_spread: npt.NDArray[np.bool_]
+    offer: Ints
+    nodes: Ints
+    has_spread: Bools
 
-    def take(self, at: IntArray) -> Waits:
+    def take(self, at: Ints) -> Waits:
         """Some of them."""
         return Waits(
             self.starts, self.before[at], self.least[at], self.offer[at], self.nodes[at], self.has_spread[at]
@@ -121,7 +117,7 @@ class Waits:
         each = np.where(rows, spread.within(hours[:, None]), 1.0).min(axis=1)
         return np.where(hours >= least, each, 0.0)
 
-    def _by_hours(self, axes: int) -> tuple[npt.NDArray[np.bool_], Spread, Floats]:
+    def _by_hours(self, axes: int) -> tuple[Bools, Spread, Floats]:
         """What is waited for, its waits, and hours for the data, with so many axes for hours behind."""
         if axes not in self._known:
             shape = (len(self.nodes), self.offer.shape[1], *(1,) * axes)
@@ -131,7 +127,7 @@ class Waits:
         return self._known[axes]
 
     @cached_property
-    def _known(self) -> dict[int, tuple[npt.NDArray[np.bool_], Spread, Floats]]:
+    def _known(self) -> dict[int, tuple[Bools, Spread, Floats]]:
         return {}
 
     @cached_property
@@ -147,7 +143,7 @@ class Waits:
         return np.asarray(np.maximum(last, self.least), dtype=np.float64)
 
 
-def waits_of(candidates: Candidates, at: IntArray) -> Waits:
+def waits_of(candidates: Candidates, at: Ints) -> Waits:
     """The waits of candidates `at`; clusters in turn wait in the course of the work."""
     context, starts, nodes = candidates.context, candidates.context.starts, candidates.nodes[at]
     offer = candidates.offer[at][:, None]

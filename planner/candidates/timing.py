@@ -14,15 +14,11 @@ from planner.normal import Z80
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Floats, Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 GIB = 2.0**30
 GB = 1e9
@@ -41,19 +37,19 @@ class ShapeTimes:
         export: reading the final model out of the cluster.
     """
 
-    work: FloatArray
-    sigma: FloatArray
-    warmup: FloatArray
-    checkpoint_write: FloatArray
-    export: FloatArray
+    work: Floats
+    sigma: Floats
+    warmup: Floats
+    checkpoint_write: Floats
+    export: Floats
 
 
 def time_shapes(
     job: Job,
-    nodes: FloatArray,
-    step_s: FloatArray,
-    low_s: FloatArray,
-    high_s: FloatArray,
+    nodes: Floats,
+    step_s: Floats,
+    low_s: Floats,
+    high_s: Floats,
     assume: Assumptions,
 ) -> ShapeTimes:
     """Return what each shape spends its hours on.
@@ -80,7 +76,7 @@ def time_shapes(
     )
 
 
-def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatArray:
+def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> Floats:
     """Hours to bring the data set into each offer's region, shape `(n_offers,)`; 0 where it already is."""
     if not job.data_gb or job.stream:
         return np.zeros(offer_set.offers.n_rows)
@@ -95,7 +91,7 @@ def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatAr
 
 def _staging_hours(
     offers: Table, size_gb: float, location: str | None, upload: float, between_regions: float, across: float
-) -> FloatArray:
+) -> Floats:
     """The same of so many GB at a place, at rates in Gbit/s."""
     if location is None:
         return np.full(offers.n_rows, size_gb * 8.0 / upload / 3600.0)
@@ -106,7 +102,7 @@ def _staging_hours(
     return np.where(here, 0.0, size_gb * 8.0 / gbps / 3600.0)
 
 
-def fixed_hours(assume: Assumptions, times: ShapeTimes) -> FloatArray:
+def fixed_hours(assume: Assumptions, times: ShapeTimes) -> Floats:
     """Hours in use that are not work, per shape: image pull, warm-up, final export.
 
     Nodes have their data when their image is there (`planner.market.storage`).

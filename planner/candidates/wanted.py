@@ -20,14 +20,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Asked
     from planner.candidates.model import Candidates
     from planner.market.model import Market
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 # A candidate's bare work at the price of spot is counted at 0.999 of it, so sets are whole a little above what was
@@ -68,29 +64,29 @@ class Wanted:
     one_offer: bool = False
     counted: bool = True
     in_parts: bool = True
-    of_shapes: FloatArray | None = field(default=None, compare=False)
+    of_shapes: Floats | None = field(default=None, compare=False)
 
-    def within(self, candidates: Candidates, at: IntArray, limit: FloatArray) -> FloatArray:
+    def within(self, candidates: Candidates, at: Ints, limit: Floats) -> Floats:
         """Value above which each of `at` is of no use; `limit`: of each offer."""
-        of_offer: FloatArray = limit[candidates.offer[at]]
+        of_offer: Floats = limit[candidates.offer[at]]
         if self.of_shapes is None:
             return of_offer
         return np.asarray(np.minimum(of_offer, self.of_shapes[candidates.shape[at]]), dtype=np.float64)
 
 
-def value_of(candidates: Candidates) -> FloatArray:
+def value_of(candidates: Candidates) -> Floats:
     """What candidates are compared by: expected cost, hours or emissions, by the objective; infinity: unknown."""
     objective = candidates.context.asked.workload.preferences.objective
     if objective == "carbon":
         kg = operational_kg(candidates)
         return np.asarray(np.where(np.isnan(kg), np.inf, kg), dtype=np.float64)
-    value: FloatArray = candidates.cost_usd if objective == "cost" else candidates.hours
+    value: Floats = candidates.cost_usd if objective == "cost" else candidates.hours
     return value
 
 
 def ceilings(
     candidates: Candidates, wanted: Wanted, *, of_sets: bool = False, more: Sequence[Mapping[str, Any]] = ()
-) -> FloatArray:
+) -> Floats:
     """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
 
     Args:
@@ -119,14 +115,14 @@ def ceilings(
     return np.asarray(np.minimum(np.maximum(limit, wanted.up_to), wanted.below), dtype=np.float64)
 
 
-def _least(group_of_offer: IntArray, rows: IntArray, value: FloatArray) -> FloatArray:
+def _least(group_of_offer: Ints, rows: Ints, value: Floats) -> Floats:
     """The least value in each offer's group, infinity where there is none, shape `(n_offers,)`."""
     least = np.full(int(group_of_offer.max(initial=0)) + 1, np.inf)
     np.minimum.at(least, group_of_offer[rows], value)
     return np.asarray(least[group_of_offer], dtype=np.float64)
 
 
-def _shown(asked: Asked, market: Market, rows: IntArray, value: FloatArray) -> float:
+def _shown(asked: Asked, market: Market, rows: Ints, value: Floats) -> float:
     """Value up to which decisions are listed: each further accelerator is one, so that of the last one at most."""
     count = asked.workload.preferences.max_results + 1
     accelerators = market.accelerator_of_offer[rows]

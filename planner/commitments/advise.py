@@ -10,8 +10,8 @@ from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.answer import CommitAnswer, Expiring, File, Line, Source
 from planner.commitments.avoid_loss import avoid_loss, loss_of
 from planner.commitments.build import Built, build_model, horizon_years
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitQuestion, Pool, Risk
     from solvers.search.decompose import Round
 
-Floats = npt.NDArray[np.float64]
 FALLS = (0.8, 0.5)  # demand that remains
 LEVELS = (
     0.5,

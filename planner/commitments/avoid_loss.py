@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.answer import Loss
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
@@ -26,7 +26,6 @@ from solvers.search.decompose import OutOfTimeError
 if TYPE_CHECKING:
     from planner.inputs.commit_schema import Risk
 
-Floats = npt.NDArray[np.float64]
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)  # of a purchase that is best without the rule
 REASON = METHOD = "avoid_loss"
 ROUNDS = 6  # over all purchases

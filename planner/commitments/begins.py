@@ -12,16 +12,14 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Ints
 from planner.commitments.prices import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from planner.inputs.commit_schema import CommitQuestion
-
-Ints = npt.NDArray[np.int64]
 
 
 def starts_of(

@@ -13,8 +13,8 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.answer import File
 from planner.commitments.bill_prices import BillPrices, Key, bill_prices
 from planner.commitments.history import type_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from planner.finops.read import Bill
     from planner.inputs.purchase_options import CommitOption
 
-Floats = npt.NDArray[np.float64]
 KNOWN_DAYS = 396  # thirteen months
 OWNED_DAYS = 30
 LEAST_DAYS = 14

@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.commitments.begins import active_in, edges_of, in_years, parts_of, starts_of
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
@@ -22,8 +22,6 @@ from solvers.problem.errors import ModelError
 if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitQuestion, Owned
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 SAME_RATIO = 1e-9  # rates of two plans that differ by a constant factor, to rounding
 MOST_PLANS = 2
 

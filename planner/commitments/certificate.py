@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.model import CommitModel, Hours
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import Solved, solve_commit
@@ -24,7 +24,6 @@ from planner.errors import InputError
 from planner.plan.certificates import VERSION
 from solvers.search.master import risk_weights
 
-Floats = npt.NDArray[np.float64]
 MICRO = 10**6  # micro-dollars per dollar
 MILLI = 10**3  # parts of a unit
 BITS = 40  # of the multipliers

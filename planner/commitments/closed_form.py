@@ -8,11 +8,9 @@ spot nor weights complicate it this is the critical quantile of demand (newsvend
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.model import CommitModel
-
-Floats = npt.NDArray[np.float64]
 
 
 def is_separable(model: CommitModel) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.answer import BreakEven, Level, Regret
 from planner.commitments.build import Built
 from planner.commitments.model import CommitModel, first_stage
@@ -19,7 +19,6 @@ from planner.commitments.use import Use, use_of
 from solvers.problem.solution import Termination
 from solvers.search.master import cvar
 
-Floats = npt.NDArray[np.float64]
 FOREGONE = 1e-3  # gap to which the perfect-foresight cost of a scenario is found
 
 

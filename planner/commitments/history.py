@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files import limited
 from planner.files.tables import comma_hint, csv_rows
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.commit_schema import Pool
 
-Floats = npt.NDArray[np.float64]
 MAX_HOURS = 5 * 366 * 24
 HOUR = timedelta(hours=1)
 _WHOLE = re.compile("[0-9]{1,9}")

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Order = npt.NDArray[np.unsignedinteger[Any]]
 
 

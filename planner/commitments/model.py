@@ -20,12 +20,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from solvers.problem.milp import Block, Milp, MilpBuilder
 from solvers.search.master import TwoStage
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ def _add_hours(
     model: CommitModel,
     number: int,
     hours: Hours,
-    buy: npt.NDArray[np.int64],
+    buy: Ints,
     risk: Block | None,
 ) -> None:
     n, pools = hours.demand.shape
@@ -235,8 +233,8 @@ def _add_plan(
     model: CommitModel,
     number: int,
     hours: Hours,
-    buy: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
+    buy: Ints,
+    rows: Ints,
     plan: int,
 ) -> None:
     n = len(hours.weight)

@@ -29,16 +29,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.commitments.blocks import few, join
 from planner.commitments.knapsack import Knapsack, knapsack_of
 from planner.commitments.model import CommitModel, Hours
 from solvers.problem.errors import ModelError
 from solvers.search.decompose import Evaluation, OutOfTimeError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 MAX_PLANS = 2  # that cover a common pool
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats, Ints
 from planner.commitments.history import (
     CsvCell,
     History,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _MOST_YEARS = 5  # of a horizon
 DECIMALS = 3  # of a unit, so that certificates can count in thousandths
 

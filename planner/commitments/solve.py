@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
@@ -18,7 +18,6 @@ from planner.records import record
 from solvers.problem.solution import Termination
 from solvers.search.decompose import BendersResult, OutOfTimeError, Round, solve_benders
 
-Floats = npt.NDArray[np.float64]
 CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour
 Method = Literal["auto", "benders", "closed_form"]
 

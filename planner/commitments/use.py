@@ -16,13 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.commitments.blocks import batches, join
 from planner.commitments.model import CommitModel
 from planner.commitments.recourse import Recourse
 
-Floats = npt.NDArray[np.float64]
 CLOSE = 1e-9  # relative: worth exactly the price
 
 
@@ -47,7 +46,7 @@ class Use:
 
     blocks: tuple[int, ...]
     period: int
-    scenario: npt.NDArray[np.int64]
+    scenario: Ints
     weight: Floats
     time: Floats
     reserved: Floats
@@ -141,7 +140,7 @@ class _Filling:
         for plan, offer in enumerate(offers):  # what rounding left
             self._take(plan, np.isfinite(offer), np.zeros_like(least), strict=False)
 
-    def _marginal(self, plan: int, pools: npt.NDArray[np.bool_], least: Floats) -> Floats:
+    def _marginal(self, plan: int, pools: Bools, least: Floats) -> Floats:
         """Plan dollars that use worth exactly the price could fill, shape `(n,)`."""
         rate = np.where(np.isfinite(self.rate[plan]), self.rate[plan], 0.0)
         priced = pools & (least > 0)
@@ -161,7 +160,7 @@ class _Filling:
     def _take(
         self,
         plan: int,
-        allowed: npt.NDArray[np.bool_],
+        allowed: Bools,
         least: Floats,
         *,
         strict: bool,

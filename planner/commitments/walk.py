@@ -18,14 +18,13 @@ Stat. 17, 1989).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.prices import HOURS_PER_YEAR
 from planner.commitments.scenarios import DECIMALS, Future, Futures
 from planner.finops.forecast.level import steady_level
 from planner.records import record
 
-Floats = npt.NDArray[np.float64]
 BLOCK_DAYS = 28
 WEEK = 7
 LEAST_DAYS = 14

@@ -19,9 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from catalogs.tables.table import Floats
 from planner.records import record
-
-Floats = NDArray[np.float64]
 
 SIDE_DAYS = 7
 FLOOR, CEILING = 0.05, 0.2

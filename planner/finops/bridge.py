@@ -15,11 +15,10 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = NDArray[np.float64]
 # Effects that are this many times the cost itself say nothing of it (a unit was changed, or what was paid became
 # free), and two numbers so large cannot add up to a small one exactly.
 ABSURD = 1e5

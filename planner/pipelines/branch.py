@@ -19,19 +19,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.pipelines.local_search import LocalSearch, repaired
 from planner.pipelines.marginals import Shares, nearest, worth_keeping
 from planner.pipelines.model import build_pipeline, part_of_pipeline
-from planner.pipelines.question import (
-    Bools,
-    Floats,
-    Ints,
-    PipelineInput,
-    follow,
-    priced_for_solver,
-    windows,
-)
+from planner.pipelines.question import PipelineInput, follow, priced_for_solver, windows
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp

@@ -20,15 +20,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
     from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Ints
     from catalogs.tariffs import Tariffs
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
-
-    Ints = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)

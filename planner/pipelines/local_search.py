@@ -17,7 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.pipelines.question import Floats, Ints, PipelineInput, follow
+from catalogs.tables.table import Floats, Ints
+from planner.pipelines.question import PipelineInput, follow
 
 MAX_CHANGES = 20  # times the number of tasks
 LEAST_SAVING = 1e-9  # of a task's cost

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.pipelines.model import Depart, Move
-from planner.pipelines.question import Bools, Floats, Ints, PipelineInput
+from planner.pipelines.question import PipelineInput
 from solvers.backends.base import Relaxation
 from solvers.problem.milp import Milp
 

@@ -28,8 +28,8 @@ from typing import Literal
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
-from planner.pipelines.question import Bools, Ints, PipelineInput, windows
+from catalogs.tables.table import Bools, Ints, distinct_values
+from planner.pipelines.question import PipelineInput, windows
 from planner.records import record
 from solvers.problem.milp import Block, Milp, MilpBuilder
 

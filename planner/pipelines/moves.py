@@ -12,13 +12,10 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from catalogs.tariffs import Tariffs, TierCurve
     from planner.asked.assumptions import Assumptions
 
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 GB = 1e9
 

@@ -16,11 +16,8 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
+    from catalogs.tables.table import Bools, Floats, Ints
 
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
-    Bools = npt.NDArray[np.bool_]
 
 _BLOCK = 256  # trainers paired at once
 _EDGES = 200  # paces at which the cheapest other pool is looked up

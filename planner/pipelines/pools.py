@@ -40,8 +40,6 @@ from planner.plan.model import sources_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from planner.pipelines.pool_pairs import Pairs
     from planner.pipelines.pools_by_deadline import Timed
 
-    Ints = npt.NDArray[np.int64]
 
 _PRICED = 12  # pairs that the engine prices, cheapest by linear costs first
 _NO_LIMIT = 1e9

@@ -27,14 +27,11 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import By, Offers, Size
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _TIMED = ("on_demand", "spot")  # bought by the hour
 _ROUNDING = 1.0 - 1e-6
@@ -79,23 +76,23 @@ class Ways:
     """
 
     up_to: float
-    rows: IntArray
-    codes: IntArray
-    region: IntArray
-    firm: IntArray
-    usd: FloatArray
-    hours: FloatArray
-    stretch: FloatArray
-    wasted: FloatArray
-    p_change: FloatArray
-    hourly_usd: FloatArray
-    spare_hours: FloatArray
+    rows: Ints
+    codes: Ints
+    region: Ints
+    firm: Ints
+    usd: Floats
+    hours: Floats
+    stretch: Floats
+    wasted: Floats
+    p_change: Floats
+    hourly_usd: Floats
+    spare_hours: Floats
 
     @cached_property
-    def _by_code(self) -> IntArray:
+    def _by_code(self) -> Ints:
         return np.argsort(self.codes, kind="stable")
 
-    def places(self, codes: IntArray) -> IntArray:
+    def places(self, codes: Ints) -> Ints:
         """Places of ways with these codes, -1 where they are not here, shape as `codes`."""
         if not len(self.codes):
             return np.full(len(codes), -1, dtype=np.int64)
@@ -123,7 +120,7 @@ class Asked:
         self._spare = np.asarray(rules)[offer_set.rule_of_offer] / 3600.0
         self._n_offers = offer_set.offers.n_rows
 
-    def among(self, offers: IntArray) -> Asked:
+    def among(self, offers: Ints) -> Asked:
         """The same of ways that buy some offers alone; what is known of others is not looked up."""
         out = copy(self)
         out._known = {}
@@ -131,7 +128,7 @@ class Asked:
         out._bits[offers] = self._bits[offers]
         return out
 
-    def codes(self, rows: IntArray) -> IntArray:
+    def codes(self, rows: Ints) -> Ints:
         """Numbers of what is bought in turn, one for each order of offers, shape `(n,)`; `rows` as of `Ways`."""
         base = self._n_offers + 1
         fits = float(base) ** rows.shape[1] < _MOST_CODE
@@ -206,7 +203,7 @@ class Asked:
         return engine.at_hours(float(own.hours.max()), wanted)
 
 
-def _firm(search: CandidateSearch, at: IntArray) -> IntArray:
+def _firm(search: CandidateSearch, at: Ints) -> Ints:
     """What candidates `at` buy that is not spot, -1 without it."""
     candidates, is_spot = search.candidates, search.context.market.is_spot
     firm = np.where(is_spot[candidates.offer[at]], -1, candidates.offer[at])
@@ -217,7 +214,7 @@ def _firm(search: CandidateSearch, at: IntArray) -> IntArray:
     return np.asarray(firm, dtype=np.int64)
 
 
-def _changing(search: CandidateSearch, at: IntArray) -> tuple[FloatArray, FloatArray]:
+def _changing(search: CandidateSearch, at: Ints) -> tuple[Floats, Floats]:
     """`Ways.wasted` and `Ways.p_change` of candidates `at`."""
     candidates, stretch, p_change = search.candidates, stretch_of(search, at), np.zeros(len(at))
     turn = np.flatnonzero(candidates.kind[at] == IN_TURN)

@@ -34,15 +34,11 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from planner.pipelines.pools_asked import Ways
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1.0 - 1e-6
 _BOTH = (0, 1)
@@ -135,7 +131,7 @@ class Slowed:
     """By how much ways slow the other pool: each at least; the least and the most of those that are left."""
 
     ways: Ways
-    of_ways: FloatArray
+    of_ways: Floats
     least: float
     most: float
 
@@ -144,7 +140,7 @@ class Slowed:
         """The least, also where none is left."""
         return min(self.least, self.most)
 
-    def of(self, ways: Ways) -> FloatArray:
+    def of(self, ways: Ways) -> Floats:
         """By how much each of other ways slows at least; those that are not here are late, and nothing is known."""
         return np.asarray(np.append(self.of_ways, np.inf)[self.ways.places(ways.codes)], dtype=np.float64)
 
@@ -152,9 +148,7 @@ class Slowed:
 class Bounds:
     """Lower bounds of pairs of pools."""
 
-    def __init__(
-        self, sides: tuple[Side, Side], level: float, deadline_hours: float, quotas: FloatArray
-    ) -> None:
+    def __init__(self, sides: tuple[Side, Side], level: float, deadline_hours: float, quotas: Floats) -> None:
         """Take the pools, the probability to keep each one's own deadline, the deadline in hours, and quotas."""
         self.together = Together(sides, quotas)
         self.sides, self.level, self.deadline_hours = sides, level, deadline_hours
@@ -164,7 +158,7 @@ class Bounds:
         self._shares: dict[tuple[int, int, int, int], float] = {}
         self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
-    def in_time(self, number: int, works: Sequence[Work]) -> BoolArray:
+    def in_time(self, number: int, works: Sequence[Work]) -> Bools:
         """Whether a pool is in time in any way, for each of some works; a late one is late beside any other."""
         asks = [Ask(work.sizes[number], work.step_s, work.by(self.level, 1.0), np.inf) for work in works]
         return np.asarray([len(ways.usd) > 0 for ways in self.asked[number].all(asks)], dtype=np.bool_)
@@ -313,7 +307,7 @@ class Bounds:
         return sorted(bounds, key=_by_usd), sorted(about, key=_by_usd)
 
     def _pairs(
-        self, work: Work, ways: tuple[Ways, Ways], total: FloatArray, joint: int, below_usd: float
+        self, work: Work, ways: tuple[Ways, Ways], total: Floats, joint: int, below_usd: float
     ) -> list[Pair]:
         """Pairs in one region below an amount that can be had; `joint`: those that ask for an offer together."""
         a, b = ways
@@ -329,7 +323,7 @@ class Bounds:
             for i, j, usd in zip(rows.tolist(), columns.tolist(), total[rows, columns].tolist(), strict=True)
         ]
 
-    def _shared(self, a: Ways, b: Ways) -> BoolArray:
+    def _shared(self, a: Ways, b: Ways) -> Bools:
         """Whether ways of both pools ask for an offer that is then later, shape `(n, m)`; each asks for one at most."""
         starts, firm = self.sides[0].found.context.starts, a.firm[:, None]
         later = (firm >= 0) & starts.has_spread(np.maximum(firm, 0))
@@ -359,7 +353,7 @@ class Bounds:
             self._shares[key] = self._run_prices.least_share(rows, ends)
         return self._shares[key]
 
-    def prices(self, ways: Ways, low_hours: float, high_hours: float) -> FloatArray:
+    def prices(self, ways: Ways, low_hours: float, high_hours: float) -> Floats:
         """Least over own expected price of each way in runs of the pair."""
         return self._run_prices.shares(ways, (low_hours, high_hours))
 
@@ -388,7 +382,7 @@ def _by_usd(pair: Pair) -> float:
     return pair.usd
 
 
-def _more(ways: Ways, hours: FloatArray) -> FloatArray:
+def _more(ways: Ways, hours: Floats) -> Floats:
     """USD at least of the hours that each way of a pool works longer beside each of the other, shape `(n, m)`."""
     paid = np.maximum(hours[None, :] - ways.spare_hours[:, None], 0.0)
     # an hour of a term or block costs nothing; beside what is late there is none

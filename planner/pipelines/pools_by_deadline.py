@@ -41,15 +41,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.pipelines.pools_bound import Pair
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers
 
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
     Rows = tuple[int, int]  # of both pools' points
 
 _LOOKED_AT = (400, 16_000)  # cheapest pairs by the first lower bound: at first, and of what may be cheaper

@@ -12,13 +12,11 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.pipelines.pools_asked import Ways
     from planner.pipelines.pools_bound import Bounds, Work
     from planner.pipelines.pools_ways import Offers
 
-    FloatArray = npt.NDArray[np.float64]
     Asked = tuple[Work, tuple[Offers, Offers]]
 
 _BOTH = (0, 1)
@@ -101,7 +99,7 @@ class Ended:
         """The same work by some deadlines up to the question's."""
         return [work.ending(work.hours + room) for room in self._rooms(work).tolist()]
 
-    def _rooms(self, work: Work) -> FloatArray:
+    def _rooms(self, work: Work) -> Floats:
         """Rooms beside the work that are looked at first; but for the last they do not depend on the deadline."""
         rooms, last = _ROOMS * work.hours, self.bounds.deadline_hours - work.hours
         return np.append(rooms[rooms < last], last)
@@ -123,7 +121,7 @@ class Ended:
             return best
         return Priced(float(usd[at]), work.ending(work.hours + float(rooms[at])), best.ways)
 
-    def _by_rooms(self, best: Priced, rooms: FloatArray) -> FloatArray:
+    def _by_rooms(self, best: Priced, rooms: Floats) -> Floats:
         """USD of a pair by deadlines that leave some rooms beside its work, infinite where it is late."""
         works = [best.work.ending(best.work.hours + room) for room in rooms.tolist()]
         # what it costs at the worst of them is not known, and its own ways are few

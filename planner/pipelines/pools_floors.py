@@ -17,23 +17,20 @@ from planner.pipelines.pools_asked import Ask
 from planner.pipelines.pools_ways import By
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.pipelines.pools_asked import Ways
     from planner.pipelines.pools_bound import Bounds
     from planner.pipelines.pools_sizes import Sizes
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _CELLS = 4  # of a doubling of the hours
 _BOTH = (0, 1)
 
 
 def floors(
-    bounds: Bounds, sizes: list[Sizes], rows: tuple[IntArray, IntArray], step_s: FloatArray, hours: FloatArray,
+    bounds: Bounds, sizes: list[Sizes], rows: tuple[Ints, Ints], step_s: Floats, hours: Floats,
     below_usd: float,
-) -> FloatArray:  # fmt: skip
+) -> Floats:  # fmt: skip
     """What pairs of sizes cost at least, both pools in one region, USD; infinite where it is `below_usd` or more.
 
     Args:
@@ -73,12 +70,12 @@ def floors(
         slope = np.where(has, high, 0.0) - np.where(has, low, 0.0)
         straight = low[of_pair] + slope[of_pair] * share[:, None]
         out += np.maximum(flat[of_pair], straight)
-    least_of_pair: FloatArray = out.min(axis=1, initial=np.inf)
+    least_of_pair: Floats = out.min(axis=1, initial=np.inf)
     return least_of_pair
 
 
 def _fill(
-    bounds: Bounds, ways: Ways, hours: tuple[float, float], into: tuple[FloatArray, FloatArray, FloatArray]
+    bounds: Bounds, ways: Ways, hours: tuple[float, float], into: tuple[Floats, Floats, Floats]
 ) -> None:
     """The least of the ways of each region, by its number: straight in W at both ends of a cell, and of V alone.
 

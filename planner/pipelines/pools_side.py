@@ -21,16 +21,12 @@ from planner.pipelines.pool_pairs import Points
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from catalogs.tables.table import Table
+    from catalogs.tables.table import Floats, Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.pipelines.pools_model import PoolName
 
-    Ints = npt.NDArray[np.int64]
-    Floats = npt.NDArray[np.float64]
 
 _STEP_COLUMNS = ("step_time_s", "step_time_low_s", "step_time_high_s")
 _USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear

@@ -12,13 +12,9 @@ from planner.pipelines.pool_pairs import Points
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Size
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _CHANCE_SLACK = 0.01  # of the level, in what no pair keeps
 _LEAST_SHARE = 0.999  # of the least cost, for rounding

@@ -9,14 +9,10 @@ import numpy as np
 from planner.pipelines.pool_pairs import within
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.pipelines.pools_side import Side
     from planner.pipelines.pools_ways import Offers, Size
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _BOTH = (0, 1)
 
@@ -24,14 +20,14 @@ _BOTH = (0, 1)
 class Together:
     """Quotas that both pools keep together, and machines that both find; what runs in turn is not in use together."""
 
-    def __init__(self, sides: tuple[Side, Side], quotas: FloatArray) -> None:
+    def __init__(self, sides: tuple[Side, Side], quotas: Floats) -> None:
         """Take the pools, and the limit of each declared quota."""
         self._quotas, self._held = quotas, np.append(sides[0].most_nodes, np.inf)
         # a last row for no offer
         self._units = [np.vstack([side.units, np.zeros((1, side.units.shape[1]))]) for side in sides]
         self._is_limited = len(quotas) > 0 or bool(np.isfinite(self._held).any())
 
-    def of_each(self, rows: tuple[IntArray, IntArray], sizes: tuple[Size, Size]) -> BoolArray | None:
+    def of_each(self, rows: tuple[Ints, Ints], sizes: tuple[Size, Size]) -> Bools | None:
         """Whether each way of one pool can be bought beside each of the other, shape `(n, m)`; None: all can be.
 
         Args:

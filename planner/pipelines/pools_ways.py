@@ -13,16 +13,13 @@ from planner.candidates.sizes import hardware_of_offer
 from planner.records import record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.candidates.context import Context
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.wanted import Wanted
     from planner.market.model import Market
     from planner.pipelines.pools_side import Side
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 Size = tuple[int, int]  # of a pool: row of its hardware, and number of machines
 Offers = tuple[int, ...]  # rows of what is bought, in the order of its turns
@@ -47,14 +44,14 @@ ELSEWHERE = -1  # bits of offers that are left out
 _ENGINES = 8  # kept of each pool, the last ones
 
 
-def offers_of(side: Side, size: Size) -> IntArray:
+def offers_of(side: Side, size: Size) -> Ints:
     """Offers of a pool's machines."""
     return np.flatnonzero(hardware_of_offer(side.found.context.market) == size[0])
 
 
 def ways_of(
-    side: Side, offers: IntArray, size: Size, *, paced_s: float, by: By, wanted: Wanted,
-    beside: FloatArray | None = None,
+    side: Side, offers: Ints, size: Size, *, paced_s: float, by: By, wanted: Wanted,
+    beside: Floats | None = None,
 ) -> CandidateSearch:  # fmt: skip
     """What some offers come to.
 
@@ -77,9 +74,7 @@ def ways_of(
     return side.engines[key].at_hours(by.hours, wanted)
 
 
-def _engine(
-    side: Side, offers: IntArray, size: Size, paced_s: float, by: By, beside: FloatArray | None
-) -> Engine:
+def _engine(side: Side, offers: Ints, size: Size, paced_s: float, by: By, beside: Floats | None) -> Engine:
     context = at_level(side, by.level)
     context = replace(context, beside=beside, later_hours=by.later_hours)
     bits = np.full_like(side.found.offer_bits, ELSEWHERE)
@@ -99,7 +94,7 @@ def at_level(side: Side, level: float) -> Context:
     return context.with_asked(replace(context.asked, workload=workload))
 
 
-def open_ways(search: CandidateSearch) -> IntArray:
+def open_ways(search: CandidateSearch) -> Ints:
     """Candidates that keep every limit: one offer, or offers in turn."""
     candidates = search.candidates
     return np.flatnonzero(
@@ -112,12 +107,12 @@ def bought(search: CandidateSearch, at: int) -> Offers:
     return each_bought(search, np.asarray([at]))[0]
 
 
-def each_bought(search: CandidateSearch, at: IntArray) -> list[Offers]:
+def each_bought(search: CandidateSearch, at: Ints) -> list[Offers]:
     """The same of each of `at`, which are one offer or offers in turn."""
     return [tuple(row for row in own if row >= 0) for own in rows_bought(search, at).tolist()]
 
 
-def rows_bought(search: CandidateSearch, at: IntArray) -> IntArray:
+def rows_bought(search: CandidateSearch, at: Ints) -> Ints:
     """The same as columns, -1 where there are fewer, shape `(len(at), k)`."""
     candidates = search.candidates
     turns, in_turn = candidates.turns, np.flatnonzero(candidates.kind[at] == IN_TURN)
@@ -128,7 +123,7 @@ def rows_bought(search: CandidateSearch, at: IntArray) -> IntArray:
     return out
 
 
-def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:
+def asked_beside(market: Market, offers: Offers, machines: int) -> Floats:
     """Machines that a pool asks for of each of its offers that is not spot, shape `(n_offers,)`.
 
     Spot comes and goes as its records say, and its interruptions already slow the other pool.
@@ -139,7 +134,7 @@ def asked_beside(market: Market, offers: Offers, machines: int) -> FloatArray:
     return out
 
 
-def stretch_of(search: CandidateSearch, at: IntArray) -> FloatArray:
+def stretch_of(search: CandidateSearch, at: Ints) -> Floats:
     """Elapsed over work hours, for interruptions, shape `(len(at),)`."""
     found = search.candidates
     return np.asarray(

@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Bools, Floats, Ints
 from solvers.problem.errors import ModelError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NEGLIGIBLE = (
     1e-8  # beside the largest amount of a model: less counts as nothing there, for no solver holds both

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
 from planner.pipelines.branch import TIME_TOLERANCE
 from planner.pipelines.local_search import LocalSearch, local_choice
 from planner.pipelines.model import build_pipeline
-from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput, cheapest_usd, follow
+from planner.pipelines.question import Course, PipelineInput, cheapest_usd, follow
 from planner.pipelines.shared import in_order, solve_shared
 from planner.pipelines.solve import PipelineResult, picked, point_of
 from planner.pipelines.way import Offered

@@ -19,8 +19,8 @@ from typing import Literal
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
-from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
+from planner.pipelines.question import Course, PipelineInput
 from planner.pipelines.solve import PipelineResult, solve_pipeline
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, relative_gap

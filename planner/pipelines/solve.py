@@ -10,14 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import Bools, Ints, distinct_values
 from planner.pipelines.branch import SUPPORT, TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import improved, local_choice, shortest
 from planner.pipelines.model import Depart, Move, Start, build_pipeline
 from planner.pipelines.question import (
-    Bools,
     Course,
-    Ints,
     PipelineInput,
     affordable,
     cheapest_usd,

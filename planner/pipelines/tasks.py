@@ -27,17 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    import numpy.typing as npt
-
     from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.options import Options
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_schema import PipelineTask
 
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 DURATIONS = 12  # at which ways to run in turn are asked for, beside those that a plan then gives
 _SAME = 1e-9  # of two durations

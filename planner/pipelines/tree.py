@@ -13,7 +13,8 @@ from time import perf_counter
 
 import numpy as np
 
-from planner.pipelines.question import Floats, Ints, PipelineInput
+from catalogs.tables.table import Floats, Ints
+from planner.pipelines.question import PipelineInput
 from solvers.search.pareto import pareto_front
 
 MAX_LABELS = 3_000_000  # labels compared at once; where fronts grow beyond, the MILP answers instead

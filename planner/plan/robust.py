@@ -16,11 +16,9 @@ from planner.render.numbers import percent
 from planner.render.precision import dollars, known_places
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.inputs.risk_schema import RiskAversion
 
-    Floats = npt.NDArray[np.float64]
 
 FRESH = 2_000  # scenarios that no choice was made on
 FRESH_SEED = 1_000_003  # added to the seed of the scenarios chosen on

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 
+from planner.bundled import bundled_rows
 from planner.plan.model import Plan
 
-_CLOUDS = Path(__file__).parents[1] / "data" / "skypilot_clouds.csv"
 _OWN = ("owned", "already_owned")
 
 
 @cache
 def skypilot_clouds() -> dict[str, str]:
     """SkyPilot's name of each provider that it starts machines of."""
-    with _CLOUDS.open(encoding="utf-8", newline="") as file:
-        return {row["provider"]: row["cloud"] for row in csv.DictReader(file)}
+    return {row["provider"]: row["cloud"] for row in bundled_rows("skypilot_clouds.csv")}
 
 
 def starter_of(plan: Plan) -> str:

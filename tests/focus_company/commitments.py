@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from tests.focus_company import fields
 from tests.focus_company.catalogue import AWS, GOOGLE, MICROSOFT, SKUS, Sku
-from tests.focus_company.ledger import Floats, Ints, Ledger, days_in, next_month
+from tests.focus_company.ledger import Ledger, days_in, next_month
 
 VM_ACCOUNT = 0
 

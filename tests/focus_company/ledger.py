@@ -7,10 +7,8 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from catalogs.tables.table import Floats, Ints
 
 
 def next_month(month: date) -> date:

@@ -7,10 +7,11 @@ from datetime import date
 
 import numpy as np
 
+from catalogs.tables.table import Floats, Ints
 from tests.focus_company import fields
 from tests.focus_company.catalogue import APPLICATIONS, ENVIRONMENTS, SKUS, TEAMS, Sku
 from tests.focus_company.commitments import Commitment, apply_commitment
-from tests.focus_company.ledger import Floats, Ints, Ledger, days_in
+from tests.focus_company.ledger import Ledger, days_in
 
 SPOT_ACCOUNT = 2
 REGION_PRICES = (1.0, 1.08)  # the second region is dearer

@@ -16,17 +16,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Workload
     from planner.market.offers import OfferSet
-
-    Bools = npt.NDArray[np.bool_]
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)

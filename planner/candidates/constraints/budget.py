@@ -11,7 +11,8 @@ from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
 
 

@@ -14,9 +14,10 @@ from planner.candidates.footprint import operational_kg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.job import Job
     from planner.candidates.carbon import Machines
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet

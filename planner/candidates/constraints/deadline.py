@@ -10,7 +10,8 @@ from planner.candidates.constraints.base import Constraint, round_up
 from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
 

@@ -12,8 +12,9 @@ from planner.market.offers import match_names, unit_of_offer
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Bools, Ints
     from planner.asked.job import Job
-    from planner.candidates.constraints.base import Bools, Case, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet

@@ -12,9 +12,9 @@ from planner.market.offers import match_names
 from planner.performance.constants import load_software
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Coded
+    from catalogs.tables.table import Bools, Coded
     from planner.asked.job import Job
-    from planner.candidates.constraints.base import Bools, Case
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Filter
     from planner.market.offers import OfferSet

@@ -11,7 +11,8 @@ from planner.candidates.model import IN_TURN, MIXED, Mixes
 from planner.market.obtainable import most_obtainable
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
 
 

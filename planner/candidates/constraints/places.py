@@ -12,8 +12,9 @@ from planner.candidates.constraints.base import Constraint, offer_fact
 from planner.market.offers import match_globs, places_of
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Bools
     from planner.asked.job import Job
-    from planner.candidates.constraints.base import Bools, Case
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet

@@ -14,7 +14,8 @@ from planner.market.quota import draws_on, machine_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet

@@ -13,8 +13,9 @@ from planner.inputs.bounds import MOST_HOURS
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import OptionRule
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.market.offers import OfferSet
 

@@ -10,8 +10,9 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.job import Job
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
 

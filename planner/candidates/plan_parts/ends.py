@@ -18,13 +18,10 @@ from planner.render.precision import dollars
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.model import Candidates, Part
 
-    FloatArray = npt.NDArray[np.float64]
-    BoolArray = npt.NDArray[np.bool_]
 
 _LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
 _SHORT_OVERRUN_HOURS = 0.05
@@ -70,7 +67,7 @@ def _outlived_blocks(candidates: Candidates, at: int, parts: Sequence[Part]) -> 
         )
 
 
-def _longer(candidates: Candidates, part: Part, sold: FloatArray, enough: BoolArray) -> str:
+def _longer(candidates: Candidates, part: Part, sold: Floats, enough: Bools) -> str:
     """The shortest block that is long enough, and what it costs beyond the plan; "" where none is sold."""
     if not enough.any():
         return ""

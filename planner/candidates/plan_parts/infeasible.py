@@ -22,13 +22,11 @@ from planner.candidates.ways.kept_out import kept_out
 from planner.plan.model import Plan, Proof, Relaxation
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Ints
     from planner.candidates.constraints.base import Case, Constraint
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
 
-    IntArray = npt.NDArray[np.int64]
 
 MOST_RELAXATIONS = 5
 _KNEE = {"deadline", "budget"}
@@ -135,7 +133,7 @@ def _nearly_sure(candidates: Candidates, winner: int) -> tuple[Relaxation, ...]:
     return (Relaxation(item.id, current, needed, summarize(candidates, best, winner), item.words),)
 
 
-def _judged(case: Case, candidates: Candidates) -> IntArray:
+def _judged(case: Case, candidates: Candidates) -> Ints:
     """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
     bits = candidates.bits.copy()
     lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
@@ -150,13 +148,13 @@ def _judged(case: Case, candidates: Candidates) -> IntArray:
 
 
 def _relaxed(
-    case: Case, search: CandidateSearch, bits: IntArray, groups: list[tuple[Constraint, ...]]
+    case: Case, search: CandidateSearch, bits: Ints, groups: list[tuple[Constraint, ...]]
 ) -> list[Relaxation]:
     relaxations = (_relax(case, search, group, _removed_by(bits, group)) for group in groups)
     return [item for item in relaxations if item is not None]
 
 
-def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np.bool_]:
+def _removed_by(bits: Ints, group: tuple[Constraint, ...]) -> Bools:
     """Candidates that exactly `group` removes; a later deadline also helps those that are merely not sure enough."""
     word = sum(BIT[item.id] for item in group)
     mask = bits == word
@@ -166,7 +164,7 @@ def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np
     return np.asarray(mask, dtype=np.bool_)
 
 
-def _knee(candidates: Candidates, at: IntArray) -> int:
+def _knee(candidates: Candidates, at: Ints) -> int:
     """Where hours and dollars both give way: their least product, as of the choice `sooner`.
 
     The least dollars alone would be weeks after a deadline of a day, the least hours cost any sum.
@@ -179,7 +177,7 @@ def _relax(
     case: Case,
     search: CandidateSearch,
     group: tuple[Constraint, ...],
-    mask: npt.NDArray[np.bool_],
+    mask: Bools,
 ) -> Relaxation | None:
     context = search.candidates.context
     if not mask.any():

@@ -21,16 +21,13 @@ from planner.render.numbers import usd
 from planner.spot.pools import OWN_RECORDS
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
     from planner.spot.risk import SpotRisk
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 LOW, HIGH = 0.1, 0.9
 NOT_PUBLISHED = (
@@ -100,7 +97,7 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
     )
 
 
-def outcomes_of(candidates: Candidates, at: int) -> tuple[FloatArray, FloatArray]:
+def outcomes_of(candidates: Candidates, at: int) -> tuple[Floats, Floats]:
     """Hours from the start and cost in USD of equally likely outcomes of candidate `at`, which has spot.
 
     Each of shape `(n_outcomes,)`, over speed and interruptions at the expected prices.
@@ -115,7 +112,7 @@ def outcomes_of(candidates: Candidates, at: int) -> tuple[FloatArray, FloatArray
     return hours, _usd(candidates, at, outcomes, hours, spot, steady)
 
 
-def _before(candidates: Candidates, at: int) -> FloatArray | float:
+def _before(candidates: Candidates, at: int) -> Floats | float:
     """Hours until the cluster is there, of every outcome where its steady part may come sooner or later."""
     waits = waits_of(candidates, np.asarray([at]))
     if not waits.has_spread[0]:
@@ -124,7 +121,7 @@ def _before(candidates: Candidates, at: int) -> FloatArray | float:
     return waits.before + waits.take(np.zeros(len(levels), dtype=np.int64)).at_level(levels)
 
 
-def quantile(values: FloatArray, level: float) -> float:
+def quantile(values: Floats, level: float) -> float:
     """Quantile of equally likely values; `numpy.quantile` would import a module that takes longer than all this.
 
     Args:
@@ -135,13 +132,13 @@ def quantile(values: FloatArray, level: float) -> float:
     return float(np.interp(level, place, np.sort(values)))
 
 
-def _range(values: FloatArray) -> tuple[float, float]:
+def _range(values: Floats) -> tuple[float, float]:
     """P10 and P90 of equally likely values."""
     return quantile(values, LOW), quantile(values, HIGH)
 
 
 def _ends(
-    hours: FloatArray, expected: float, meet: float | None, deadline_hours: float | None
+    hours: Floats, expected: float, meet: float | None, deadline_hours: float | None
 ) -> tuple[float, float]:
     """P10 and P90 of the end, around the expected one and on the side of the deadline that its probability says.
 
@@ -210,7 +207,7 @@ def acquire_hours(candidates: Candidates, at: int) -> float:
     return wait + context.asked.assumptions.on_demand_acquire_s / 3600.0
 
 
-def _late(candidates: Candidates, at: int) -> FloatArray:
+def _late(candidates: Candidates, at: int) -> Floats:
     """By how much the fall-back comes later than in the hours left to it, of every outcome."""
     levels, starts = wait_levels(), candidates.context.starts
     row, nodes = np.asarray([candidates.parts(at)[-1].row]), candidates.nodes[[at]]
@@ -228,10 +225,10 @@ def _usd(
     candidates: Candidates,
     at: int,
     outcomes: Outcomes,
-    hours: FloatArray,
+    hours: Floats,
     spot: list[Part],
     steady: list[Part],
-) -> FloatArray:
+) -> Floats:
     """Cost of every outcome as it would be billed, USD; `hours` from the start to its end."""
     context = candidates.context
     count, fixed = len(outcomes.elapsed), float(candidates.fixed_hours[at])
@@ -300,9 +297,7 @@ def checkpoints_of(candidates: Candidates, at: int, rows: list[int]) -> Checkpoi
     )  # fmt: skip
 
 
-def spot_places(
-    context: Context, rows: IntArray, nodes: IntArray, hours: FloatArray
-) -> tuple[SpotPlace, ...]:
+def spot_places(context: Context, rows: Ints, nodes: Ints, hours: Floats) -> tuple[SpotPlace, ...]:
     """What is known of the capacity of spot offers.
 
     Args:

@@ -24,11 +24,8 @@ from planner.normal import Z80
 from planner.plan.quote import Quote, as_given
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.candidates.model import Candidates, Part
-
-    FloatArray = npt.NDArray[np.float64]
 
 
 def quote_of(candidates: Candidates, at: int, total: Decimal, level: float) -> Quote:
@@ -54,7 +51,7 @@ def quote_of(candidates: Candidates, at: int, total: Decimal, level: float) -> Q
     return Quote(level, cost, hours, finish.isoformat(timespec="minutes"))
 
 
-def tail_quantile(values: FloatArray, level: float) -> float:
+def tail_quantile(values: Floats, level: float) -> float:
     """Quantile of equally likely positive values, beyond P90 at least with a log-normal tail.
 
     Args:

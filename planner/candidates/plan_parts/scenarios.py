@@ -31,12 +31,10 @@ from planner.normal.arrays import normal_cdf, normal_quantile_by_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.candidates.model import Candidates, Part
     from planner.candidates.plan_parts.bought import Source
 
-    Floats = npt.NDArray[np.float64]
 
 _Z = np.asarray(
     [-2.5, -1.5, -0.75, 0.0, 0.75, 1.5, 2.5]

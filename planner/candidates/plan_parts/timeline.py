@@ -19,12 +19,10 @@ from planner.plan.model import Origin, Performance, Risk, TimePart
 from planner.spot.moments import whole_intervals
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.candidates.model import Candidates
     from planner.plan.launch import Launch
 
-    FloatArray = npt.NDArray[np.float64]
 
 WORST_LEVEL = 0.9
 
@@ -168,7 +166,7 @@ def cost_at(candidates: Candidates, at: int, level: float, z: float) -> tuple[fl
     return _cost_of(candidates, at, slower, hours), float(hours[0])
 
 
-def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
+def _cost_of(candidates: Candidates, at: int, times: float, hours: Floats) -> float:
     """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many.
 
     A block of the longest length sold that ends too early is prolonged by the hours that are missing, at its own price.

@@ -33,16 +33,12 @@ from solvers.search.pareto import dominated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.candidates.ways.judged import Judged
     from planner.market.model import Market
     from planner.spot.evidence import GangRisk
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 # Limits that a fall-back changes: spot that they alone remove may still run with one.
 BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
@@ -52,7 +48,7 @@ _SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
 
 
 def add_turns(
-    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partners: Partners | None = None
+    candidates: Candidates, offer_bits: Ints, wanted: Wanted, partners: Partners | None = None
 ) -> Candidates:
     """Return the candidates with those that run in turn behind them, and spot at no discount marked.
 
@@ -115,15 +111,15 @@ def _appended(
     return append(candidates, columns, IN_TURN, join_tables([table for _, table in parts]))
 
 
-def spot_candidates(candidates: Candidates) -> IntArray:
+def spot_candidates(candidates: Candidates) -> Ints:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = candidates.context
     at = np.flatnonzero((candidates.bits & ~BY_FALLBACK) == 0)
-    spot: IntArray = at[(candidates.kind[at] == SINGLE) & context.market.is_spot[candidates.offer[at]]]
+    spot: Ints = at[(candidates.kind[at] == SINGLE) & context.market.is_spot[candidates.offer[at]]]
     return spot
 
 
-def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
+def work_floor(candidates: Candidates, at: Ints) -> Floats:
     """Lower bound of what is compared: the work at the price of spot, its hours, or its least emissions."""
     context = candidates.context
     if context.asked.workload.preferences.objective == "carbon":
@@ -135,7 +131,7 @@ def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
     return np.asarray(candidates.nodes[at] * hourly * work * 0.999, dtype=np.float64)
 
 
-def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
+def cost_floor(candidates: Candidates, cells: Cells) -> Floats:
     """Lower bound of the cost of cells, USD: the work at the price of each zone by its share, or of the fall-back."""
     least = candidates.context.market.offer_set.least_usd_per_hour
     spot = (cells.shares * pick_or(least, cells.zones, 0.0)).sum(axis=1)
@@ -144,7 +140,7 @@ def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
     return np.asarray(candidates.nodes[cells.base] * hourly * work * 0.999, dtype=np.float64)
 
 
-def _cheapest_sets(candidates: Candidates, sets: Cells | None, limit: FloatArray) -> list[Judged | None]:
+def _cheapest_sets(candidates: Candidates, sets: Cells | None, limit: Floats) -> list[Judged | None]:
     """Judge the sets that may be the cheapest way: those of the least floors, then what is below the best of them."""
     if sets is None or not len(sets.base):
         return []
@@ -156,7 +152,7 @@ def _cheapest_sets(candidates: Candidates, sets: Cells | None, limit: FloatArray
     return [found, judged_turns(candidates, sets.take(np.flatnonzero(rest)))]
 
 
-def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
+def _useful(candidates: Candidates, at: Ints, wanted: Wanted) -> Bools:
     """Whether a way that begins with spot candidates could be of use to the question."""
     if wanted.scope is Scope.CARBON_FRONT:
         return beside_front(candidates, at)
@@ -166,13 +162,13 @@ def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
     )
 
 
-def beside_front(candidates: Candidates, at: IntArray) -> BoolArray:
+def beside_front(candidates: Candidates, at: Ints) -> Bools:
     """Whether a way that begins with spot candidates could be on the front of cost and emissions."""
     cost, kg = carbon_front(candidates)
     return ~dominated(cost, kg, work_floor(candidates, at), kg_floor(candidates, at))
 
 
-def kg_floor(candidates: Candidates, at: IntArray) -> FloatArray:
+def kg_floor(candidates: Candidates, at: Ints) -> Floats:
     """Lower bound of the emissions of any way to run that begins with candidates: their work in the best region.
 
     A way may be in any place where the type is sold, so each type counts at its cleanest.
@@ -185,7 +181,7 @@ def kg_floor(candidates: Candidates, at: IntArray) -> FloatArray:
     return np.asarray(candidates.nodes[at] * of_type * candidates.work_hours[at] * 0.999, dtype=np.float64)
 
 
-def single_cells(at: IntArray, candidates: Candidates, partner: IntArray) -> Cells:
+def single_cells(at: Ints, candidates: Candidates, partner: Ints) -> Cells:
     """One zone with its fall-back, of the spot candidates `at` whose spot costs less than on-demand."""
     context = candidates.context
     price, own = context.market.offer_set.usd_per_hour, partner[candidates.offer[at]]
@@ -199,9 +195,9 @@ def single_cells(at: IntArray, candidates: Candidates, partner: IntArray) -> Cel
 
 def set_cells(
     candidates: Candidates,
-    at: IntArray,
-    partners: tuple[IntArray, IntArray],
-    useful: BoolArray,
+    at: Ints,
+    partners: tuple[Ints, Ints],
+    useful: Bools,
     *,
     one_region: bool,
 ) -> Cells | None:
@@ -257,16 +253,14 @@ def set_cells(
     return replace(cells.take(np.concatenate([kept, elsewhere, without])), on_demand=on_demand)
 
 
-def _is_discount(market: Market, cells: Cells) -> BoolArray:
+def _is_discount(market: Market, cells: Cells) -> Bools:
     """Whether every zone of a set costs less than what it falls back on; true without a fall-back."""
     price = market.offer_set.usd_per_hour
     dearest = greatest(pick_or(price, cells.zones, 0.0))
     return np.asarray(dearest < pick_or(price, cells.on_demand, np.inf), dtype=np.bool_)
 
 
-def _may_be_sure(
-    candidates: Candidates, at: IntArray, group: IntArray, partners: tuple[IntArray, IntArray]
-) -> BoolArray:
+def _may_be_sure(candidates: Candidates, at: Ints, group: Ints, partners: tuple[Ints, Ints]) -> Bools:
     """Whether sets that begin with spot candidates may keep the confidence by the quickest fall-back.
 
     Args:
@@ -285,7 +279,7 @@ def _may_be_sure(
     return frame.possible(candidates.context.asked.workload.constraints.deadline_confidence)
 
 
-def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
+def _soon_enough(candidates: Candidates, members: Ints) -> Bools:
     """Whether sets could be in time: the bare work, after the data have come to all regions."""
     base = members[:, 0]
     waiting = greatest(np.where(members >= 0, candidates.waiting_hours[members], 0.0))
@@ -293,9 +287,7 @@ def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     return np.asarray(least <= candidates.deadline_hours(base) + _SLIP_HOURS, dtype=np.bool_)
 
 
-def union_cells(
-    candidates: Candidates, at: IntArray, risk: GangRisk, members: IntArray, partner: IntArray
-) -> Cells:
+def union_cells(candidates: Candidates, at: Ints, risk: GangRisk, members: Ints, partner: Ints) -> Cells:
     """Cells of sets of spot candidates of one type and size.
 
     Args:

@@ -27,24 +27,20 @@ from planner.records import record
 from planner.spot.renewal import p_meet_deadline
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
-
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 @record(frozen=True, eq=False)
 class Chances:
     """Probabilities of the module's head, 0..1, each of shape `(n,)`; `needed` is 0 without a fall-back."""
 
-    meet: FloatArray
-    alone: FloatArray
-    needed: FloatArray
+    meet: Floats
+    alone: Floats
+    needed: Floats
 
 
-def chances_of(candidates: Candidates, at: IntArray) -> Chances:
+def chances_of(candidates: Candidates, at: Ints) -> Chances:
     """The chances of candidates `at`, all of them in turn, by the deadline of their run."""
     cells, count = cells_of(candidates, at), len(at)
     has = cells.on_demand >= 0
@@ -71,9 +67,7 @@ def stated_chance(candidates: Candidates, at: int) -> float | None:
     return None if np.isnan(candidates.p_meet[at]) else float(candidates.p_meet[at])
 
 
-def keep_confidence(
-    candidates: Candidates, cells: Cells, frame: Frame, confidence: float
-) -> npt.NDArray[np.bool_]:
+def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confidence: float) -> Bools:
     """Whether cells meet the deadline with `confidence`.
 
     Most do whatever the luck on spot, by on-demand that comes in time; how spot goes is worked out for the others.
@@ -90,7 +84,7 @@ def keep_confidence(
     return enough
 
 
-def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
+def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: Floats | float) -> Floats:
     """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
     had = fallback_had(candidates, cells.on_demand, candidates.nodes[cells.base])
     return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
@@ -99,10 +93,10 @@ def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArr
 def spot_chance(
     candidates: Candidates,
     cells: Cells,
-    hours: FloatArray,
-    steady: FloatArray | None,
-    needed: FloatArray | None = None,
-) -> FloatArray:
+    hours: Floats,
+    steady: Floats | None,
+    needed: Floats | None = None,
+) -> Floats:
     """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given.
 
     `needed`: where only it matters whether the chance reaches so much, shape `(n,)`; elsewhere it may be a bound.

@@ -12,22 +12,16 @@ from catalogs.tables.table import distinct
 from planner.spot.zones import subsets
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.market.model import Market
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
 MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
 MAX_STEADY = 4  # so many more: those of the rest that are up most of the time
 
 
-def sets_of(
-    market: Market, rows: IntArray, group: IntArray, cheap: BoolArray, down: FloatArray, *, one_region: bool
-) -> IntArray:
+def sets_of(market: Market, rows: Ints, group: Ints, cheap: Bools, down: Floats, *, one_region: bool) -> Ints:
     """Sets of zones of one type and size, by group: positions in `rows`, padded with -1, shape `(n_sets, MAX_ZONES)`.
 
     Of the cheapest zones and the steadiest of the others, and of those of one region that has further ones: zones of
@@ -59,7 +53,7 @@ def sets_of(
     return members[_apart(market, np.append(rows, -1)[members], one_region=one_region)]
 
 
-def _worth_choosing(group: IntArray, down: FloatArray) -> BoolArray:
+def _worth_choosing(group: Ints, down: Floats) -> Bools:
     """Whether zones are among the cheapest of their group, or those of the others that are up most of the time.
 
     A dearer zone that is up more of the time saves what runs on demand meanwhile, and without a fall-back the deadline.
@@ -71,19 +65,19 @@ def _worth_choosing(group: IntArray, down: FloatArray) -> BoolArray:
     return worth
 
 
-def _first_of_pool(market: Market, rows: IntArray, group: IntArray) -> IntArray:
+def _first_of_pool(market: Market, rows: Ints, group: Ints) -> Ints:
     """Positions of the first offer of each zone of a group, in order; one zone may be listed more than once."""
     pool = market.pool_of_offer[rows]
     return np.sort(distinct(group * (int(pool.max(initial=0)) + 1) + pool)[1])
 
 
-def _rank(group: IntArray) -> IntArray:
+def _rank(group: Ints) -> Ints:
     """How many of the same group come before each; those of one group are together."""
     first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
     return np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
 
 
-def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, IntArray]:
+def _sets(group: Ints, at: Ints, cheap: Bools) -> tuple[Ints, Ints]:
     """Sets of zones `at`, sorted by group, that begin with a zone that is `cheap`, and the group of each."""
     first = np.flatnonzero(_rank(group[at]) == 0)
     size = np.diff(np.append(first, len(at)))
@@ -99,7 +93,7 @@ def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, In
     return np.concatenate(sets)[order], of_set[order]
 
 
-def _apart(market: Market, rows: IntArray, *, one_region: bool) -> BoolArray:
+def _apart(market: Market, rows: Ints, *, one_region: bool) -> Bools:
     """Whether sets of offers are of separate zones: one of a whole region is not a zone beside one of its zones."""
     has, region = rows >= 0, market.region_of_offer[rows]
     whole = has & market.offer_set.offers.equals("zone", "")[rows]
@@ -115,7 +109,7 @@ def _apart(market: Market, rows: IntArray, *, one_region: bool) -> BoolArray:
 
 
 @lru_cache(maxsize=16)
-def _choices(count: int) -> IntArray:
+def _choices(count: int) -> Ints:
     """All sets of two to `MAX_ZONES` of `count` zones, padded with -1, shape `(n_sets, MAX_ZONES)`."""
     sets = [[*own, *[-1] * (MAX_ZONES - len(own))] for own in subsets(count, MAX_ZONES)]
     return np.asarray(sets, dtype=np.int64).reshape(-1, MAX_ZONES)

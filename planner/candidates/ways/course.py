@@ -18,15 +18,12 @@ from planner.spot.moments import split_job
 from planner.spot.renewal import spot_outcome
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.model import Asked
     from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 GB_PER_GIB = 2.0**30 / 1e9
 CONFIDENCE_SLIP = 1e-9  # of the probability to meet the deadline
@@ -45,14 +42,14 @@ class Cells:
         moves: changes of region per interruption.
     """
 
-    base: IntArray
-    zones: IntArray
-    shares: FloatArray
-    on_demand: IntArray
+    base: Ints
+    zones: Ints
+    shares: Floats
+    on_demand: Ints
     pool: SpotPool
-    moves: FloatArray
+    moves: Floats
 
-    def take(self, at: IntArray | slice) -> Cells:
+    def take(self, at: Ints | slice) -> Cells:
         """Some of them."""
         return Cells(
             pick(self.base, at),
@@ -84,15 +81,15 @@ class Course:
     that of the predicted speed.
     """
 
-    waiting: FloatArray
-    elapsed: FloatArray
-    spot_hours: FloatArray
-    on_demand_hours: FloatArray
-    interruptions: FloatArray
-    lost: FloatArray
-    slack: FloatArray
-    p_change: FloatArray
-    work_share: FloatArray
+    waiting: Floats
+    elapsed: Floats
+    spot_hours: Floats
+    on_demand_hours: Floats
+    interruptions: Floats
+    lost: Floats
+    slack: Floats
+    p_change: Floats
+    work_share: Floats
 
 
 @record(frozen=True, eq=False)
@@ -107,28 +104,28 @@ class Frame:
         least: hours of the bare work, without any interruption; deadline: hours from the start.
     """
 
-    waiting: FloatArray
-    room: FloatArray
-    steady: FloatArray
-    slack: FloatArray
-    slack_loss: FloatArray
-    surely: FloatArray
-    least: FloatArray
-    deadline: FloatArray
+    waiting: Floats
+    room: Floats
+    steady: Floats
+    slack: Floats
+    slack_loss: Floats
+    surely: Floats
+    least: Floats
+    deadline: Floats
 
-    def take(self, at: IntArray | slice) -> Frame:
+    def take(self, at: Ints | slice) -> Frame:
         """Some of them."""
         taken: Frame = take_columns(self, at)
         return taken
 
-    def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
+    def possible(self, confidence: float) -> Bools:
         """Whether cells may meet the deadline with `confidence`."""
         has = np.isfinite(self.slack)
         sure = (self.slack >= 0) & (self.surely >= confidence - CONFIDENCE_SLIP)
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
 
 
-def cells_of(candidates: Candidates, at: IntArray) -> Cells:
+def cells_of(candidates: Candidates, at: Ints) -> Cells:
     """The ways behind candidates `at`, all of them in turn; each is its own base, so work and pool may be replaced."""
     assert candidates.turns is not None
     own = candidates.detail[at]
@@ -149,7 +146,7 @@ def cells_of(candidates: Candidates, at: IntArray) -> Cells:
     return replace(cells, moves=moves)
 
 
-def take_columns(columns: Any, at: IntArray | slice) -> Any:
+def take_columns(columns: Any, at: Ints | slice) -> Any:
     """Rows `at` of a record of arrays."""
     return type(columns)(**{name: pick(getattr(columns, name), at) for name in columns.__dataclass_fields__})
 
@@ -160,9 +157,7 @@ def frame_of(candidates: Candidates, cells: Cells) -> Frame:
     return frame_at(candidates, cells.base, places, change_hours(candidates, cells), has)
 
 
-def frame_at(
-    candidates: Candidates, base: IntArray, places: IntArray, change: FloatArray, has: npt.NDArray[np.bool_]
-) -> Frame:
+def frame_at(candidates: Candidates, base: Ints, places: Ints, change: Floats, has: Bools) -> Frame:
     """The same of cells that are not known whole.
 
     Args:
@@ -192,13 +187,13 @@ def frame_at(
     )  # fmt: skip
 
 
-def change_hours(candidates: Candidates, cells: Cells) -> FloatArray:
+def change_hours(candidates: Candidates, cells: Cells) -> Floats:
     """Hours from asking for on-demand to progress on it that the last moment leaves."""
     wait = allotted_hours(candidates, cells.on_demand, candidates.nodes[cells.base])
     return until_progress(candidates, cells.base, wait)
 
 
-def until_progress(candidates: Candidates, base: IntArray, wait: FloatArray) -> FloatArray:
+def until_progress(candidates: Candidates, base: Ints, wait: Floats) -> Floats:
     """Hours from asking for on-demand to progress on it after a wait."""
     asked = candidates.context.asked
     restart = asked.restart_hours(candidates.write_hours[base])
@@ -256,7 +251,7 @@ def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     )  # fmt: skip
 
 
-def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
+def _waiting(asked: Asked, market: Market, rows: Ints) -> Floats:
     """Hours before the first request; the data go to the regions of all offers at once."""
     from planner.candidates.timing import staging_hours
 
@@ -266,14 +261,14 @@ def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
 
 
-def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -> FloatArray:
+def _steady_probability(room: Floats, need: Floats, sigma: Floats) -> Floats:
     """P(need e^(sigma z) <= room): with a fall-back only the speed is uncertain."""
     ratio = np.log(np.maximum(room, 1e-300) / need)
     z = np.where(sigma > 0, ratio / np.where(sigma > 0, sigma, 1.0), np.where(ratio >= -1e-12, 9.0, -9.0))
     return np.where(room > 0, normal_cdf_by_table(z), 0.0)
 
 
-def change_of_region(market: Market, cells: Cells) -> FloatArray:
+def change_of_region(market: Market, cells: Cells) -> Floats:
     """Share of spot time in another region than the on-demand offer's."""
     place = market.region_of_offer
     other = place[cells.zones] != place[cells.on_demand][:, None]

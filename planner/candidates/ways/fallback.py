@@ -35,13 +35,10 @@ from planner.records import record
 from planner.spot.distribution import describe_elapsed, scaled_job
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.spot.distribution import SpotPool
     from planner.spot.moments import Job
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 POINTS = 5  # of the work, at one speed
 SPEEDS, POINTS_EACH = 3, 2  # of the error of the speed, and of the work at each
@@ -58,13 +55,13 @@ class Fallback:
         wasted_hours: waits, restarts and repeated work on spot.
     """
 
-    work_share: FloatArray
-    p_change: FloatArray
-    wasted_hours: FloatArray
+    work_share: Floats
+    p_change: Floats
+    wasted_hours: Floats
 
 
 def mean_fallback(
-    job: Job, pool: SpotPool, slack_hours: FloatArray, slack_loss_hours: FloatArray, log_sd: FloatArray
+    job: Job, pool: SpotPool, slack_hours: Floats, slack_loss_hours: Floats, log_sd: Floats
 ) -> Fallback:
     """Expect how much of the work on-demand does, in the mean over the error of the predicted speed.
 
@@ -91,7 +88,7 @@ def mean_fallback(
     )
 
 
-def _edge(slowest: FloatArray, log_sd: FloatArray) -> FloatArray:
+def _edge(slowest: Floats, log_sd: Floats) -> Floats:
     """Standard normal level of the slowest run that spot may still begin."""
     known = np.where(slowest >= 1.0, _FAR, -_FAR)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -99,7 +96,7 @@ def _edge(slowest: FloatArray, log_sd: FloatArray) -> FloatArray:
     return np.clip(np.where(log_sd > 0, level, known), -_FAR, _FAR)
 
 
-def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray, points: int = POINTS) -> Fallback:
+def fallback(job: Job, pool: SpotPool, slack_hours: Floats, points: int = POINTS) -> Fallback:
     """Expect how much of the work on-demand does at one speed.
 
     Args:
@@ -112,7 +109,7 @@ def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray, points: int = PO
     return Fallback(left.work_share[0], left.p_change[0], left.wasted_hours[0])
 
 
-def _at_speeds(job: Job, pool: SpotPool, factors: FloatArray, slack: FloatArray, points: int) -> Fallback:
+def _at_speeds(job: Job, pool: SpotPool, factors: Floats, slack: Floats, points: int) -> Fallback:
     """The same of work scaled by each of `factors`, with the slack that it leaves; all of shape `(k, n)`.
 
     At once, as what a checkpoint interval comes to is the same at every scale.
@@ -132,13 +129,13 @@ def _at_speeds(job: Job, pool: SpotPool, factors: FloatArray, slack: FloatArray,
     return Fallback(np.clip(1.0 - done, 0.0, change), change, wasted)
 
 
-def falling(kept: FloatArray) -> FloatArray:
+def falling(kept: Floats) -> Floats:
     """P(X(x) <= S) never rises with x, the first axis; its approximation may, by a little."""
     return np.maximum.accumulate(kept[::-1], axis=0)[::-1]
 
 
 @lru_cache(maxsize=4)
-def unit_quadrature(points: int) -> tuple[FloatArray, FloatArray]:
+def unit_quadrature(points: int) -> tuple[Floats, Floats]:
     """Nodes and weights of Gauss-Legendre on 0..1, by Golub and Welsch (1969)."""
     order = np.arange(1.0, points)
     beside = order / np.sqrt(4.0 * order * order - 1.0)

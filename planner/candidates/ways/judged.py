@@ -28,9 +28,8 @@ from planner.candidates.ways.pricing import price_in_turn
 from planner.market.quota import draws_on
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from catalogs.tables.table import Bools, Ints
 
-    IntArray = npt.NDArray[np.int64]
 
 _SLIP_HOURS = 1e-9  # of the sums of hours
 _NEARLY_ALL = (
@@ -76,7 +75,7 @@ def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
     return columns, turns
 
 
-def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, IntArray]:
+def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, Ints]:
     """How cells run that may be kept, and the number of each cell among those, -1 for the others."""
     context, number = candidates.context, np.full(len(cells.base), -1)
     confidence = context.asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
@@ -92,7 +91,7 @@ def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, I
     return course, number
 
 
-def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray, IntArray]:
+def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Ints, Ints]:
     """One of each kind of cells that have the same chances and course, and the kind of each cell among those."""
     base, nodes, pool = cells.base, candidates.nodes[cells.base], cells.pool
     return distinct_rows(
@@ -106,7 +105,7 @@ def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray,
     )  # fmt: skip
 
 
-def _allowed(candidates: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
+def _allowed(candidates: Candidates, cells: Cells) -> Bools:
     """Whether on-demand holds the gang and keeps the quotas; spot did already. They are not in use together."""
     context = candidates.context
     nodes, rows = candidates.nodes[cells.base], cells.on_demand

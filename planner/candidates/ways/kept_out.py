@@ -18,22 +18,19 @@ from planner.candidates.ways.judged import judged_turns
 from planner.candidates.ways.partners import on_demand_partners
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Ints
     from planner.candidates.model import Candidates
-
-    IntArray = npt.NDArray[np.int64]
 
 
 def with_kept_out(
-    candidates: Candidates, offer_bits: IntArray, words: IntArray, limit: float, dearer: int = 0
+    candidates: Candidates, offer_bits: Ints, words: Ints, limit: float, dearer: int = 0
 ) -> Candidates:
     """The candidates, and behind them those of `kept_out`."""
     return concat_candidates([candidates, *kept_out(candidates, offer_bits, words, limit, dearer)])
 
 
 def kept_out(
-    candidates: Candidates, offer_bits: IntArray, words: IntArray, limit: float, dearer: int = 0
+    candidates: Candidates, offer_bits: Ints, words: Ints, limit: float, dearer: int = 0
 ) -> list[Candidates]:
     """Spot with a fall-back on offers that `words` keep out, for each of them.
 

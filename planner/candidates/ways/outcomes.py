@@ -20,11 +20,9 @@ from planner.spot.meet import calibration
 from planner.spot.moments import split_job
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats
     from planner.spot.moments import Job
 
-    FloatArray = npt.NDArray[np.float64]
 
 SPEEDS, LUCK = 9, 41  # equally likely ones of each
 _SHARES = 24
@@ -36,9 +34,9 @@ _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 class Outcomes:
     """Equally likely outcomes, shape `(n_outcomes,)`, hours: elapsed from capacity asked for to the last step, paid."""
 
-    elapsed: FloatArray
-    spot: FloatArray
-    on_demand: FloatArray
+    elapsed: Floats
+    spot: Floats
+    on_demand: Floats
 
 
 @record(frozen=True)
@@ -60,16 +58,16 @@ class Task:
     room: float
     acquire: float
     has_fallback: bool
-    late: FloatArray | float = 0.0
+    late: Floats | float = 0.0
     later: float = 0.0
 
-    def slack(self, slower: FloatArray) -> FloatArray:
+    def slack(self, slower: Floats) -> Floats:
         """Waits and losses that can be afforded where work takes `slower` times as long."""
         room = self.room - self.restart - self.acquire - self.later
         return room - (self.steady - self.later) * slower
 
 
-def wait_levels() -> FloatArray:
+def wait_levels() -> Floats:
     """Levels of the wait of every outcome: multiples of the golden ratio, even in each part of the grid."""
     return np.asarray(((np.arange(SPEEDS * LUCK) + 0.5) * _GOLDEN) % 1.0, dtype=np.float64)
 
@@ -104,7 +102,7 @@ def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     )
 
 
-def _changes(job: Job, pool: SpotPool, task: Task, slower: FloatArray, luck: FloatArray) -> FloatArray:
+def _changes(job: Job, pool: SpotPool, task: Task, slower: Floats, luck: Floats) -> Floats:
     """Share of the work done on spot before an outcome changes, shape `(n_speeds * n_luck,)`."""
     shares = np.arange(1, _SHARES + 1) / _SHARES
     part = describe_elapsed(scaled_job(job, np.outer(slower, shares).reshape(-1, 1)), pool)

@@ -15,40 +15,35 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.market.model import Market
-
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 
 class Partners:
     """What the admitted spot offers of a question fall back on, the same at every deadline: worked out once."""
 
-    def __init__(self, market: Market, offer_bits: IntArray) -> None:
+    def __init__(self, market: Market, offer_bits: Ints) -> None:
         """Take the offers and their filter bits, shape `(n_offers,)`."""
         self._market, self._offer_bits = market, offer_bits
 
     @cached_property
-    def own(self) -> IntArray:
+    def own(self) -> Ints:
         """On-demand of the own region where there is one, else the provider's cheapest; -1 without one."""
         return on_demand_partners(self._market, self._offer_bits)
 
     @cached_property
-    def elsewhere(self) -> IntArray:
+    def elsewhere(self) -> Ints:
         """On-demand of any region that is cheaper than `own`, -1 without one."""
         return on_demand_partners(self._market, self._offer_bits, anywhere=True)
 
     @cached_property
-    def dear(self) -> BoolArray:
+    def dear(self) -> Bools:
         """Spot offers that cost no less than on-demand of their region."""
         return without_discount(self._market, self.own)
 
 
-def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
+def on_demand_partners(market: Market, offer_bits: Ints, *, anywhere: bool = False) -> Ints:
     """On-demand offer that each spot offer falls back on, -1 without one, shape `(n_offers,)`.
 
     The cheapest admitted one of the same type in the same region; without one there, of any region of the provider.
@@ -77,7 +72,7 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
     return out
 
 
-def without_discount(market: Market, partner: IntArray) -> BoolArray:
+def without_discount(market: Market, partner: Ints) -> Bools:
     """Spot offers that cost no less than on-demand of their region, shape `(n_offers,)`.
 
     Args:
@@ -117,7 +112,7 @@ def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
     candidates.bits[at[found]] |= BIT["no_discount"]
 
 
-def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partner: IntArray) -> IntArray:
+def cheapest_partner(market: Market, zones: Ints, shares: Floats, partner: Ints) -> Ints:
     """On-demand offer that sets of spot offers fall back on: the cheapest of their members', -1 without one.
 
     Of equal prices the one where most of the spot time is: the least often must the checkpoint change its region.

@@ -19,15 +19,11 @@ from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.candidates.ways.course import Cells, Course
     from planner.market.model import Market
 
-    BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
 _BLOCK = 8_000  # cells priced at once: what is worked out on the way then stays in the cache, and takes little memory
 _TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours", "interval_hours")
@@ -60,7 +56,7 @@ def price_in_turn(candidates: Candidates, cells: Cells, course: Course) -> tuple
     return columns, turns
 
 
-def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: IntArray) -> dict[str, Any]:
+def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: Ints) -> dict[str, Any]:
     """What is worked out of a few thousand cells: columns by their names in `Candidates`, and those of `Turns`.
 
     `offer`, `paid`, `billed` and `instance` have a column for each purchase.
@@ -95,7 +91,7 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: In
     }  # fmt: skip
 
 
-def _stored(candidates: Candidates, cells: Cells, regions: IntArray, hours: FloatArray) -> Stored:
+def _stored(candidates: Candidates, cells: Cells, regions: Ints, hours: Floats) -> Stored:
     """Where the nodes read the data from: as is best in the cheapest zone, once in each region of the run."""
     market, base = candidates.context.market, cells.base
     step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
@@ -103,7 +99,7 @@ def _stored(candidates: Candidates, cells: Cells, regions: IntArray, hours: Floa
     return Stored(one.code, one.usd * regions, one.usd_per_hour * regions)
 
 
-def _new_places(market: Market, offer: IntArray) -> list[BoolArray]:
+def _new_places(market: Market, offer: Ints) -> list[Bools]:
     """Whether each purchase but the first one is in a region that none before it is in, by column."""
     place = pick_or(market.region_of_offer, offer, -1)
     out = []
@@ -115,7 +111,7 @@ def _new_places(market: Market, offer: IntArray) -> list[BoolArray]:
     return out
 
 
-def _more_places(market: Market, offer: IntArray, new: list[BoolArray], hours: FloatArray) -> FloatArray:
+def _more_places(market: Market, offer: Ints, new: list[Bools], hours: Floats) -> Floats:
     """What the data set costs in every region beyond the first one, USD."""
     extra = np.zeros(len(offer))
     for column, other in enumerate(new, start=1):

@@ -12,16 +12,12 @@ from catalogs.tables.rows import pick_or
 from catalogs.tables.table import distinct
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from catalogs.tables.table import Floats, Ints
     from catalogs.tariffs import TierCurve
     from planner.market.model import Market
 
-    FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
-
-def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
+def between_regions_usd_per_gb(market: Market, offer: Ints) -> Floats:
     """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
     place, out = pick_or(market.region_of_offer, offer, -1), np.zeros(len(offer))
     known = market.known_places.usd_per_gb
@@ -39,7 +35,7 @@ def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     return out
 
 
-def _ask(market: Market, here: IntArray, there: IntArray) -> None:
+def _ask(market: Market, here: Ints, there: Ints) -> None:
     """Note prices between pairs of regions, the dearest one to the internet where one is not known."""
     known, places = (
         market.known_places.usd_per_gb,

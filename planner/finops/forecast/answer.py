@@ -9,6 +9,7 @@ from datetime import date, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
 from planner.finops.forecast.clean import ForecastError, regular_series
@@ -24,7 +25,6 @@ from planner.finops.read.tag_keys import known_spelling
 from planner.records import record
 from planner.render.presentable import Presentable
 
-Floats = NDArray[np.float64]
 TOTAL = "total"
 OTHERS = "(others)"
 Progress = Callable[[int, int], None]

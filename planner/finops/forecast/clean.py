@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MIN_DAYS = 7
 MOST_DAYS = 800  # older days say nothing about the coming ones, and cost time

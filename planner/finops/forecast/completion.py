@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.clean import regular_series
 from planner.finops.forecast.daily import DailyCost
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 FINAL_AGE_DAYS = 14  # a day reported at this age or later is taken as final
 MAX_AGE_DAYS = 45

@@ -18,11 +18,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import beside, without_huge_days
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
 from planner.records import record
 
-Floats = NDArray[np.float64]
 GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
 _HALF_LIFE_DAYS = 90.0  # of a past error's weight

@@ -14,13 +14,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.finops.forecast.clean import until
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MAX_BYTES = 256 * 1024 * 1024
 COLUMNS = ("date", "scope", "cost")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import without_huge_days
 from planner.finops.forecast.members import all_paths, median
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 SHORT_HORIZONS = (7, 14)  # judged beside the horizon asked for: they are known sooner
 _WRONG = 1e3  # relative score

@@ -8,11 +8,10 @@ explains. After a shift of the level it begins anew within a week; while nothing
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.smoothing import WEEK
 
-Floats = NDArray[np.float64]
 _WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16)  # weeks
 _NOISE_WEEKS = 8  # the noise of a week's mean: median change from week to week
 _NORMAL_MAD = 0.6745  # median of |x|, x standard normal

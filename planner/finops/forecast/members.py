@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import one_day_spikes, without_huge_days, without_spikes
 from planner.finops.forecast.level import steady_level
 from planner.finops.forecast.monthly import monthly_charges
@@ -23,7 +24,6 @@ from planner.finops.forecast.smoothing import (
     smooth,
 )
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 Member = Callable[[Floats, Days, int], Floats]
 _SHAPE_WEEKS = 4

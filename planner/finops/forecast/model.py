@@ -12,6 +12,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import ForecastError, Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion, settle
 from planner.finops.forecast.conformal import LEVELS, Spread, calibrate, plain_halves
@@ -32,7 +33,6 @@ __all__ = [
     "learn_completion",
 ]
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MAX_HORIZON_DAYS = 750
 ENOUGH_WINDOWS = (

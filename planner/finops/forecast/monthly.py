@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import above_usual
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 _LAST_DAYS = 3  # of a month, counted from its end too
 _COMMON_DAYS = 28  # every month has them

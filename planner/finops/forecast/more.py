@@ -12,14 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from catalogs.errors import install_command
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.ensemble import TRUST
 from planner.finops.forecast.smoothing import WEEK
 
-Floats = NDArray[np.float64]
 Fit = Callable[[Floats, int], Floats]
 MOST_DAYS = 365  # of history a fit sees
 MOST_ORIGINS = 6

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.read.tag_keys import known_spelling
 from planner.inputs.load import decode, read_limited
 from planner.plan.model import Plan
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MAX_BYTES = 64 * 1024 * 1024
 _YEAR_HOURS = 8760

@@ -7,11 +7,11 @@ from datetime import date
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import history_start
 from planner.finops.forecast.completion import Completion, settle
 from planner.records import record
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 
 

@@ -9,10 +9,10 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.records import record
 
-Floats = NDArray[np.float64]
 _FORM = re.compile(
     r"(?:(?P<scope>.+):)?(?P<kind>price|volume)=(?P<sign>[+-]?)(?P<percent>\d{1,4}(?:\.\d+)?)%(?:@(?P<day>\d{4}-\d{2}-\d{2}))?"
 )

@@ -11,11 +11,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.records import record
 
-Floats = NDArray[np.float64]
 WEEK = 7
 HALF_LIFE_DAYS = 60.0  # of a one-step error's weight when parameters are chosen
 _WARM_UP_DAYS = 14  # first days: the start values, not the parameters, make the errors

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from catalogs.tables.table import Floats
 from planner.commitments.model import CommitColumn, CommitModel, Hours
-
-Floats = npt.NDArray[np.float64]
 
 
 def random_model(

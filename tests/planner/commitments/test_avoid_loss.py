@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.commitments.avoid_loss import SHARES, avoid_loss, chance_of_loss, loss_of
 from planner.commitments.model import CommitColumn, CommitModel, Hours, first_stage
 from planner.commitments.recourse import Recourse
@@ -21,7 +21,6 @@ from tests.conftest import CliResult
 from tests.draws import share_of
 from tests.planner.commitments.commit_cases import random_model
 
-Floats = npt.NDArray[np.float64]
 Run = Callable[..., CliResult]
 RISK = Risk(weight=0.3, level=0.9, loss_price=2.0)
 

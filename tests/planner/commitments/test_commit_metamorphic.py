@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.commitments.model import CommitModel, Hours
 from planner.commitments.solve import solve_commit
 from tests.draws import share_of
 from tests.planner.commitments.commit_cases import random_model
 
-Floats = npt.NDArray[np.float64]
 GAP = 1e-6
 SLACK = 3e-6
 

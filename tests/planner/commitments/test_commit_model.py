@@ -8,12 +8,12 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.instances.commit import make_commit
+from catalogs.tables.table import Floats
 from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive, first_stage
 from planner.commitments.recourse import Recourse, _Chunk
@@ -28,7 +28,6 @@ from solvers.search.decompose import BendersResult, OutOfTimeError, solve_bender
 from tests.draws import draws, share_of
 from tests.planner.commitments.commit_cases import random_model
 
-Floats = npt.NDArray[np.float64]
 CLOSE = 1e-6
 BATCHES = range(6)
 # of six batches: 48 questions in the thorough profile; `python -m benchmarks.brute_force` draws more

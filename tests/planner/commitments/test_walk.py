@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.commitments.from_bill import RISK, SELDOM_LOSES, scenario_size
 from planner.commitments.walk import BLOCK_DAYS, draw_year, moves_of
 
-Floats = npt.NDArray[np.float64]
 BLOCKS = 14
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.pipeline import pipeline_instance
+from catalogs.tables.table import Ints
 from planner.pipelines.branch import SOON, TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import LocalSearch, least, local_choice, shortest
-from planner.pipelines.question import Ints, PipelineInput, cheapest_usd, follow, reduce
+from planner.pipelines.question import PipelineInput, cheapest_usd, follow, reduce
 from planner.pipelines.solve import least_hours, solve_pipeline
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status

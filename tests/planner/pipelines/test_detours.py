@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.pipelines import model
 from planner.pipelines.model import build_pipeline
-from planner.pipelines.question import Floats, PipelineInput
+from planner.pipelines.question import PipelineInput
 from planner.pipelines.solve import least_hours, solve_pipeline
 from solvers.execution.solve import solve
 from solvers.problem.options import SolveOptions

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.pipeline import pipeline_instance
+from catalogs.tables.table import Floats, Ints
 from planner.pipelines import marginals
 from planner.pipelines.branch import SAFE, Branching
 from planner.pipelines.local_search import local_choice
-from planner.pipelines.question import Floats, Ints, PipelineInput, follow, reduce
+from planner.pipelines.question import PipelineInput, follow, reduce
 from solvers.problem.options import SolveOptions
 from solvers.search.search import Search
 from tests.draws import share_of

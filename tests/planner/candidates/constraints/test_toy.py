@@ -18,7 +18,8 @@ from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import A10G, L4, Offer, chosen, make_catalog, plan_on, work
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
 
 GRAMS_PER_HOUR = {"us-east-1": 300.0, "us-central1": 100.0}

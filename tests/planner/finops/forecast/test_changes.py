@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.forecast_regimes import REGIMES, bills
+from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import regular_series
 from planner.finops.forecast.ensemble import combine, window_totals
 from planner.finops.forecast.level import steady_level
 from planner.finops.forecast.model import forecast_daily, forecast_month_end
 from planner.finops.forecast.monthly import monthly_charges
 
-Floats = NDArray[np.float64]
 START = np.datetime64("2026-01-01")
 
 

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.ensemble import combine, weigh
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.model import forecast_daily, forecast_month_end, forecast_periods
 from tests.draws import draws
 
-Floats = NDArray[np.float64]
 START = np.datetime64("2026-01-01")
 
 

@@ -6,13 +6,12 @@ import importlib.util
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.model import forecast_periods
 from planner.finops.forecast.more import Fit, statsforecast_members, with_more_members
 
-Floats = NDArray[np.float64]
 DAYS = np.datetime64("2026-01-01") + np.arange(150)
 WAVE = 100 + 80 * np.sin(2 * np.pi * np.arange(300) / 91)  # beyond what the ensemble can see coming
 
