@@ -164,6 +164,14 @@ def test_capacity_blocks_are_bought_whole(samples: float) -> None:
             assert int(priced[2].replace(",", "")) == pytest.approx(0.5 * (most - float(billed)), rel=0.06)
 
 
+def test_a_block_that_is_owned_costs_nothing_and_is_not_to_be_extended() -> None:
+    block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
+    owned = [owning(1, purchase_option="capacity_block")]
+    plan = plan_on(make_catalog([block]), days(30e6, constraints={"max_nodes": 1}, commitments=owned)).plan
+    assert plan.lines[0].option_variant == "already_owned" and one(plan).amount_usd == 0
+    assert not any("outlives its block" in text for text in plan.warnings)
+
+
 def test_no_capacity_block_is_longer_than_the_longest() -> None:
     block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
     plan = plan_on(make_catalog([block]), days(10_000e6, constraints={"max_nodes": 1})).plan
