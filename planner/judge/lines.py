@@ -144,7 +144,7 @@ def _compute(line: Json) -> list[str]:
     owed, used = Fraction(line["billed_hours"]) * line["nodes"], Fraction(item["quantity"])
     slack = Fraction(line["nodes"], 10**8)
     # of a commitment the job may carry only a part, or nothing when it is already owned
-    part = line["purchase_option"].startswith(_COMMITMENTS)
+    part = line["purchase_option"].startswith(_COMMITMENTS) or line["option_variant"] == "already_owned"
     if used > owed + slack or (used < owed - slack and not part):
         faults.append(f"{line['offer_id']}: {item['quantity']} instance-hours are not nodes x billed hours")
     return faults

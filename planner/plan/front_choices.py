@@ -184,8 +184,8 @@ def _hours_for_little(plan: Plan, scale: Scale) -> str:
     found = [
         (float(best.cost_usd - plan.total_usd) / spared, spared, item)
         for item, best in others
-        if (spared := plan.hours - best.hours) >= wait / 2.0
-    ]
+        if (spared := plan.hours - best.hours) >= wait / 2.0 and best.cost_usd >= plan.total_usd
+    ]  # what costs less is no plan: it breaks a limit
     usd_per_hour, spared, chosen = min(found, key=lambda one: one[0], default=(math.inf, 0.0, None))
     if chosen is None or chosen.best is None or usd_per_hour > _LITTLE_USD_PER_HOUR:
         return ""
@@ -310,11 +310,12 @@ def _larger(plan: Plan) -> list[str]:
 def _enough(item: Relaxation) -> str:
     """What a limit must become, in the digits that are known and rounded so that it is enough."""
     if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
-        return f"{math.floor(100 * float(item.needed)) / 100:g}"
+        return f"{math.floor(100 * Decimal(item.needed)) / 100:g}"
     amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
     if item.constraint == "budget":
         return dollars_at_most(Decimal(amount), _DIGITS)
-    if item.constraint == "deadline" and float(amount) >= _WHOLE_HOURS:
+    # work that would be done in time is no number of hours (`1,200 (87 %)`)
+    if item.constraint == "deadline" and item.needed.endswith(" h") and float(amount) >= _WHOLE_HOURS:
         return f"{dollars_at_most(Decimal(amount), _DIGITS).removeprefix('$')} h"
     return item.needed
 

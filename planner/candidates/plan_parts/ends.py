@@ -12,13 +12,13 @@ from planner.candidates.in_time import chance_in_time
 from planner.candidates.model import SINGLE
 from planner.market.name_check import some_names
 from planner.normal.arrays import normal_cdf
-from planner.render.numbers import percent
+from planner.render.numbers import moment, percent, whole_percent
 from planner.render.precision import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from catalogs.tables.table import Bools, Floats
+    from catalogs.tables.table import Floats
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.model import Candidates, Part
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
 _SHORT_OVERRUN_HOURS = 0.05
 _DIGITS = 2
-# Limits of a size, which another size keeps, and what notes of their own say of own machines.
+# Limits of a size, which another size keeps, what the workload itself excludes, and what other notes say.
 _NOT_REASONS = frozenset(
     {
-        "provider", "region", "residency", "precision", "memory", "layout", "network", "max_nodes", "max_accelerators",
-        "capacity", "allocation_unit",
+        "provider", "region", "residency", "purchase_option", "accelerator", "instance_type", "precision", "memory",
+        "layout", "network", "max_nodes", "max_accelerators", "capacity", "allocation_unit",
     }
 )  # fmt: skip
 
@@ -47,34 +47,47 @@ def end_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:
 
 def _outlived_blocks(candidates: Candidates, at: int, parts: Sequence[Part]) -> Iterator[str]:
     """Blocks that end before the run may, how likely that is, and which length would do."""
-    context = candidates.context
-    offers, confidence = context.market.offer_set, context.asked.workload.constraints.deadline_confidence
-    fixed, sigma = float(candidates.fixed_hours[at]), float(candidates.sigma[at])
+    offers = candidates.context.market.offer_set
+    fixed, sigma = candidates.fixed_hours[at], candidates.sigma[at]
     for part in parts:
         sold = np.asarray(sorted(offers.rules[int(offers.rule_of_offer[part.row])].block_hours))
-        if not len(sold) or not sigma > 0.0:
+        if not len(sold) or not sigma > 0.0 or not np.isnan(offers.owned_share[part.row]):
             continue
-        work = part.paid_hours - fixed
-        late = normal_cdf(-np.log(np.maximum(sold - fixed, 1e-12) / work) / sigma)
+        late = normal_cdf(-np.log(np.maximum(sold - fixed, 1e-12) / (part.paid_hours - fixed)) / sigma)
         bought = min(int(np.searchsorted(sold, part.paid_hours)), len(sold) - 1)
         more = part.billed_hours - sold[bought]
         if more < _SHORT_OVERRUN_HOURS:
             continue
         yield (
-            f"the run outlives its block of {sold[bought]:,.0f} h with {percent(late[bought], 0)}: "
+            f"the run outlives its block of {sold[bought]:,.0f} h with {whole_percent(late[bought])}: "
             f"{_rounded(more):,g} h of extension on average are in the cost, but whether the block can be extended "
-            f"is known only then{_longer(candidates, part, sold, late <= 1.0 - confidence)}"
+            f"is known only then{_longer(candidates, at, part, sold[bought:], late[bought:])}"
         )
 
 
-def _longer(candidates: Candidates, part: Part, sold: Floats, enough: Bools) -> str:
-    """The shortest block that is long enough, and what it costs beyond the plan; "" where none is sold."""
-    if not enough.any():
+def _longer(candidates: Candidates, at: int, part: Part, sold: Floats, late: Floats) -> str:
+    """The shortest block that is long enough, and what it costs beyond the plan; "" where that one is bought.
+
+    A longer block costs more on average by those of its hours that the run would not have had to buy.
+
+    Args:
+        candidates: all of them.
+        at: the one planned.
+        part: of it, bought as a block.
+        sold: lengths in hours from that of the block bought on, shape `(n,)`.
+        late: chance that the run outlives each, of the same shape.
+    """
+    confidence = candidates.context.asked.workload.constraints.deadline_confidence
+    enough = np.flatnonzero(late <= 1.0 - confidence)
+    if not len(enough) or not enough[0]:
         return ""
-    limits, hours = candidates.context.asked.workload.constraints, float(sold[int(enough.argmax())])
-    extra = float(candidates.context.market.offer_set.usd_per_hour[part.row]) * part.nodes
-    more = dollars(_rounded(extra * (hours - part.billed_hours)), 0)
-    return f"; {hours:,.0f} h, for {more} more, would hold {percent(limits.deadline_confidence, 0)} of runs"
+    unneeded = float((np.diff(sold) * (1.0 - late[:-1]))[: enough[0]].sum())
+    offers, hours = candidates.context.market.offer_set, candidates.hours[[at]]
+    each = float(offers.usd_during(np.asarray([part.row]), hours)[0]) * part.nodes
+    return (
+        f"; {sold[enough[0]]:,.0f} h, for {dollars(_rounded(each * unneeded), 0)} more on average, would hold "
+        f"{100 * confidence:.3g} % of runs"
+    )
 
 
 def _outlived_own(candidates: Candidates, at: int, parts: Sequence[Part]) -> Iterator[str]:
@@ -84,9 +97,10 @@ def _outlived_own(candidates: Candidates, at: int, parts: Sequence[Part]) -> Ite
     for part, hours in zip(parts, left.tolist(), strict=True):
         late = 1.0 - chance_in_time(candidates, np.asarray([at]), hours)[0] if np.isfinite(hours) else 0.0
         if late >= _LEAST_CHANCE:
+            ends = moment(offers.own_ends[part.row].isoformat())
             yield (
-                f"the owned commitment on {_type(candidates, part.row)} ends {offers.own_ends[part.row]}: a slow run "
-                f"outlasts it ({percent(late, 0)}); the hours beyond it are not in the cost"
+                f"the owned commitment on {_type(candidates, part.row)} ends {ends}: a slow run outlasts it "
+                f"({percent(late, 0)}); the hours beyond it are not in the cost"
             )
 
 
@@ -113,13 +127,12 @@ def _too_slow(candidates: Candidates, parts: Sequence[Part]) -> Iterator[str]:
 
 def _why(candidates: Candidates, row: int, item: Constraint, hours: float) -> str:
     """Why runs on own machines of offer `row`, the shortest of so many hours, are not feasible."""
-    ends, takes = (
-        candidates.context.market.offer_set.own_ends.get(row),
-        f"a run takes {_rounded(hours):,g} h",
-    )
+    ends = candidates.context.market.offer_set.own_ends.get(row)
+    takes = f"a run takes {_rounded(hours):,g} h"
     if item.id == "term" and ends is not None:
-        return f"{takes}, and the commitment ends {ends}"
-    return f"{takes}, longer than the deadline allows" if item.id == "deadline" else item.words
+        return f"{takes}, and the commitment ends {moment(ends.isoformat())}"
+    late = {"deadline": "too long for the deadline", "confidence": "in time, but not with the chance asked"}
+    return f"{takes} on average, {late[item.id]}" if item.id in late else item.words
 
 
 def _rounded(value: float) -> float:

@@ -28,7 +28,7 @@ _MOST_TOKENS = 2**28
 _SLOW_EXPERTS = {"sglang": ("SGLang", "1.5 to 26"), "tensorrt_llm": ("TensorRT-LLM", "1.1 to 8.4")}
 _SLOW_UNTIL = 2025
 _OF_A_NODE = 8  # accelerators of the machines that most GPUs are sold in
-_KNOWN = 0.5  # half-width, relative, of what runs cost: two digits are printed, as of one of them
+_KNOWN = 0.5  # half-width, relative, of what runs cost: two or three digits are printed, as of one of them
 
 
 def workload_notes(asked: Asked, lines: Sequence[PlanLine], *, calibrated: bool) -> list[str]:

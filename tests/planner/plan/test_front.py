@@ -243,7 +243,8 @@ def test_a_budget_that_is_enough_has_the_digits_of_a_cost_and_suffices() -> None
 @pytest.mark.parametrize(
     ("limit", "needed", "said"),
     [
-        ("confidence", "0.694", "0.69"), ("confidence", "0.004", "0.004"), ("deadline", "57,994.2 h", "58,000 h"),
+        ("confidence", "0.694", "0.69"), ("confidence", "0.29", "0.29"), ("confidence", "0.004", "0.004"),
+        ("deadline", "57,994.2 h", "58,000 h"), ("deadline", "1,200 (87 %)", "1,200 (87 %)"),
         ("deadline", "31.4 h", "31.4 h"), ("max_nodes", "16", "16"),
     ],
 )  # fmt: skip

@@ -48,6 +48,7 @@ def test_a_wait_is_named_if_it_is_long_or_most_of_the_time(
         ("cost", 9.0, "2.00", "spares 9 h for $2"),
         ("cost", 9.0, "20.00", ""),  # more than an hour is worth
         ("cost", 3.0, "0.50", ""),  # still waits
+        ("cost", 9.0, "-0.01", ""),  # cheaper than the best plan: it breaks a limit
         ("time", 9.0, "2.00", ""),
     ],
 )
