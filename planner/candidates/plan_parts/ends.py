@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.model import Candidates, Part
 
-
 _LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
 _SHORT_OVERRUN_HOURS = 0.05
 _DIGITS = 2
