@@ -96,6 +96,35 @@ def test_each_end_is_told_what_is_planned_for_the_day_after() -> None:
         assert [(own.renewed_units, own.later_units) for own in ends] == [(4, 2), (4, 4)]
 
 
+def test_each_term_is_planned_again_when_it_ends() -> None:
+    lines = answered(ending(horizon_years=2)).answer.lines
+    assert [(line.units, f"{line.begins}", f"{line.expires}") for line in lines] == [
+        (4, "2027-01-01", "2027-12-31"),
+        (6, "2027-04-01", "2028-03-31"),
+        (4, "2028-01-01", "2028-12-31"),
+        (6, "2028-04-01", "2029-03-31"),
+    ]
+
+
+def test_limits_are_of_what_is_paid_at_the_start_and_of_each_purchase() -> None:
+    prices = {"on_demand": 10.0, "reserved_1y": 2.0}
+    pool = {
+        "name": "a",
+        "provider": "x",
+        "region": "r",
+        "prices": prices,
+        "upfront_usd": {"reserved_1y": 30000},
+    }
+    for limits, bought in (
+        ({"upfront_limit_usd": 1e5}, [(3, True), (7, False)]),
+        ({"max_instances": {"a": 5}}, [(5, True), (5, False)]),
+    ):
+        asked = ending(pools=[pool], options=limits)
+        work = answered(asked)
+        assert [(line.units, line.now) for line in work.answer.lines] == bought
+        assert faults(asked, as_json(work)) == []
+
+
 def test_nothing_now_and_something_later_is_said_so() -> None:
     """Nothing pays as long as all that is used is owned, and nothing is owed; the figures count what is planned."""
     answer = answered(ending(commitments=[owned(10, "2027-06-30")])).answer
