@@ -106,6 +106,30 @@ def test_each_term_is_planned_again_when_it_ends() -> None:
     ]
 
 
+def test_only_what_may_replace_what_ends_begins_then() -> None:
+    """A reservation of its pool and a plan of its seller may; a reservation of another pool may not."""
+    prices = {"on_demand": 10.0, "reserved_1y": 6.0}
+    pools = [{"name": name, "provider": "x", "region": "r", "prices": prices} for name in "ab"]
+    first = {"a": "2027-01-01", "b": "2027-04-01"}  # whoever could would reserve b from April on
+    use = [{"pool": name, "instances": 10, "start": first[name], "end": "2027-12-31"} for name in "ab"]
+    asked = ending(pools=pools, demand={"planned": use})
+    answer = as_json(answered(asked))
+    begins = {(line["serves"][0], line["begins"]) for line in answer["lines"]}
+    assert begins == {("a", "2027-01-01"), ("a", "2027-04-01"), ("b", "2027-01-01")}
+    next(line for line in answer["lines"] if line["serves"] == ["b"])["begins"] = "2027-04-01"
+    assert "2027-04-01" in faults(asked, answer)[0]
+
+    plan = {"purchase_option": "savings_plan_1y", "provider": "x", "usd_per_hour": 36.0}
+    pool = {
+        "name": "a",
+        "provider": "x",
+        "region": "r",
+        "prices": {"on_demand": 10.0, "savings_plan_1y": 6.0},
+    }
+    lines = answered(ending(pools=[pool], commitments=[plan | {"expires": "2027-03-31"}])).answer.lines
+    assert [(round(line.units, 2), line.now) for line in lines] == [(24, True), (36, False)]
+
+
 def test_limits_are_of_what_is_paid_at_the_start_and_of_each_purchase() -> None:
     prices = {"on_demand": 10.0, "reserved_1y": 2.0}
     pool = {
