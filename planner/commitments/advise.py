@@ -323,7 +323,7 @@ def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, 
         if own.expires >= end:
             continue
         mine = own.pool or f"{own.provider} plan"
-        bought = {True: 0.0, False: 0.0}  # now, and later
+        now = then = 0.0  # bought at the start, and planned for the day after
         for number, item in enumerate(built.buyable):
             by_plan = item.unit == "USD/h"  # dollars of a plan are no units
             if (
@@ -331,16 +331,13 @@ def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, 
                 if own.pool
                 else by_plan and item.provider == own.provider
             ):
-                bought[item.now] += float(x[number])
+                now += float(x[number]) if item.now else 0.0
+                then += float(x[number]) if item.begins == own.expires + timedelta(days=1) else 0.0
         units = float(own.instances or own.usd_per_hour or 0.0)
         unit = "USD/h" if own.pool is None else next(p.unit for p in question.pools if p.name == own.pool)
         days = (own.expires - question.start).days + 1
         used = _owned_use(built, question.pools, own.pool) if own.pool is not None else None
-        out.append(
-            Expiring(
-                own.purchase_option, mine, units, unit, own.expires, days, used, bought[True], bought[False]
-            )
-        )
+        out.append(Expiring(own.purchase_option, mine, units, unit, own.expires, days, used, now, then))
     return tuple(sorted(out, key=lambda item: item.expires))
 
 

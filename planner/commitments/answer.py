@@ -141,7 +141,7 @@ class Expiring:
     Attributes:
         used_ratio: how much of it is used until it ends, in expectation; None where not known (plans).
         renewed_units: new units the plan buys now for the same pool or plan.
-        later_units: units that it plans there for later.
+        later_units: units that it plans there for the day after the end.
     """
 
     option: str

@@ -31,8 +31,11 @@ def later_row(answer: CommitAnswer) -> list[Row]:
     if not lines:
         return []
     days = [_on(answer, day, list(group)) for day, group in groupby(lines, key=lambda line: line.begins)]
-    more = f"; {len(days) - _MOST_DAYS} more days: --details later" if len(days) > _MOST_DAYS else ""
-    text = f"nothing yet: ask again {'; '.join(days[:_MOST_DAYS])}{more}"
+    rest = len(days) - _MOST_DAYS
+    more = f"; {rest} more {'day' if rest == 1 else 'days'}: --details later" if rest > 0 else ""
+    text = (
+        f"nothing yet: ask again {'; '.join(days[:_MOST_DAYS])}{more}. The figures below count it as bought"
+    )
     return [("later", "later", len(lines), "count", text)]
 
 

@@ -234,7 +234,7 @@ def _expiring(answer: CommitAnswer) -> Section:
         Column("option", "owned", "text"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
         Column("expires", "expires", "date"), Column("days_left", "days", "count"),
         Column("used_ratio", "used until then", "ratio"), Column("renewed", "bought now", "measure"),
-        Column("later", "planned for later", "measure"),
+        Column("later", "planned for then", "measure"),
     )  # fmt: skip
     return table_section("expiring", "Owned commitments that end", columns, rows)
 

@@ -51,10 +51,11 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str
 
 
 def why_nothing(answer: CommitAnswer) -> str:
-    """Why nothing is bought: it costs less, or no commitment has a price to compare with."""
+    """Why nothing is bought now: it costs less, or no commitment has a price to compare with."""
     if not answer.break_evens:
         return "none that is allowed has a known price, so none was weighed"
-    return "on-demand and what is owned cost least"
+    until = "".join(f" until {line.begins}" for line in answer.lines[:1])  # planned for then
+    return f"on-demand and what is owned cost least{until}"
 
 
 def saves(answer: CommitAnswer, amount: Callable[[float], str], digits: int) -> str:
@@ -132,12 +133,12 @@ def _loss(answer: CommitAnswer) -> list[Row]:
 
 
 def _owed(answer: CommitAnswer) -> list[Row]:
-    owed = answer.plan.committed_usd
-    if not owed:
+    owed, planned = answer.plan.committed_usd, answer.plan.planned_usd
+    if not owed and not planned:
         return []
-    planned = answer.plan.planned_usd
     more = f", {_usd(planned)} is planned for later" if planned else ""
-    text = f"{_usd(owed)} of it is owed whatever happens{more}; "
+    text = f"{_usd(owed)} of it is owed whatever happens" if owed else "nothing is owed yet"
+    text += f"{more}; "
     text += f"covers {percent(answer.plan.coverage_ratio, 0)} of demand"
     if answer.plan.utilisation_ratio is not None:
         text += f", {percent(answer.plan.utilisation_ratio, 0)} of what is bought is used"

@@ -110,12 +110,13 @@ class Options(Section):
         description="Plan later purchases too: 1-year terms in horizons beyond a year, and what replaces an owned "
         "commitment from its end on.",
     )
-    upfront_limit_usd: PositiveFloat | None = Field(None, description="Maximum upfront payment.")
+    upfront_limit_usd: PositiveFloat | None = Field(None, description="Maximum upfront payment at the start.")
     max_instances: dict[Text, PositiveFloat] = Field(
-        default_factory=dict, description="Maximum units to reserve, by pool."
+        default_factory=dict,
+        description="Maximum units of a purchase, by pool: each option and first day counts alone.",
     )
     max_usd_per_hour: PositiveFloat | None = Field(
-        None, description="Maximum spend per hour of each savings plan."
+        None, description="Maximum spend per hour of each purchase of a savings plan."
     )
 
 

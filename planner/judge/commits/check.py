@@ -263,7 +263,7 @@ def _level(share: float, one: Figures, without: float, apart: bool) -> dict[str,
     ratio = one.utilisation
     return {
         "share": Near(share), "committed_usd": _usd(one.committed + (0.0 if apart else one.planned)),
-        "planned_usd": IfStated(_usd(one.planned)), "expected_usd": _usd(one.expected),
+        **({"planned_usd": _usd(one.planned)} if apart else {}), "expected_usd": _usd(one.expected),
         "worst_usd": _usd(one.worst), "without_usd": _usd(without),
         "coverage_ratio": _ratio(one.coverage),
         "utilisation_ratio": None if ratio is None else _ratio(ratio),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.judge.commits.figures import CommitMemory, Purchase
-from planner.judge.findings import IfStated, Printed
+from planner.judge.findings import Printed
 
 if TYPE_CHECKING:
     from planner.inputs.commit_schema import Owned
@@ -31,7 +31,7 @@ def expiring(memory: CommitMemory, purchases: Sequence[Purchase], apart: bool) -
 def _owned(memory: CommitMemory, owned: Owned, purchases: Sequence[Purchase], apart: bool) -> dict[str, Any]:
     question = memory.loaded.question
     names = [pool.name for pool in question.pools]
-    used: Any = None
+    used, then = None, owned.expires + timedelta(days=1)
     if owned.pool is None:
         mine = [
             purchase
@@ -49,7 +49,7 @@ def _owned(memory: CommitMemory, owned: Owned, purchases: Sequence[Purchase], ap
         "units": _usd(float(owned.instances or owned.usd_per_hour or 0.0)),
         "days_left": (owned.expires - question.start).days + 1, "used_ratio": used,
         "renewed_units": _usd(sum(purchase.units for purchase in mine if not apart or purchase.first == 0)),
-        "later_units": IfStated(_usd(sum(purchase.units for purchase in mine if purchase.first > 0))),
+        **({"later_units": _usd(sum(purchase.units for purchase in mine if purchase.begins == then))} if apart else {}),
     }  # fmt: skip
 
 

@@ -28,15 +28,18 @@ from tests.planner.commitments.test_commit_model import extensive
 START = question().start
 
 
+def owned(instances: int, expires: str) -> dict[str, Any]:
+    return {"purchase_option": "reserved_1y", "pool": "a", "instances": instances, "expires": expires}
+
+
 def ending(*, told: bool = True, **changes: Any) -> CommitQuestion:
     """Ten machines all year, six of them under a reservation that ends on 31 March where it is `told`."""
-    own = {"purchase_option": "reserved_1y", "pool": "a", "instances": 6}
     base: dict[str, Any] = {
         "pools": [
             {"name": "a", "provider": "x", "region": "r", "prices": {"on_demand": 10.0, "reserved_1y": 6.0}}
         ],
         "demand": {"planned": [{"pool": "a", "instances": 10, "start": "2027-01-01", "end": "2029-12-31"}]},
-        "commitments": [own | {"expires": "2027-03-31" if told else "2028-12-31"}], "horizon_years": 1,
+        "commitments": [owned(6, "2027-03-31" if told else "2028-12-31")], "horizon_years": 1,
     }  # fmt: skip
     return question(**base | changes)
 
@@ -86,6 +89,81 @@ def test_without_renewals_all_is_decided_now() -> None:
     assert work.solved.objective_usd > answered(ending()).solved.objective_usd
 
 
+def test_each_end_is_told_what_is_planned_for_the_day_after() -> None:
+    two = [owned(2, "2027-03-31"), owned(4, "2027-09-30")]
+    for years in (1, 3):  # in three years each is planned for again
+        ends = answered(ending(commitments=two, horizon_years=years)).answer.expiring
+        assert [(own.renewed_units, own.later_units) for own in ends] == [(4, 2), (4, 4)]
+
+
+def test_each_term_is_planned_again_when_it_ends() -> None:
+    lines = answered(ending(horizon_years=2)).answer.lines
+    assert [(line.units, f"{line.begins}", f"{line.expires}") for line in lines] == [
+        (4, "2027-01-01", "2027-12-31"),
+        (6, "2027-04-01", "2028-03-31"),
+        (4, "2028-01-01", "2028-12-31"),
+        (6, "2028-04-01", "2029-03-31"),
+    ]
+
+
+def test_only_what_may_replace_what_ends_begins_then() -> None:
+    """A reservation of its pool and a plan of its seller may; a reservation of another pool may not."""
+    prices = {"on_demand": 10.0, "reserved_1y": 6.0}
+    pools = [{"name": name, "provider": "x", "region": "r", "prices": prices} for name in "ab"]
+    first = {"a": "2027-01-01", "b": "2027-04-01"}  # whoever could would reserve b from April on
+    use = [{"pool": name, "instances": 10, "start": first[name], "end": "2027-12-31"} for name in "ab"]
+    asked = ending(pools=pools, demand={"planned": use})
+    answer = as_json(answered(asked))
+    begins = {(line["serves"][0], line["begins"]) for line in answer["lines"]}
+    assert begins == {("a", "2027-01-01"), ("a", "2027-04-01"), ("b", "2027-01-01")}
+    next(line for line in answer["lines"] if line["serves"] == ["b"])["begins"] = "2027-04-01"
+    assert "2027-04-01" in faults(asked, answer)[0]
+
+    plan = {"purchase_option": "savings_plan_1y", "provider": "x", "usd_per_hour": 36.0}
+    pool = {
+        "name": "a",
+        "provider": "x",
+        "region": "r",
+        "prices": {"on_demand": 10.0, "savings_plan_1y": 6.0},
+    }
+    lines = answered(ending(pools=[pool], commitments=[plan | {"expires": "2027-03-31"}])).answer.lines
+    assert [(round(line.units, 2), line.now) for line in lines] == [(24, True), (36, False)]
+
+
+def test_limits_are_of_what_is_paid_at_the_start_and_of_each_purchase() -> None:
+    prices = {"on_demand": 10.0, "reserved_1y": 2.0}
+    pool = {
+        "name": "a",
+        "provider": "x",
+        "region": "r",
+        "prices": prices,
+        "upfront_usd": {"reserved_1y": 30000},
+    }
+    for limits, bought in (
+        ({"upfront_limit_usd": 1e5}, [(3, True), (7, False)]),
+        ({"max_instances": {"a": 5}}, [(5, True), (5, False)]),
+    ):
+        asked = ending(pools=[pool], options=limits)
+        work = answered(asked)
+        assert [(line.units, line.now) for line in work.answer.lines] == bought
+        assert faults(asked, as_json(work)) == []
+
+
+def test_nothing_now_and_something_later_is_said_so() -> None:
+    """Nothing pays as long as all that is used is owned, and nothing is owed; the figures count what is planned."""
+    answer = answered(ending(commitments=[owned(10, "2027-06-30")])).answer
+    table = " ".join(render_answer(commit_report(answer), "table").split())
+    assert "no commitment now: on-demand and what is owned cost least until 2027-07-01" in table
+    assert "LATER nothing yet: ask again on 2027-07-01" in table
+    assert "of a). The figures below count it as bought" in table
+    assert "OWED nothing is owed yet, $265,000 is planned for later; covers 100 % of demand" in table
+
+
+def test_days_beyond_the_second_are_counted() -> None:
+    table = render_answer(commit_report(answered(ending(horizon_years=2)).answer), "table")
+    assert "1 more day: --details later" in " ".join(table.split())
+
+
 def test_every_format_tells_now_from_later() -> None:
     answer = answered(ending()).answer
     table = " ".join(render_answer(commit_report(answer), "table").split())
@@ -114,6 +192,10 @@ def test_the_certificate_and_the_judge_tell_them_apart() -> None:
         changed = json.loads(json.dumps(answer))
         changed["lines"][1].update(change)
         assert faults(asked, changed), change
+    for part, name in ((answer["expiring"][0], "later_units"), (answer["levels"][0], "planned_usd")):
+        kept = part.pop(name)
+        assert faults(asked, answer), name
+        part[name] = kept
     owed = json.loads(json.dumps(answer))
     owed["plan"]["committed_usd"] += owed["plan"]["planned_usd"]
     owed["plan"]["planned_usd"] = 0.0
@@ -141,7 +223,7 @@ def random_question(seed: int) -> CommitQuestion:
     def day(of_years: int = years) -> str:
         return f"{START + timedelta(days=int(draw.integers(0, 365 * of_years)))}"
 
-    pools, planned, owned = [], [], []
+    pools, planned, commitments = [], [], []
     for number in range(count):
         usd = round(float(draw.uniform(1, 9)), 2)
         prices = {"on_demand": usd, "reserved_1y": round(usd * draw.uniform(0.5, 0.9), 3)}
@@ -164,12 +246,12 @@ def random_question(seed: int) -> CommitQuestion:
                 "pool": f"p{number}",
                 "instances": int(draw.integers(1, 4)),
             }
-            owned.append(own | {"expires": day(4)})
+            commitments.append(own | {"expires": day(4)})
     if has_plan and draw.random() < 0.6:
         plan = {"purchase_option": "savings_plan_1y", "provider": "x", "usd_per_hour": 2.5}
-        owned.append(plan | {"expires": day()})
+        commitments.append(plan | {"expires": day()})
     return question(
-        pools=pools, demand={"planned": planned}, commitments=owned, horizon_years=years,
+        pools=pools, demand={"planned": planned}, commitments=commitments, horizon_years=years,
         tail_value=float(draw.choice([0.0, 0.5, 1.0])) if draw.random() < 0.5 else None,
         scenarios={"count": int(draw.integers(1, 4)), "hours_per_year": int(draw.integers(24, 40))},
         risk={"weight": float(draw.choice([0.0, 0.3]))},
