@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from catalogs.tables.columns import bundled_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +80,9 @@ def group_names() -> frozenset[str]:
 @cache
 def off_by_default() -> frozenset[str]:
     """Places (provider/region) that an account reaches only after it has enabled them (regions_off_by_default.csv)."""
-    return frozenset(row["place"] for row in bundled_rows("regions_off_by_default.csv"))
+    # read here, as the module of `bundled_rows` imports numpy: see `_load`
+    with (_DATA / "regions_off_by_default.csv").open(encoding="utf-8", newline="") as file:
+        return frozenset(row["place"] for row in csv.DictReader(file))
 
 
 def _keys(table: Table) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,18 @@ def test_a_single_training_job_needs_no_heavy_library(
     for modules in runs[fmt]:
         assert "numpy" in modules
         assert _packages(modules) & {*HEAVY, "rich", "requests"} == set()
+
+
+@pytest.mark.parametrize("option", [(), ("-o", "json")], ids=["table", "json"])
+def test_an_answer_shown_again_needs_no_numpy(
+    option: tuple[str, ...], tmp_path: Path, base_environment: dict[str, str]
+) -> None:
+    """Where nothing changed, the saved plan is read and shown: no offers, nothing to compute."""
+    kept = {"PLANNER_CACHE_DIR": str(tmp_path), "PLANNER_REUSE_ANSWERS": ""}
+    arguments = ("optimize", "examples/bert-large.yaml", *option)
+    first, again = (_modules(*arguments, **base_environment | kept) for _ in range(2))
+    assert "planner.workloads.answer" in first and "planner.workloads.answer" not in again
+    assert _packages(again) & {*HEAVY, "numpy", "solvers", "rich", "requests", "pydantic", "yaml"} == set()
 
 
 ENDING = """

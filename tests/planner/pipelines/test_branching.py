@@ -120,6 +120,27 @@ def test_what_could_stand_in_for_a_candidate_is_on_its_side(seed: int) -> None:
         assert pipe.hours[inside].max() < pipe.hours[outside].min()
 
 
+@pytest.mark.parametrize("deadline_hours", [1e4, math.inf])
+def test_a_task_that_is_mixed_has_candidates_on_both_sides(deadline_hours: float) -> None:
+    """Else a split would leave a node as it is. Hours are alike at many places here."""
+    alike = 0
+    for seed in range(12):
+        drawn = pipeline_instance(6, 40, seed, n_places=9)
+        pipe, _ = reduce(
+            replace(drawn, hours=np.where(drawn.hours > 4.0, 2.0, 1.0), deadline_hours=deadline_hours)
+        )
+        branching = Branching(Search(SolveOptions()), pipe, np.arange(len(pipe.keys)))
+        draw = np.random.default_rng(seed)
+        x, used = draw.random(len(pipe.keys)), draw.random(len(pipe.keys)) < 0.2
+        inside = branching._inside(np.flatnonzero(used), x[used])
+        for task in range(pipe.n_tasks):
+            own = np.flatnonzero((pipe.task == task) & used)
+            assert len(own) < 2 or 0 < inside[own].sum() < len(own), (seed, task)
+            group = pipe.group[pipe.place[own]]
+            alike += len(own) > 1 and len({*group.tolist()}) == len({*pipe.hours[own].tolist()}) == 1
+    assert alike
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_rounding_in_vain_is_done_less_often_once_a_plan_is_known(
     known: bool, monkeypatch: pytest.MonkeyPatch

@@ -65,6 +65,21 @@ def test_no_candidate_of_a_choice_below_the_cutoff_is_dropped(block: int) -> Non
     assert checked > PER_BLOCK
 
 
+@pytest.mark.parametrize("shape", ["chain", "fork", "join"])
+def test_the_least_sum_along_a_tree_is_that_of_all_choices(shape: str) -> None:
+    """With several tasks beside one, too."""
+    for seed in range(5):
+        pipe = pipeline_instance(6, 3, seed, shape=shape)
+        draw = np.random.default_rng(seed)
+        own, cost = draw.random((6, 3)), draw.random((len(pipe.source), 3, 3))
+        least = np.full((6, 3), np.inf)
+        for at in map(np.asarray, itertools.product(range(3), repeat=6)):
+            total = own[range(6), at].sum()
+            total += cost[range(len(cost)), at[pipe.source], at[pipe.target]].sum()
+            least[range(6), at] = np.minimum(least[range(6), at], total)
+        assert marginals._Trees(pipe, draw.random(len(cost))).least(own, cost) == pytest.approx(least)
+
+
 def test_far_more_is_dropped_than_reduced_costs_alone_drop() -> None:
     pipe, _ = reduce(pipeline_instance(30, 100, 1, slack=0.5))
     branching = branching_over(pipe)
