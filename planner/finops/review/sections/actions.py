@@ -285,7 +285,8 @@ def _idle(inputs: Inputs) -> list[Action]:
         why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid for and not used"
         provider, service, owner = text(row["provider"]), text(row["service"]), text(row["owner"])
         out.append(Action(
-            "delete_idle", what, why, float(row["effective_cost"]), shown.get(owner, owner),
+            "delete_idle", what, why, float(row["effective_cost"]),
+            shown.get(owner, owner) if key else main_owner(inputs, provider, service),
             _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
             sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
         ))  # fmt: skip

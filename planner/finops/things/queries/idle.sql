@@ -1,5 +1,5 @@
 -- What listed idle resources (KPI idle_resources) cost at standard price, by SKU and region. Those below :least count where
--- those of a service come to :least.
+-- those of a service come to :least. What is refunded of one SKU of a resource leaves nothing of it idle.
 WITH charged AS (
   SELECT COALESCE(ServiceProviderName, '') AS provider, COALESCE(ServiceName, '') AS service,
     COALESCE(RegionId, '') AS region, COALESCE(CapacityReservationId, ResourceId, '') AS resource,
@@ -22,7 +22,7 @@ WITH charged AS (
     SUM(CASE WHEN line > 0 AND line < :least THEN cost ELSE 0 END) OVER (PARTITION BY provider, service) AS smaller
   FROM summed
 )
-SELECT provider, service, sku_id, region, SUM(idle) AS idle
+SELECT provider, service, sku_id, region, GREATEST(SUM(idle), 0) AS idle
 FROM listed
 WHERE line >= :least OR (line > 0 AND smaller >= :least)
 GROUP BY provider, service, sku_id, region

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError, OutputError
 from planner.finops.engine import duckdb as engine_of_files
+from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.engine.registry import ENGINES, open_engine
@@ -23,6 +24,7 @@ from planner.finops.read import open_bill
 from planner.finops.read.select import spelled
 from planner.finops.review.parts import review_command
 from planner.finops.things.ask import ask_things, keep_things
+from planner.finops.things.together import Rate, keep_together
 from tests.conftest import CliResult
 from tests.planner.finops.read.test_open import line, write
 
@@ -312,6 +314,16 @@ def test_a_query_asks_for_the_columns_it_names() -> None:
     assert "ListCost" not in tags
     assert tags.count("b AS BilledCost") == tags.count("c AS Tags") == 2
     assert all(everything.count(f"AS {name}") == 2 for name in ("ListCost", "BilledCost", "Tags"))
+
+
+def test_what_commitments_save_reaches_a_warehouse_with_every_column_asked_for() -> None:
+    """Only the first part of a union named its columns: those of the others were left out, and the review ended."""
+    recorder = Recorder()
+    engine = WarehouseEngine("postgres", recorder)
+    values: dict[str, Parameter] = {"start": date(2026, 10, 1), "end": date(2026, 11, 1), "least": 1.0}
+    keep_together(engine, values, [Rate("AWS", "EC2", share=0.9, plain=0.3, gpu=0.2)])
+    engine.query("SELECT of_service, gpu_rate FROM x_rates")
+    assert duckdb.execute(recorder.said[-1]).fetchall() == [("", 0), ("EC2", 0.2)]
 
 
 def test_a_review_reaches_a_warehouse_and_its_commands_do_too(

@@ -187,6 +187,24 @@ def test_what_is_idle_is_deleted_and_does_not_move_too(tmp_path: Path) -> None:
     assert together == pytest.approx(1000 + 2000 * 2 / 3)
 
 
+def test_a_refund_of_an_idle_resource_makes_no_other_use_idle_or_movable(tmp_path: Path) -> None:
+    """The refund is of the SKU that moves: its move counted for more than the action itself."""
+    rows = use("large", 100_000) + use("q", 2000, ResourceId="i-idle", ConsumedQuantity="0")
+    rows += [charge(OCTOBER, -500, SkuId="p5", PricingQuantity="", ResourceId="i-idle", ConsumedQuantity="0")]
+    rows += use("p5", 3000) + use("p5", 600, RegionId="west")
+    listed, together = saved(tmp_path, rows)
+    assert listed == {"Move p5 to west": pytest.approx(1900), "Delete i-idle": pytest.approx(1500)}
+    assert together == pytest.approx(1900 + 1500)
+
+
+def test_idle_use_of_no_resource_is_of_the_team_that_uses_most_of_the_service(tmp_path: Path) -> None:
+    """It was of the last team by name, whatever its part."""
+    none = {"ResourceId": "", "ConsumedQuantity": "0"}
+    rows = use("x1", 300, Tags='{"team":"data"}', **none) + use("x1", 1, Tags='{"team":"web"}', **none)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",))
+    assert [row["owner"] for row in rows_of(made, "actions", "actions")] == ["data"]
+
+
 def test_a_provider_fills_its_commitments_and_buys_more_for_the_rest(tmp_path: Path) -> None:
     """Both are of other spend: 30 unused carry 50 of the steady use, and more are for the other 150."""
     listed, together = saved(tmp_path, covered(60, 100, unused=30) + each_day(OCTOBER, LAST, 200))
