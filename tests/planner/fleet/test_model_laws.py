@@ -404,7 +404,7 @@ def test_bad_questions_are_refused_by_name() -> None:
 
 
 def test_time_limit_without_time_still_gives_the_greedy_fleet() -> None:
-    fleet = next(item for item in map(random_fleet, range(6000, 6100)) if greedy_mix(item))
+    fleet = next(item for item in map(random_fleet, range(6000, 6100)) if (greedy_mix(item) or ({},))[0])
     result = solve_fleet(fleet, SolveOptions(gap=0.0, time_limit_s=1e-6))
     assert result.status is Status.FEASIBLE
     assert result.termination is Termination.TIME_LIMIT
