@@ -35,7 +35,8 @@ _WORD_BYTES = 16  # columns start at multiples of it: numpy copies unaligned one
 _LAST: dict[str, Table] = {}
 _ROOT = Path(__file__).parents[2]
 RULES = (
-    "catalogs/tables/table.py", "planner/records.py", "planner/normal/*.py", "planner/releases/*.py",
+    "catalogs/tables/rows.py", "catalogs/tables/table.py", "planner/bundled.py", "planner/records.py",
+    "planner/normal/*.py", "planner/releases/*.py",
     "planner/performance/*.py", "planner/performance/*/*.py",
     "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/engine_releases.csv",
     "planner/data/measured_layouts.csv",

@@ -127,7 +127,7 @@ def test_the_prefix_of_a_cloud_may_be_left_out(run_cli: Run) -> None:
 def test_a_retired_machine_is_used_only_where_it_is_named(run_cli: Run, tmp_path: Path) -> None:
     path = _workload(tmp_path / "w.yaml", instance_types={"allow": ["p3.2xlarge"]})
     done = run_cli("optimize", path, "--as-of", "2026-11-20")
-    assert done.code == 0 and "p3.2xlarge: The type is retired" in " ".join(done.stdout.split())
+    assert done.code == 0 and "p3.2xlarge: the type is retired" in " ".join(done.stdout.split())
     family = _workload(tmp_path / "f.yaml", instance_types={"allow": ["p3.2*"]})
     refused = run_cli("optimize", family, "--as-of", "2026-11-20")
     says = "p3.2* fits retired types alone, used only by name: p3.2xlarge"
@@ -136,4 +136,4 @@ def test_a_retired_machine_is_used_only_where_it_is_named(run_cli: Run, tmp_path
 
 def test_a_price_without_a_place_is_said_on_the_plan(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("optimize", _workload(tmp_path / "w.yaml", providers=["lambda"]), "--as-of", "2026-11-20")
-    assert done.code == 0 and "Place and stock not known" in done.stdout
+    assert done.code == 0 and "place and stock not known" in done.stdout

@@ -224,4 +224,4 @@ def test_near_ties_go_to_a_known_place(known: str, winner: str) -> None:
         assert plan.lines[0].price_kind == "unplaced"
         assert plan.lines[0].quoted_price_per_hour == Decimal("1.0")
         assert plan.on_known_prices is not None
-        assert any("Place and stock not known" in text for text in plan.warnings)
+        assert any("place and stock not known" in text for text in plan.warnings)
