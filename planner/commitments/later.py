@@ -6,6 +6,8 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from planner.render.precision import figure
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -48,8 +50,10 @@ def _on(answer: CommitAnswer, day: date, lines: list[Line]) -> str:
 
 
 def _what(line: Line) -> str:
-    unit = f" {line.unit}" if line.unit != "instance" else ""
-    return f"{line.units:f}{unit} {line.option} of {'+'.join(line.serves)}"
+    # of dollars an hour two digits: what is decided later, on other demand, is known no better
+    whole = line.unit == "instance"
+    units = f"{line.units:f}" if whole else f"{figure(line.units, 1 - line.units.adjusted())} {line.unit}"
+    return f"{units} {line.option} of {'+'.join(line.serves)}"
 
 
 def _some(items: list[str]) -> str:

@@ -159,6 +159,16 @@ def test_nothing_now_and_something_later_is_said_so() -> None:
     assert "OWED nothing is owed yet, $265,000 is planned for later; covers 100 % of demand" in table
 
 
+def test_dollars_an_hour_of_what_is_decided_later_have_two_digits() -> None:
+    prices = {"on_demand": 10.0, "savings_plan_1y": 6.003}
+    pool = {"name": "a", "provider": "x", "region": "r", "prices": prices}
+    plan = {"purchase_option": "savings_plan_1y", "provider": "x", "usd_per_hour": 36.018}
+    answer = answered(ending(pools=[pool], commitments=[plan | {"expires": "2027-03-31"}])).answer
+    table = " ".join(render_answer(commit_report(answer), "table").split())
+    assert "you would buy 36 USD/h savings_plan_1y of a)" in table
+    assert float(answer.lines[1].units) == pytest.approx(36.018, abs=1e-3)
+
+
 def test_days_beyond_the_second_are_counted() -> None:
     table = render_answer(commit_report(answered(ending(horizon_years=2)).answer), "table")
     assert "1 more day: --details later" in " ".join(table.split())
