@@ -34,7 +34,7 @@ _MOST_ENDINGS = 8
 _LONGEST = 200
 # Beginnings of what is more, or less, than the model at the end of the name.
 _OTHERS = re.compile(
-    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
+    r"vl|vision|visual|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
 

@@ -82,7 +82,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     values |= reach_of(keys, mixers, attention)
     total, active = _count(keys, kind, values, mixers, attention, experts)
     values["params"] = total
-    if experts is not None:
+    if active < total:
         values["active_params"] = active
     return ConfigModel(
         kind.name,
@@ -262,10 +262,10 @@ def _count(
         tables += hidden**2  # a layer between the encoder and the words that it predicts
     if kind.positions:
         tables += (keys.count(*CONTEXT) or 0) * hidden
-    per_layer = keys.count("hidden_size_per_layer_input") or 0
-    tables += per_layer * len(mixers) * (keys.count("vocab_size_per_layer_input") or 0)
-    tables += per_layer * len(mixers) * 3 * hidden
-    return total + tables, active + tables
+    per_layer = (keys.count("hidden_size_per_layer_input") or 0) * len(mixers)
+    tables += per_layer * 3 * hidden
+    looked_up = per_layer * (keys.count("vocab_size_per_layer_input") or 0)  # a token uses a row of them
+    return total + tables + looked_up, active + tables
 
 
 def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:
@@ -298,5 +298,5 @@ def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
     if keys.count("num_nextn_predict_layers"):
         notes.append("layers that predict further tokens are left out")
     if "hidden_size_per_layer_input" in keys:
-        notes.append("embeddings of each layer are counted as parameters; the work of their layers is not")
+        notes.append("embeddings of each layer are counted as parameters, not as work")
     return notes

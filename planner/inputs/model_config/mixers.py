@@ -44,10 +44,13 @@ def pattern_of(keys: Keys) -> str:
 
 
 def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
-    """The mixer of each layer: `attention`, `global`, `linear`, `lightning`, `mamba`, `conv`, `both` or `none`."""
+    """The mixer of each layer: `attention`, `global`, `linear`, `kda`, `lightning`, `mamba`, `conv`, `both`, `none`."""
     pattern = pattern_of(keys)
     if pattern:
         return tuple({"M": "mamba", "*": "attention"}.get(letter, "none") for letter in pattern)
+    full = keys.section("linear_attn_config").get("full_attn_layers")
+    if isinstance(full, list):  # Kimi Linear counts its layers from one
+        return tuple("attention" if layer in full else "kda" for layer in range(1, layers + 1))
     names = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]
     if len(names) == layers:
         return tuple(_mixer(name, keys) for name in names)
@@ -87,6 +90,8 @@ def mixer_params(kind: str, keys: Keys, attention: Attention) -> int:
         return _global_params(keys, attention)
     if kind == "linear":
         return _delta_net_params(keys, attention.hidden)
+    if kind == "kda":
+        return _kimi_delta_params(Keys(keys.section("linear_attn_config"), keys.place), attention.hidden)
     if kind == "lightning":  # queries, keys, values, gate and output of all heads (arXiv:2501.08313)
         return 5 * attention.hidden * attention.heads * attention.head_dim
     if kind == "mamba":
@@ -132,6 +137,14 @@ def _delta_net_params(keys: Keys, hidden: int) -> int:
     value = heads * keys.need("linear_value_head_dim")
     convolution = (2 * key + value) * (keys.size("linear_conv_kernel_dim") or 4)
     return hidden * (2 * key + 2 * value + 2 * heads) + convolution + value * hidden
+
+
+def _kimi_delta_params(keys: Keys, hidden: int) -> int:
+    """Kimi delta attention (arXiv:2510.26692): a delta network whose two gates have the rank of a head."""
+    heads, head_dim = keys.need("num_heads"), keys.need("head_dim")
+    width = heads * head_dim
+    convolution = 3 * width * (keys.size("short_conv_kernel_size") or 4)
+    return 4 * hidden * width + 2 * head_dim * (hidden + width) + hidden * heads + convolution
 
 
 def _state_space_params(keys: Keys, hidden: int) -> int:

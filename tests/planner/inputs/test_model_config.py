@@ -185,6 +185,11 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
              "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 6144, "num_kv_shared_layers": 20,
              "use_double_wide_mlp": True, "hidden_size_per_layer_input": 256, "vocab_size": 262144,
              "vocab_size_per_layer_input": 262144, "layer_types": ["sliding_attention"] * 28 + ["full_attention"] * 7}),
+    (49.12, {"model_type": "kimi_linear", "hidden_size": 2304, "num_hidden_layers": 27, "num_attention_heads": 32,
+             "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+             "vocab_size": 163840, "intermediate_size": 9216, "moe_intermediate_size": 1024, "num_experts": 256,
+             "num_experts_per_token": 8, "num_shared_experts": 1, "first_k_dense_replace": 1, "linear_attn_config": {
+                 "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "num_heads": 32, "head_dim": 128}}),
     (1.968, {"model_type": "nemotron_h", "hidden_size": 4096, "vocab_size": 131072, "num_attention_heads": 32,
              "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 21504, "mamba_num_heads": 128,
              "layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "mamba_head_dim": 64,
@@ -340,6 +345,19 @@ def test_parameters_are_the_published_ones_to_one_per_cent(billions: float, conf
     model = model_of_config(config, "config.json")
     assert model.values["params"] / 1e9 == pytest.approx(billions, rel=0.01)
     assert model.values.get("active_params", 0) < model.values["params"]
+
+
+def test_tables_of_embeddings_for_each_layer_are_looked_up_not_multiplied() -> None:
+    """Gemma 4 E2B: 5.1 B parameters with embeddings, 2.3 B effective (its model card)."""
+    config = {
+        "model_type": "gemma4_text", "hidden_size": 1536, "num_hidden_layers": 35, "num_attention_heads": 8,
+        "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 6144, "num_kv_shared_layers": 20,
+        "use_double_wide_mlp": True, "hidden_size_per_layer_input": 256, "vocab_size": 262144,
+        "vocab_size_per_layer_input": 262144, "layer_types": ["sliding_attention"] * 28 + ["full_attention"] * 7,
+    }  # fmt: skip
+    values = model_of_config(config, "config.json").values
+    assert values["params"] - values["active_params"] == 262144 * 256 * 35
+    assert values["active_params"] / 1e9 == pytest.approx(2.3, rel=0.02)
 
 
 def test_a_bridge_that_leaves_out_its_sizes_has_those_of_its_class() -> None:

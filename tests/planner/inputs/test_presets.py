@@ -25,6 +25,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "tariffs" / "model_presets.csv"
 # Attention of these models is not described by heads and head_dim: their sizes are given, not counted.
 LATENT_ATTENTION = {
     "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2", "moonlight-16b-a3b", "glm-4.7-flash",
+    "minicpm3-4b", "deepseek-v3.2", "glm-5", "kimi-vl-a3b",
 }  # fmt: skip
 # Their layers differ, or parts stand before the language model: counted in test_model_config.py.
 COUNTED_BY_LAYER = {
@@ -35,7 +36,15 @@ COUNTED_BY_LAYER = {
     "qwen3-vl-235b-a22b", "llama-3.2-vision-11b", "llama-3.2-vision-90b", "lfm2-8b-a1b", "lfm2-24b-a2b",
     "glm-4.1v-9b", "glm-4.5v", "ministral-3-3b", "ministral-3-8b", "ministral-3-14b", "nemotron-nano-9b-v2",
     "nemotron-nano-12b-v2", "qwen3.5-9b", "qwen3.5-35b-a3b", "voxtral-mini-3b", "granite-4.0-h-micro",
-    "granite-4.0-h-tiny", "granite-4.0-h-small",
+    "granite-4.0-h-tiny", "granite-4.0-h-small", "granite-4.0-h-1b", "qwen3.5-4b", "qwen3.5-27b", "lfm2-1.2b",
+    "lfm2-2.6b", "lfm2.5-vl-1.6b", "falcon-h1-3b", "falcon-h1-7b", "kimi-linear-48b-a3b", "gemma-3n-e2b",
+    "gemma-3n-e4b",
+    "gemma-4-e2b", "gemma-4-e4b", "gemma-4-26b-a4b", "gemma-4-31b", "internvl2.5-4b", "internvl2.5-8b",
+    *(f"internvl3-{size}" for size in ("1b", "2b", "8b", "14b", "38b", "78b")),
+    *(f"internvl3.5-{size}" for size in ("1b", "2b", "4b", "8b", "14b", "38b", "30b-a3b")), "llava-1.5-7b",
+    "llava-1.5-13b", "llava-v1.6-mistral-7b", "llava-onevision-qwen2-7b", "paligemma-3b", "pixtral-12b",
+    "phi-3.5-vision",
+    "qwen2-audio-7b", "smolvlm2-500m",
 }  # fmt: skip
 PRESETS = load_presets()
 
@@ -97,7 +106,9 @@ def test_no_two_presets_share_a_spelling() -> None:
         "dlrm", "facebook/dlrm-v2", "RWKV-7", "yolov5x", "3d-unet", "XGBoost", "lightgbm", "prophet",
         "facebook/sam2.1-hiera-large", "nvidia/parakeet-tdt-0.6b-v3", "google/timesfm-2.5-200m-pytorch",
         "Prior-Labs/TabPFN-v2-clf", "arcinstitute/evo2_7b", "EvolutionaryScale/esm3-sm-open-v1", "openvla/openvla-7b",
-        "Lightricks/LTX-Video", "Wan-AI/Wan2.2-T2V-A14B", "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
+        "Lightricks/LTX-Video", "MCG-NJU/videomae-base", "Qwen/Qwen3-Omni-30B-A3B-Instruct", "albert/albert-base-v2",
+        "allenai/longformer-base-4096", "thuml/sundial-base-128m", "Wan-AI/Wan2.2-T2V-A14B",
+        "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
     ],
 )  # fmt: skip
 def test_what_cannot_be_modelled_says_what_to_do_instead(name: str) -> None:
@@ -295,6 +306,34 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("gte-multilingual-base", 0.305),
         ("clip-vit-h-14", 0.986),
         ("wan2.2-ti2v-5b", 5.0),
+        ("OpenGVLab/InternVL3-1B", 0.938),
+        ("OpenGVLab/InternVL3-8B", 7.94),
+        ("internvl3-38b", 38.4),
+        ("internvl3-78b", 78.4),
+        ("internvl3_5-1b", 1.06),
+        ("internvl3.5-4b", 4.7),
+        ("internvl3.5-30b-a3b", 30.8),
+        ("internlm3-8b", 8.8),
+        ("falcon-h1-7b", 7.586),
+        ("lfm2-1.2b", 1.17),
+        ("lfm2-2.6b", 2.57),
+        ("ling-mini-2.0", 16.26),
+        ("gemma-4-31b", 30.7),
+        ("gemma-4-26b-a4b", 25.2),
+        ("kimi-linear-48b-a3b", 49.1),
+        ("kimi-vl-a3b", 16.4),
+        ("deepseek-v3.2", 671),
+        ("glm-5", 744),
+        ("llava-1.5-7b", 7.06),
+        ("llava-v1.6-mistral-7b", 7.57),
+        ("llava-onevision-qwen2-7b", 8.03),
+        ("qwen2-audio-7b", 8.4),
+        ("paligemma-3b", 2.92),
+        ("mt5-base", 0.582),
+        ("multilingual-e5-small", 0.118),
+        ("distil-whisper/distil-large-v3", 0.756),
+        ("nllb-200-distilled-600m", 0.615),
+        ("qwen3-coder-480b-a35b", 480),
     ],
 )
 def test_well_known_sizes(name: str, billions: float) -> None:

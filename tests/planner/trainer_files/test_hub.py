@@ -25,7 +25,10 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("meta-llama/Llama-3.2-11B-Vision-Instruct", "llama-3.2-vision-11b"), ("KAKA22/CodeRM-8B", "llama-3.1-8b"),
         ("nvidia/Minitron-4B-Base", "minitron-4b"), ("Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"),
         ("facebook/dinov3-vitl16-pretrain-lvd1689m", "dinov3-vitl16"), ("LiquidAI/LFM2-8B-A1B", "lfm2-8b-a1b"),
-        ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None), ("", None), ("-", None),
+        ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None),
+        ("OpenGVLab/InternVL3_5-8B-HF", "internvl3.5-8b"), ("google/gemma-3n-E4B-it", "gemma-3n-e4b"),
+        ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "multilingual-minilm-l12"),
+        ("someone/tuned-multilingual-MiniLM-L6", None), ("", None), ("-", None),
     ],
 )  # fmt: skip
 def test_preset_of_a_name(name: str, preset: str | None) -> None:
