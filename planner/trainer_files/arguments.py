@@ -54,10 +54,13 @@ CONFIGURATION = "config_file"
 # a choice of a group of Hydra's, without dots beside overrides with them: `engine=megatron`
 _CHOICE = re.compile(r"\+*([a-z]\w*)=([a-z]\w*)")
 CHOICES = "choices"
+# the file whose values overrides change: `config=examples/config.yaml`
+_BASE = re.compile(r"config=(\S+\.ya?ml)")
+BASES = "defaults"
 # commands of tools, whose first word names what they do: `megatron sft`
 _TOOLS = ("trl", "swift", "megatron")
 # a module with the packages that it is in
-_MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*){2,}")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[a-z_]\w*){2,}")
 # arguments that name places, which change neither speed nor memory
 _PLACES = re.compile(
     r"path|file|save|load|dir|addr|port|node_rank|local_rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
@@ -225,7 +228,7 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
             return _assigned(default or "")
         if kind == "+":
             return default or "" if name in variables else ""
-        return UNSET
+        return _END if "[" in match[0] else UNSET  # words of an array that another file sets are no value
 
     for _ in range(_DEPTH):
         before = text
@@ -311,6 +314,10 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
                 dropped.add(override[1])
             else:  # of a path the last part may be known
                 _put(arguments, override[1], value)
+            continue
+        base = _BASE.fullmatch(word) if composed else None
+        if base is not None:
+            arguments[BASES] = [base[1]]
             continue
         choice = _CHOICE.fullmatch(word) if composed else None
         if choice is not None:

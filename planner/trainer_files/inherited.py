@@ -1,5 +1,7 @@
 """Files that build on others: `defaults` of NeMo RL and of Hydra, one file or a list, each of which may build on more.
 
+A command line builds on the file that it overrides (`config=run.yaml model.path=...`).
+
 A section of the file that builds on another is merged into that of the other; every other value replaces it
 (OmegaConf). The file itself comes last, or where Hydra's `_self_` puts it. Only files beside the one that names them,
 below it, or given with it are read.
@@ -13,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.trainer_files.arguments import BASES
 from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.model import Document
 
-_KEY = "defaults"
+_KEY = BASES
 _SELF = "_self_"
 _ENDINGS = (".yaml", ".yml")
 _MOST = 20
@@ -76,7 +79,7 @@ def _merged(
 
 def _named(document: Document) -> tuple[list[str], list[str]]:
     """The files that `defaults` names, `_self_` among them, and the choices of groups but Hydra's own."""
-    stated = document.data.get(_KEY) if document.syntax in ("yaml", "json") else None
+    stated = document.data.get(_KEY) if document.syntax in ("yaml", "json", "arguments") else None
     listed = stated if isinstance(stated, list) else [stated]
     files = [entry for entry in listed if isinstance(entry, str) and entry]
     choices = [

@@ -16,7 +16,7 @@ from planner.trainer_files.model import Blank, Fact
 _OBJECTIVES = {
     "simpo": "orpo", "ipo": "dpo", "pt": "pretrain", "rm": "reward", "gspo": "grpo", "dapo": "grpo", "gdpo": "grpo",
     "ebft": "grpo", "rloo": "grpo", "remax": "grpo", "reinforce_plus_plus": "grpo", "gpg": "grpo", "opo": "grpo",
-    "cispo": "grpo", "grpo_passk": "grpo", "reinforce_plus_plus_baseline": "grpo",
+    "cispo": "grpo", "reinforce": "grpo", "grpo_passk": "grpo", "reinforce_plus_plus_baseline": "grpo",
 }  # fmt: skip
 _EVERY = ("all", "all-linear", "all_linear", "linear")
 _EXPRESSION = re.compile(r"[\\^$|()?*+]")

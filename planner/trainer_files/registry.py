@@ -26,6 +26,7 @@ FORMATS: dict[str, Format] = {
     "prime_rl": Format("prime-rl", f"{_ROOM}.prime_rl", 1),
     "deepspeed_chat": Format("DeepSpeed-Chat", f"{_ROOM}.deepspeed_chat", 1),
     "openrlhf": Format("OpenRLHF", f"{_ROOM}.openrlhf", 1),
+    "rollout_trainers": Format("EasyR1 / SkyRL / slime / RL2 / ROLL", f"{_ROOM}.rollout_trainers", 1),
     "torchtune": Format("torchtune", f"{_ROOM}.torchtune", 1),
     "litgpt": Format("LitGPT", f"{_ROOM}.litgpt", 1),
     "ms_swift": Format("ms-swift", f"{_ROOM}.ms_swift", 1),

@@ -37,6 +37,7 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     UNSLOTH,
     XTUNER,
 )
+from tests.planner.trainer_files.test_rollout_trainers import EASY_R1
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -313,9 +314,9 @@ FIXTURES: dict[str, str] = {
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
-    "areal": AREAL, "prime_rl": PRIME_RL, "deepspeed_chat": DEEPSPEED_CHAT, "fairseq": FAIRSEQ,
-    "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP, "ultralytics": ULTRALYTICS,
-    "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
+    "areal": AREAL, "prime_rl": PRIME_RL, "rollout_trainers": EASY_R1, "deepspeed_chat": DEEPSPEED_CHAT,
+    "fairseq": FAIRSEQ, "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP,
+    "ultralytics": ULTRALYTICS, "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
 }  # fmt: skip
 
 

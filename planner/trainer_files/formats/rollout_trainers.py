@@ -1,0 +1,271 @@
+"""EasyR1, SkyRL, slime, RL2 and ROLL: reinforcement learning and fine-tuning by tables of their keys.
+
+Which key of which trainer states what, and what it takes where a file leaves a key out, are rows of
+data/rollout_trainers.csv. Batches of prompts become batches of responses, as a workload counts them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from math import prod
+from typing import Any
+
+from planner.bundled import bundled_rows
+from planner.records import record
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    ACCUMULATION,
+    MICRO_BATCH,
+    NODES,
+    add_adapter,
+    add_launcher,
+    add_offload,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_RANGE = re.compile(r"range\(\s*([0-9]{1,6})\s*,\s*([0-9]{1,6})\s*\)")
+# names of losses, estimators and programs -> objectives
+_OBJECTIVES = {
+    "gae": "ppo", "sft_loss": "sft", "policy_loss": "grpo", "rm": "reward", "dpo": "dpo",
+}  # fmt: skip
+_SPLITTING = tuple(f"training.layout.{name}_parallel" for name in ("tensor", "pipeline", "context"))
+_PROGRAMS = ("sft", "dpo", "rm")
+_WHOLE = (
+    "rollouts.epochs", "rollouts.tensor_parallel", "training.steps", "training.global_batch",
+    "training.sequence_length", MICRO_BATCH, ACCUMULATION, "training.layout.tensor_parallel",
+    "training.layout.pipeline_parallel", "training.layout.context_parallel", "training.layout.expert_parallel",
+)  # fmt: skip
+
+
+@record(frozen=True)
+class _Row:
+    """Keys that state a fact, the first that is given counts, and what a trainer takes where none is."""
+
+    keys: tuple[str, ...]
+    default: str
+
+
+@cache
+def _tables() -> dict[str, dict[str, list[_Row]]]:
+    """Rows of the table by trainer and fact."""
+    tables: dict[str, dict[str, list[_Row]]] = {}
+    for row in bundled_rows("rollout_trainers.csv"):
+        keys = tuple(key for key in row["keys"].split(";") if key)
+        tables.setdefault(row["trainer"], {}).setdefault(row["fact"], []).append(_Row(keys, row["default"]))
+    return tables
+
+
+class _Stated:
+    """What a file of one trainer states, by fact."""
+
+    def __init__(self, keys: Lookup, rows: dict[str, list[_Row]]) -> None:
+        self.keys = keys
+        self.rows = rows
+
+    def key(self, fact: str) -> str:
+        """The key that states a fact, empty where none does."""
+        return self.keys.first(*(key for row in self.rows.get(fact, ()) for key in row.keys))
+
+    def default(self, fact: str) -> str:
+        """What the trainer takes by itself, empty where that is not known."""
+        return next((row.default for row in self.rows.get(fact, ())), "")
+
+    def where(self, fact: str) -> str:
+        """The key, or whose default it is."""
+        first = next((key for row in self.rows.get(fact, ()) for key in row.keys), "")
+        return self.key(fact) or (f"the default of {first}" if first else "as the trainer has it")
+
+    def text(self, fact: str) -> str:
+        return (self.keys.text(self.key(fact)) if self.key(fact) else "") or self.default(fact)
+
+    def whole(self, fact: str) -> int | None:
+        key, default = self.key(fact), self.default(fact)
+        return self.keys.whole(key) if key else int(default) if default else None
+
+    def flag(self, fact: str) -> bool:
+        """Whether any key of a fact switches it on: true, or a number above zero."""
+        keys = [key for row in self.rows.get(fact, ()) for key in row.keys if self.keys.has(key)]
+        if not keys:
+            return self.default(fact) not in ("", "false", "0")
+        return any(_is_on(self.keys, key) for key in keys)
+
+    def add(self, reading: Reading, target: str, value: Any, fact: str) -> None:
+        reading.add(target, value, self.where(fact), assumed=not self.key(fact))
+
+
+def _is_on(keys: Lookup, key: str) -> bool:
+    flag = keys.flag(key)
+    return flag if flag is not None else bool(keys.number(key))
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are those of one of these trainers."""
+    return bool(_trainer(document))
+
+
+def _trainer(document: Document) -> str:
+    keys = Lookup(document)
+    for name, rows in _tables().items():
+        signs = (key.split("+") for row in rows["sign"] for key in row.keys)
+        if any(all(keys.get(part) is not None for part in sign) for sign in signs):
+            return name
+    return ""
+
+
+def read(document: Document) -> Reading:
+    """Read a run.
+
+    Raises:
+        InputError: a value cannot be; names file and key.
+    """
+    rows, keys = _tables()[_trainer(document)], Lookup(document)
+    stated, reading = _Stated(keys, rows), Reading(document.path, rows["title"][0].default)
+    reading.hub_key, reading.hub_name = stated.key("hub"), stated.text("hub")
+    objective = stated.text("objective")
+    program = next((word for word in document.programs if word in _PROGRAMS), "")
+    reading.add("training.objective", _OBJECTIVES.get(program or objective, program or objective),
+                program or stated.where("objective"), assumed=not program and not stated.key("objective"))  # fmt: skip
+    for fact in _WHOLE:
+        if fact in rows:
+            stated.add(reading, fact, stated.whole(fact), fact)
+    if "training.steps" not in reading.facts and stated.key("training.epochs"):
+        passes = keys.number(stated.key("training.epochs"))
+        reading.add("training.epochs", float(passes) if passes else None, stated.where("training.epochs"))
+    elif "training.steps" not in reading.facts and stated.default("training.epochs"):
+        stated.add(reading, "training.epochs", float(stated.default("training.epochs")), "training.epochs")
+    if reading.facts["training.objective"].value not in ("sft", "dpo", "reward"):
+        _rollouts(reading, stated)
+    elif "prompts" in rows:  # slime counts the samples of its fine-tuning as prompts
+        stated.add(
+            reading,
+            "training.global_batch",
+            stated.whole("update_samples") or stated.whole("prompts"),
+            "prompts",
+        )
+    _accelerators(reading, stated)
+    _trainer_itself(reading, stated)
+    return reading
+
+
+def _rollouts(reading: Reading, stated: _Stated) -> None:
+    samples, prompts = stated.whole("samples") or 1, stated.whole("prompts")
+    stated.add(reading, "rollouts.samples_per_prompt", samples, "samples")
+    if prompts is not None:
+        text = f"{stated.where('prompts')} x {stated.where('samples')}"
+        reading.add("training.global_batch", prompts * samples, text, assumed=not stated.key("prompts"))
+        _updates(reading, stated, prompts, samples)
+    prompt, response = stated.whole("prompt_max"), stated.whole("response_max")
+    stated.add(reading, "rollouts.prompt_max", prompt, "prompt_max")
+    stated.add(reading, "rollouts.response_max", response, "response_max")
+    if response is not None:
+        names = " + ".join(
+            stated.where(fact) for fact in ("prompt_max", "response_max") if stated.whole(fact)
+        )
+        text = names if prompt else f"{names}, to which the longest prompt comes"
+        reading.add("training.sequence_length", response + (prompt or 0), text, assumed=not prompt)
+    engine = stated.text("rollouts.engine")
+    stated.add(reading, "rollouts.engine", engine or None, "rollouts.engine")
+    if stated.flag("eager"):
+        reading.add("rollouts.cuda_graphs", False, stated.where("eager"))
+    kept = "reference" not in stated.rows or stated.flag("reference")
+    if not kept or stated.flag("no_reference"):
+        fact = "no_reference" if kept else "reference"
+        reading.add("training.reference", "none", stated.where(fact), assumed=not stated.key(fact))
+
+
+def _updates(reading: Reading, stated: _Stated, prompts: int, samples: int) -> None:
+    """Note the responses of one update, which trainers state in prompts, in responses or as a number of updates."""
+    each, own, count = (stated.whole(fact) for fact in ("update_prompts", "update_samples", "updates"))
+    update = own or (each * samples if each else prompts * samples // count if count else None)
+    fact = "update_samples" if own else "update_prompts" if each else "updates"
+    if update is None or update == prompts * samples:
+        return
+    if update > prompts * samples or prompts * samples % update:
+        reading.warn(
+            f"{stated.where(fact)}: {update} does not divide {prompts * samples} responses: left out"
+        )
+        return
+    stated.add(reading, "rollouts.update_batch", update, fact)
+
+
+def _accelerators(reading: Reading, stated: _Stated) -> None:
+    """Note the accelerators: those that train, and with pools of their own those that generate."""
+    if "training" in stated.rows:
+        _mapped(reading, stated)
+        return
+    if "each" not in stated.rows:
+        add_launcher(reading, stated.keys)
+        return
+    each, nodes = stated.whole("each") or 1, stated.whole("nodes") or 1
+    generating = 0
+    if reading.facts["training.objective"].value != "sft" and "colocated" in stated.rows:
+        engines = (stated.whole("engines") or 0) * (stated.whole("rollouts.tensor_parallel") or 1)
+        generating = 0 if stated.flag("colocated") else stated.whole("generating") or engines
+    text = f"{stated.where('each')} x {stated.where('nodes')}"
+    reading.add(ACCELERATORS, each * nodes + generating, text, assumed=not stated.key("each"))
+    if not generating:
+        stated.add(reading, NODES, nodes, "nodes")
+        return
+    _apart(reading, stated, generating, each * nodes, stated.where("colocated"))
+
+
+def _mapped(reading: Reading, stated: _Stated) -> None:
+    """Note the accelerators by lists of their numbers, which two roles may share, and the batch that they update."""
+    train, generate = (_numbers(stated.keys.get(stated.key(fact))) for fact in ("training", "generating"))
+    if not train:
+        return
+    reading.add(ACCELERATORS, len(train | generate), f"{stated.where('training')} and others" if generate else
+                stated.where("training"))  # fmt: skip
+    micro, times = (stated.whole(fact) for fact in ("update_each", "update_times"))
+    split = prod(reading.facts[name].value for name in _SPLITTING if name in reading.facts)
+    if micro is not None:
+        update = micro * (times or 1) * max(1, len(train) // split)
+        stated.add(reading, "rollouts.update_batch", update, "update_each")
+    if generate and not train & generate:
+        _apart(reading, stated, len(generate), len(train), stated.where("generating"))
+
+
+def _numbers(value: Any) -> set[int]:
+    """Numbers of accelerators: a list, or Python text such as `list(range(0,8))`."""
+    if isinstance(value, list):
+        return {number for number in value if type(number) is int}
+    return {
+        number
+        for first, behind in _RANGE.findall(str(value))
+        for number in range(int(first), min(int(behind), 100_000))
+    }
+
+
+def _apart(reading: Reading, stated: _Stated, generating: int, training: int, text: str) -> None:
+    reading.add("rollouts.placement", "disaggregated", text)
+    reading.add("rollouts.generation_share", round(generating / (generating + training), 6), text)
+    stale = stated.whole("staleness")
+    if stale:
+        stated.add(reading, "rollouts.steps_off_policy", stale, "staleness")
+
+
+def _trainer_itself(reading: Reading, stated: _Stated) -> None:
+    """Note how the trainer divides and recomputes the model."""
+    megatron = "megatron" in stated.text("strategy")
+    stage = re.search(r"zero([0-3])", stated.text("strategy"))
+    if megatron:
+        reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
+    elif stage is not None:
+        reading.add("training.layout.zero_stage", int(stage[1]), stated.where("strategy"))
+    else:
+        reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
+    text = "Megatron's fused kernels" if megatron else "the model runs as Transformers has it"
+    reading.add("training.stack", "tuned" if megatron else "eager", text, assumed=True)
+    reading.add("training.precision", "bf16", "it computes in bf16", assumed=True)
+    word = stated.text("recompute")
+    kept = word if word in ("full", "selective", "none") else "full" if stated.flag("recompute") else "none"
+    stated.add(reading, "training.layout.recompute", kept, "recompute")
+    rank = stated.whole("training.lora_rank")
+    if rank is not None:
+        add_adapter(
+            reading, "lora", stated.where("training.lora_rank"), rank, stated.where("training.lora_rank")
+        )
+    if stated.flag("offload"):
+        add_offload(reading, stated.where("offload"), "optimizer", "weights")
