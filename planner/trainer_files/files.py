@@ -13,6 +13,7 @@ from planner.inputs.faults import Fault, Source, fault_text
 from planner.inputs.load import decode, read_limited
 from planner.inputs.model_config import parse_json
 from planner.inputs.yaml12 import YamlError, parse_yaml
+from planner.trainer_files.abbreviations import written_out
 from planner.trainer_files.arguments import parse_arguments, programs_of
 from planner.trainer_files.model import Document
 from planner.trainer_files.python_text import read_script
@@ -97,7 +98,8 @@ def parse_document(text: str, path: Path) -> Document:
     if is_yaml or _FLAG_KEY.search(text) or not command:
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
-    return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))
+    arguments, abbreviated = written_out(arguments)
+    return Document(path, "arguments", arguments, (*remarks, *abbreviated), programs_of(text, str(path)))
 
 
 def _is_python(text: str, path: Path) -> bool:

@@ -311,6 +311,10 @@ def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
     context, name = draft.facts.get("context"), draft.facts.get("model.preset")
     preset = find_preset(name.value) if name is not None else None
     longest = context.value if context is not None else preset.sequence_length if preset is not None else None
+    # without a vocabulary it denoises: its sequences are the patches of one image or clip
+    if longest is not None and preset is not None and not preset.values.get("vocab"):
+        draft.facts[key] = Fact(key, longest, "the preset's size of an image or clip", assumed=True)
+        return
     where = (
         "the usual length" if longest is None or longest >= _USUAL_LENGTH else "the model's longest sequence"
     )

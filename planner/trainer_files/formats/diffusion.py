@@ -1,7 +1,8 @@
 """Trainers of image models.
 
-SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts of diffusers (arguments) and AI Toolkit
-(YAML). They count batches alike (`train_batch_size` samples per accelerator) under names that differ little.
+SimpleTuner (config.json), kohya's sd-scripts (TOML or arguments), the scripts of diffusers (arguments), AI Toolkit
+(YAML), and those of planner.trainer_files.formats.video_trainers. They count batches alike (`train_batch_size` samples
+per accelerator) under names that differ little.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from planner.trainer_files.formats.common import (
     add_optimizer,
     add_whole,
 )
+from planner.trainer_files.formats.video_trainers import name_keys, renamed, title_of
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -82,6 +84,8 @@ _SCRIPTS = {
 
 def recognises(document: Document) -> bool:
     """Whether the keys are those of a trainer of image models."""
+    if title_of(document):
+        return True
     data = _opened(document).data
     if "model_family" in data and ("data_backend_config" in data or "train_batch_size" in data):
         return True
@@ -129,12 +133,16 @@ def read(document: Document) -> Reading:
                 keys.first("dynamo_backend", "torch_compile") if compiled else "the framework without a compiler",
                 assumed=not compiled)  # fmt: skip
     _remarks(reading, keys)
+    add_whole(reading, keys, "training.layout.pipeline_parallel", "pipeline_stages")
+    name_keys(reading, document)
     return reading
 
 
 def _opened(document: Document) -> Document:
     """The keys of AI Toolkit's first process, and of SimpleTuner with dashes, under the names of the others."""
-    data = document.data
+    data, ours = document.data, renamed(document)
+    if ours is not None:
+        return replace(document, data=ours)
     process = _walk(data, "config", "process")
     if isinstance(process, list) and process and isinstance(process[0], Mapping) and "model" in process[0]:
         return replace(document, data=_process(process[0]))
@@ -182,6 +190,8 @@ def _walk(data: Mapping[str, Any], *names: str) -> Any:
 
 
 def _title(document: Document) -> str:
+    if title := title_of(document):
+        return title
     if _walk(document.data, "config", "process"):
         return "AI Toolkit"
     if any("model_family" in str(key) for key in document.data):

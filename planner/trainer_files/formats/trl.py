@@ -13,6 +13,7 @@ from planner.trainer_files.formats.common import (
     add_trainer_precision,
     add_whole,
 )
+from planner.trainer_files.formats.embedders import add_groups
 from planner.trainer_files.formats.llama_factory import add_batch
 from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
 from planner.trainer_files.keys import LIGHT, Lookup
@@ -102,6 +103,7 @@ def read(document: Document) -> Reading:
         keys,
         "training.sequence_length",
         "max_seq_length",
+        "max_seq_len",
         "max_length",
         "model_max_length",
         "block_size",
@@ -118,14 +120,16 @@ def read(document: Document) -> Reading:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
     add_optimizer(reading, keys, "optim")
     rank = "r" if keys.has("r") and keys.has("lora_alpha") else "lora_r"
-    if keys.flag("use_peft") or keys.has(rank) or keys.flag("use_lora"):
-        source = keys.first("use_peft", "use_lora", rank)
+    asked = keys.first("use_peft", "use_peft_lora", "use_lora")
+    if keys.flag(asked) if asked else keys.has(rank):
+        source = asked or rank
         add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
         if keys.has("lora_target_modules"):
             reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
         for bits in (4, 8):
-            if keys.flag(f"load_in_{bits}bit"):
-                reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
+            name = keys.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
+            if name and keys.flag(name):
+                reading.add("training.frozen_bits", bits, name)
     _objective(reading, keys, document)
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
@@ -133,6 +137,7 @@ def read(document: Document) -> Reading:
         add_lengths_of_trl(reading, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
     add_attention(reading, keys, "attn_implementation")
     _memory(reading, keys)
+    add_groups(reading, keys)
     for degree, name in _DEGREES.items():
         add_whole(reading, keys, f"training.layout.{degree}", name)
     deepspeed = keys.first("deepspeed", "deepspeed_config_file")
@@ -178,17 +183,18 @@ def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
-    packed, cut = keys.flag("packing"), keys.first("max_length", "max_seq_length")
+    packed, cut = keys.flag("packing"), keys.first("max_length", "max_seq_length", "max_seq_len")
     if packed is not None or cut:  # scripts that pack without a word call it block_size
         source = "packing" if packed is not None else "the default of packing"
         reading.add("training.packing", bool(packed), source, assumed=packed is None)
-    checkpointing = keys.flag("gradient_checkpointing")
+    name = keys.first("gradient_checkpointing", "grad_checkpoint") or "gradient_checkpointing"
+    checkpointing = keys.flag(name)
     # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.
     if keys.has("use_gradient_checkpointing"):
         checkpointing = keys.flag("use_gradient_checkpointing") is not False
     ours = checkpointing is None and _is_trl(keys)
     usual = "on by TRL's default" if ours else "off by default"
-    stated = "gradient_checkpointing" + ("" if checkpointing is not None else f" is {usual}")
+    stated = name + ("" if checkpointing is not None else f" is {usual}")
     reading.add(
         "training.layout.recompute",
         "full" if checkpointing or ours else "none",

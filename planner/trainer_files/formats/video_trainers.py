@@ -1,0 +1,146 @@
+"""diffusion-pipe (TOML), musubi-tuner and DiffSynth-Studio (arguments) under the names of other trainers of images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from planner.trainer_files.model import Document, Fact, Reading
+
+_MODEL = "pretrained_model_name_or_path"
+_BATCH = "micro_batch_size_per_gpu"  # of diffusion-pipe alone
+# what only these ask: musubi-tuner beside a network, DiffSynth-Studio beside a batch of one
+_MUSUBI = ("network_module", "dataset_config")
+_DIFFSYNTH = "model_id_with_origin_paths"
+# types of diffusion-pipe whose path names the model
+_BY_PATH = ("wan", "flux", "sd3", "cogvideo")
+_PATHS = ("diffusers_path", "ckpt_path", "transformer_path", "checkpoint_path")
+# --task of musubi-tuner, or the begin of its program -> a name that tells the denoiser
+_TASKS = {
+    "t2v-14B": "wan2.1-t2v-14b", "t2v-A14B": "wan2.2-t2v-a14b", "i2v-14B": "wan2.1-i2v-14b",
+    "i2v-A14B": "wan2.2-t2v-a14b", "t2v-1.3B": "wan2.1-t2v-1.3b",
+}  # fmt: skip
+_PROGRAMS = {
+    "hv_1_5": "hunyuanvideo-1.5", "hv": "hunyuan-video", "qwen_image": "qwen-image", "flux_kontext": "flux.1-kontext",
+    "fpack": "framepack", "zimage": "z-image", "flux_2": "flux.2",
+}  # fmt: skip
+# our name of a key -> that of the file, for the comments of a workload
+_THEIRS = {
+    "diffusion-pipe": {
+        "train_batch_size": _BATCH, "max_train_steps": "max_steps", "num_train_epochs": "epochs",
+        "gradient_checkpointing": "activation_checkpointing", "optimizer": "optimizer.type",
+        "lora_type": "adapter.type", "lora_rank": "adapter.rank", "mixed_precision": "model.dtype",
+        "base_model_precision": "model.transformer_dtype", _MODEL: "model",
+    },
+    "musubi-tuner": {_MODEL: "task, program or dit"},
+    "DiffSynth-Studio": {
+        _MODEL: _DIFFSYNTH, "num_train_epochs": "num_epochs x dataset_repeat", "lora_type": "lora_base_model",
+        "resolution": "width, height", "gradient_checkpointing": "use_gradient_checkpointing",
+        "train_batch_size": "the batch of DiffSynth-Studio,",
+    },
+}  # fmt: skip
+
+
+def title_of(document: Document) -> str:
+    """The trainer whose file it is; empty: none of these."""
+    data = document.data
+    if document.syntax == "toml" and _BATCH in data and isinstance(data.get("model"), Mapping):
+        return "diffusion-pipe"
+    if document.syntax != "arguments":
+        return ""
+    if any(name in data for name in _MUSUBI) and _MODEL not in data and _musubi(document):
+        return "musubi-tuner"
+    return "DiffSynth-Studio" if _DIFFSYNTH in data else ""
+
+
+def renamed(document: Document) -> dict[str, Any] | None:
+    """The keys under the names of kohya's and diffusers' scripts; None: of another trainer."""
+    title = title_of(document)
+    if title == "diffusion-pipe":
+        return _pipe(document.data)
+    if title == "musubi-tuner":
+        return {**document.data, _MODEL: _musubi(document)}
+    if title == "DiffSynth-Studio":
+        return _diffsynth(document.data)
+    return None
+
+
+def name_keys(reading: Reading, document: Document) -> None:
+    """Have the comments name the keys as the file does, and say where the size of a sample is."""
+    title = title_of(document)
+    theirs = _THEIRS.get(title, {})
+
+    def own(text: str) -> str:
+        return re.sub(r"[A-Za-z_]+", lambda word: theirs.get(word[0], word[0]), text) if theirs else text
+
+    for key, fact in reading.facts.items():
+        reading.facts[key] = Fact(key, fact.value, own(fact.where), fact.assumed)
+    reading.hub_key = own(reading.hub_key)
+    named = {"diffusion-pipe": "dataset", "musubi-tuner": "dataset_config"}.get(title, "")
+    if named and document.data.get(named):
+        text = f"{named} {str(document.data[named])[:80]}"
+        reading.warn(
+            f"{text}: the size of its samples is not read: work is counted at the size of the preset"
+        )
+    if title == "DiffSynth-Studio" and "num_frames" in document.data:
+        reading.warn(
+            f"num_frames {str(document.data['num_frames'])[:20]}: work is counted at the length of the preset"
+        )
+
+
+def _pipe(data: Mapping[str, Any]) -> dict[str, Any]:
+    parts = (data.get(name) for name in ("model", "adapter", "optimizer"))
+    model, adapter, optimizer = (part if isinstance(part, Mapping) else {} for part in parts)
+    kind, batch = str(model.get("type") or ""), data.get(_BATCH)
+    path = next((str(model[name]).rstrip("/") for name in _PATHS if model.get(name)), "")
+    sizes = (
+        [pair[1] for pair in batch if isinstance(pair, list) and len(pair) == 2]
+        if isinstance(batch, list)
+        else []
+    )
+    found = {
+        _MODEL: (path if kind in _BY_PATH and path else kind).replace("_", "-"),
+        "train_batch_size": max(sizes) if sizes else batch,
+        "max_train_steps": data.get("max_steps"), "num_train_epochs": data.get("epochs"),
+        "gradient_accumulation_steps": data.get("gradient_accumulation_steps"),
+        "gradient_checkpointing": bool(data.get("activation_checkpointing")),
+        "pipeline_stages": data.get("pipeline_stages"), "optimizer": optimizer.get("type"),
+        "mixed_precision": model.get("dtype"),
+    }  # fmt: skip
+    if adapter:
+        found |= {"lora_type": adapter.get("type"), "lora_rank": adapter.get("rank")}
+        found["base_model_precision"] = str(model.get("transformer_dtype") or "").replace("float8", "fp8")
+    return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def _musubi(document: Document) -> str:
+    """A name that tells the denoiser: by the task, by the program, or of its file."""
+    data, programs = document.data, " ".join(document.programs)
+    task = _TASKS.get(str(data.get("task")), "")
+    return task or next(
+        (name for start, name in _PROGRAMS.items() if programs.startswith(start)), str(data.get("dit", ""))
+    )
+
+
+def _diffsynth(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Of DiffSynth-Studio, whose batch is one sample, or several accumulated."""
+    first = str(data[_DIFFSYNTH]).partition(":")[0]
+    found = {
+        **data,
+        _MODEL: first,
+        "train_batch_size": 1,
+        "mixed_precision": data.get("mixed_precision", "bf16"),
+    }
+    found["num_train_epochs"] = _number(data.get("num_epochs")) * _number(data.get("dataset_repeat"))
+    if "use_gradient_checkpointing" not in data or data["use_gradient_checkpointing"]:
+        found["gradient_checkpointing"] = True
+    if "lora_base_model" in data:
+        found["lora_type"] = "lora"
+    if "height" in data and "width" in data:
+        found["resolution"] = f"{data['width']},{data['height']}"
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _number(value: Any) -> int:
+    return int(value) if str(value).isdecimal() and len(str(value)) < 12 else 1

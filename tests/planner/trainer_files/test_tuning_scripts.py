@@ -1,0 +1,141 @@
+"""Scripts of the Trainer with abbreviated arguments, embedders with groups of passages, and trainers of clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.trainer_files.gather import Draft, Wishes, gather
+
+
+def draft(tmp_path: Path, name: str, text: str) -> Draft:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return gather((path,), Wishes())
+
+
+def facts(result: Draft) -> dict[str, Any]:
+    return {key: fact.value for key, fact in result.facts.items()}
+
+
+SHORT = (
+    "torchrun --nproc_per_node=4 run_clm.py --model_name 'gpt2' --per_device_train 4 --gradient_acc 8 "
+    "--num_train=3 --block_size 1024 --bf16=True --output_dir out"
+)
+
+
+def test_abbreviated_arguments_are_read_as_argparse_does(tmp_path: Path) -> None:
+    result = draft(tmp_path, "clm.sh", SHORT)
+    found = facts(result)
+    assert (found["training.global_batch"], found["training.epochs"]) == (128, 3)
+    assert any("per_device_train is per_device_train_batch_size" in text for text in result.warnings)
+
+
+def test_what_could_be_several_arguments_or_is_another_trainers_stays(tmp_path: Path) -> None:
+    full = SHORT.replace(
+        "--gradient_acc 8", "--gradient_check"
+    )  # argparse refuses it: two arguments begin so
+    found = facts(draft(tmp_path, "clm.sh", full))
+    assert (found["training.global_batch"], found["training.layout.recompute"]) == (16, "none")
+    result = draft(tmp_path, "clm.sh", SHORT.replace("--output_dir out", "--resume --max_seq_len 512"))
+    assert not any("resume_from" in text or "max_seq" in text for text in result.warnings)
+
+
+GROUPS = """\
+torchrun --nproc_per_node 2 -m FlagEmbedding.finetune.embedder.encoder_only.m3 \\
+  --model_name_or_path BAAI/bge-m3 --train_group_size 8 --query_max_len 48 --passage_max_len 512 \\
+  --num_train_epochs 2 --per_device_train_batch_size 4 --gradient_checkpointing --fp16
+"""
+
+
+def test_passages_of_an_embedder_count_as_pairs(tmp_path: Path) -> None:
+    result = draft(tmp_path, "embed.sh", GROUPS)
+    found = facts(result)
+    assert found["training.objective"] == "contrastive"
+    assert (found["training.global_batch"], found["training.sequence_length"]) == (32, 512)
+    assert found["training.epochs"] == 8  # of 4 queries 16 pairs are seen, and samples are queries
+    assert "samples are queries" in result.facts["training.epochs"].where
+
+
+def test_a_reranker_reads_each_passage_with_its_query(tmp_path: Path) -> None:
+    text = GROUPS.replace("embedder.encoder_only.m3", "reranker.encoder_only.base")
+    found = facts(draft(tmp_path, "rerank.sh", text.replace("bge-m3", "bge-reranker-v2-m3")))
+    assert found["training.objective"] == "reward"
+    assert (found["training.global_batch"], found["training.sequence_length"]) == (32, 560)
+
+
+def test_names_of_other_code_for_recomputation_and_stored_weights(tmp_path: Path) -> None:
+    base = (
+        "accelerate launch sft.py --model_name_or_path Qwen/Qwen3-8B --num_train_epochs 1 --max_seq_len 512 "
+    )
+    found = facts(
+        draft(tmp_path, "sft.sh", base + "--grad_checkpoint True --lora_r 8 --use_4bit_quantization True")
+    )
+    assert (found["training.layout.recompute"], found["training.sequence_length"]) == ("full", 512)
+    assert (found["training.method"], found["training.quantization"]) == ("qlora", "nf4_double")
+    found = facts(draft(tmp_path, "sft.sh", base + "--use_peft false --lora_r 8"))
+    assert "training.method" not in found
+
+
+PIPE = """\
+dataset = 'examples/dataset.toml'
+epochs = 10
+micro_batch_size_per_gpu = [[512, 4], [1024, 2]]
+pipeline_stages = 2
+gradient_accumulation_steps = 4
+activation_checkpointing = true
+[model]
+type = 'wan'
+ckpt_path = '/models/Wan2.1-T2V-1.3B'
+dtype = 'bfloat16'
+transformer_dtype = 'float8'
+[adapter]
+type = 'lora'
+rank = 32
+[optimizer]
+type = 'adamw_optimi'
+"""
+MUSUBI = """\
+accelerate launch --num_processes 2 "$HOME_OF/src/musubi_tuner/wan_train_network.py" --task t2v-A14B \\
+  --dit "$MODELS/wan.safetensors" --dataset_config clips.toml --mixed_precision bf16 --gradient_checkpointing \\
+  --network_module networks.lora_wan --network_dim 32 --max_train_epochs 20
+"""
+DIFFSYNTH = """\
+accelerate launch --num_processes 8 examples/wanvideo/model_training/train.py --height 480 --width 832 \\
+  --dataset_repeat 100 --num_epochs 2 --num_frames 17 --trainable_models dit \\
+  --model_id_with_origin_paths "Wan-AI/Wan2.1-T2V-14B:diffusion*.safetensors,Wan-AI/Wan2.1-T2V-14B:t5.pth"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stated", "named"),
+    [
+        ("pipe.toml", PIPE,
+         {"model.preset": "wan2.1-1.3b", "training.epochs": 10, "training.method": "qlora", "training.lora_rank": 32,
+          "training.layout.pipeline_parallel": 2, "training.layout.recompute": "full"},
+         "dataset examples/dataset.toml: the size"),
+        ("musubi.sh", MUSUBI,
+         {"model.preset": "wan2.1-14b", "training.epochs": 20, "training.method": "lora", "training.lora_rank": 32,
+          "training.global_batch": 2, "training.sequence_length": 32760},
+         "dataset_config clips.toml: the size"),
+        ("diffsynth.sh", DIFFSYNTH,
+         {"model.preset": "wan2.1-14b", "training.epochs": 200, "training.global_batch": 8,
+          "training.layout.recompute": "full"},
+         "num_frames 17"),
+    ],
+)  # fmt: skip
+def test_trainers_of_clips_are_read(
+    tmp_path: Path, name: str, text: str, stated: dict[str, Any], named: str
+) -> None:
+    result = draft(tmp_path, name, text)
+    found = facts(result)
+    assert {key: found.get(key) for key in stated} == stated
+    assert any(named in warning for warning in result.warnings)
+
+
+def test_the_comments_name_the_keys_of_the_file(tmp_path: Path) -> None:
+    result = draft(tmp_path, "pipe.toml", PIPE)
+    assert "adapter.rank" in result.facts["training.lora_rank"].where
+    assert "micro_batch_size_per_gpu 4 x 4 accumulated" in result.facts["training.global_batch"].where
