@@ -14,9 +14,9 @@ from planner.commands.options import STDOUT, examples
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "llama_factory_v1", "trl", "trainer_script", "xtuner",
     "nemo_recipe", "torchtitan", "megatron", "nemo", "verl", "areal",
-    "prime_rl", "deepspeed_chat", "openrlhf", "rollout_trainers", "torchtune", "litgpt", "ms_swift", "unsloth",
-    "open_instruct", "gpt_neox", "composer", "oumi", "maxtext", "levanter", "fairseq", "nanotron", "diffusion",
-    "vision", "ultralytics", "peft", "accelerate", "deepspeed", "huggingface",
+    "prime_rl", "deepspeed_chat", "openrlhf", "by_table", "torchtune", "litgpt", "ms_swift", "unsloth",
+    "open_instruct", "gpt_neox", "composer", "oumi", "maxtext", "levanter", "fairseq", "nanogpt", "nanotron",
+    "diffusion", "vision", "ultralytics", "peft", "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 
 

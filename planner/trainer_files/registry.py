@@ -1,11 +1,14 @@
-"""The kinds of files that are read, and which of them a file is."""
+"""The kinds of files that are read, and which of them a file is; others are known by data/other_trainers.csv."""
 
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import cast
 
+from planner.bundled import bundled_rows
 from planner.errors import InputError
+from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Format, Read, Reading, Recognise
 
 _ROOM = "planner.trainer_files.formats"
@@ -26,7 +29,7 @@ FORMATS: dict[str, Format] = {
     "prime_rl": Format("prime-rl", f"{_ROOM}.prime_rl", 1),
     "deepspeed_chat": Format("DeepSpeed-Chat", f"{_ROOM}.deepspeed_chat", 1),
     "openrlhf": Format("OpenRLHF", f"{_ROOM}.openrlhf", 1),
-    "rollout_trainers": Format("EasyR1 / SkyRL / slime / RL2 / ROLL", f"{_ROOM}.rollout_trainers", 1),
+    "by_table": Format("EasyR1 / SkyRL / slime / RL2 / ROLL / alpaca-lora / mlx-lm", f"{_ROOM}.by_table", 1),
     "torchtune": Format("torchtune", f"{_ROOM}.torchtune", 1),
     "litgpt": Format("LitGPT", f"{_ROOM}.litgpt", 1),
     "ms_swift": Format("ms-swift", f"{_ROOM}.ms_swift", 1),
@@ -38,6 +41,7 @@ FORMATS: dict[str, Format] = {
     "maxtext": Format("MaxText", f"{_ROOM}.maxtext", 1),
     "levanter": Format("Levanter", f"{_ROOM}.levanter", 1),
     "fairseq": Format("fairseq", f"{_ROOM}.fairseq", 1),
+    "nanogpt": Format("nanoGPT", f"{_ROOM}.nanogpt", 1),
     "nanotron": Format("nanotron", f"{_ROOM}.nanotron", 1),
     "diffusion": Format("SimpleTuner / kohya sd-scripts / AI Toolkit", f"{_ROOM}.diffusion", 1),
     "vision": Format("OpenCLIP / timm / torchvision", f"{_ROOM}.vision", 1),
@@ -66,6 +70,8 @@ def detect(document: Document) -> str:
             f"{document.path}: is a workload of planner already: planner validate {document.path}, "
             f"then planner optimize {document.path}"
         )
+    if not matching and (reason := _other_trainer(document)):
+        raise InputError(f"{document.path}: {reason}")
     if not matching:
         formats = ", ".join(kind.title for kind in FORMATS.values())
         keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"
@@ -95,3 +101,25 @@ def read(document: Document, name: str) -> Reading:
 
 def _recogniser(kind: Format) -> Recognise:
     return cast("Recognise", importlib.import_module(kind.module).recognises)
+
+
+@cache
+def _rows() -> tuple[tuple[str, tuple[tuple[str, ...], ...], str], ...]:
+    return tuple(
+        (row["tool"], tuple(tuple(sign.split("+")) for sign in row["signs"].split(";")), row["instead"])
+        for row in bundled_rows("other_trainers.csv")
+    )
+
+
+def _other_trainer(document: Document) -> str:
+    """Which trainer that is not read a file belongs to, and what to give instead; empty: none that is known."""
+    keys = Lookup(document)
+    called = {call.last for call in document.data["calls"]} if document.syntax == "python" else set()
+
+    def holds(key: str) -> bool:
+        return key.removeprefix("calls.") in called if key.startswith("calls.") else keys.get(key) is not None
+
+    for tool, signs, instead in _rows():
+        if any(all(holds(key) for key in sign) for sign in signs):
+            return f"is a file of {tool}, which is not read: {instead}"
+    return ""

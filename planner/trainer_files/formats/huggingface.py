@@ -9,7 +9,10 @@ from planner.trainer_files.model import Document, Reading
 def recognises(document: Document) -> bool:
     """Whether the keys are those of a model, not of an adapter."""
     data = document.data
-    trains = any(name in data for name in ("model_family", "train_batch_size", "per_device_train_batch_size"))
+    trains = any(
+        name in data
+        for name in ("model_family", "train_batch_size", "per_device_train_batch_size", "training_method")
+    )
     return document.syntax == "json" and is_model_config(data) and "peft_type" not in data and not trains
 
 

@@ -1,4 +1,7 @@
-"""diffusion-pipe (TOML), musubi-tuner and DiffSynth-Studio (arguments) under the names of other trainers of images."""
+"""diffusion-pipe (TOML), OneTrainer (JSON), musubi-tuner and DiffSynth-Studio (arguments).
+
+Their keys are put under the names that other trainers of images have.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from planner.errors import InputError
 from planner.trainer_files.model import Document, Fact, Reading
 
 _MODEL = "pretrained_model_name_or_path"
@@ -25,6 +29,7 @@ _PROGRAMS = {
     "hv_1_5": "hunyuanvideo-1.5", "hv": "hunyuan-video", "qwen_image": "qwen-image", "flux_kontext": "flux.1-kontext",
     "fpack": "framepack", "zimage": "z-image", "flux_2": "flux.2",
 }  # fmt: skip
+_ONE = ("training_method", "base_model_name", "model_type")  # of OneTrainer
 # our name of a key -> that of the file, for the comments of a workload
 _THEIRS = {
     "diffusion-pipe": {
@@ -32,6 +37,10 @@ _THEIRS = {
         "gradient_checkpointing": "activation_checkpointing", "optimizer": "optimizer.type",
         "lora_type": "adapter.type", "lora_rank": "adapter.rank", "mixed_precision": "model.dtype",
         "base_model_precision": "model.transformer_dtype", _MODEL: "model",
+    },
+    "OneTrainer": {
+        _MODEL: "base_model_name", "train_batch_size": "batch_size", "num_train_epochs": "epochs", "lora_type":
+        "training_method", "mixed_precision": "train_dtype", "base_model_precision": "weight_dtype",
     },
     "musubi-tuner": {_MODEL: "task, program or dit"},
     "DiffSynth-Studio": {
@@ -47,6 +56,8 @@ def title_of(document: Document) -> str:
     data = document.data
     if document.syntax == "toml" and _BATCH in data and isinstance(data.get("model"), Mapping):
         return "diffusion-pipe"
+    if document.syntax == "json" and all(name in data for name in _ONE):
+        return "OneTrainer"
     if document.syntax != "arguments":
         return ""
     if any(name in data for name in _MUSUBI) and _MODEL not in data and _musubi(document):
@@ -55,10 +66,16 @@ def title_of(document: Document) -> str:
 
 
 def renamed(document: Document) -> dict[str, Any] | None:
-    """The keys under the names of kohya's and diffusers' scripts; None: of another trainer."""
+    """The keys under the names of kohya's and diffusers' scripts; None: of another trainer.
+
+    Raises:
+        InputError: what is trained is not modelled.
+    """
     title = title_of(document)
     if title == "diffusion-pipe":
         return _pipe(document.data)
+    if title == "OneTrainer":
+        return _one(document)
     if title == "musubi-tuner":
         return {**document.data, _MODEL: _musubi(document)}
     if title == "DiffSynth-Studio":
@@ -112,6 +129,34 @@ def _pipe(data: Mapping[str, Any]) -> dict[str, Any]:
         found |= {"lora_type": adapter.get("type"), "lora_rank": adapter.get("rank")}
         found["base_model_precision"] = str(model.get("transformer_dtype") or "").replace("float8", "fp8")
     return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def _one(document: Document) -> dict[str, Any]:
+    """Of OneTrainer, with what it takes where a key is absent (modules/util/config/TrainConfig.py)."""
+    data = document.data
+    method, optimizer = str(data["training_method"]), data.get("optimizer")
+    if method not in ("LORA", "FINE_TUNE"):
+        raise InputError(
+            f"{document.path}: training_method {method[:40]}: only LORA and FINE_TUNE are modelled"
+        )
+    found = {
+        _MODEL: data["base_model_name"], "train_batch_size": data.get("batch_size", 1), "gradient_checkpointing":
+        data.get("gradient_checkpointing") not in ("OFF", False), "num_train_epochs": data.get("epochs", 100),
+        "gradient_accumulation_steps": data.get("gradient_accumulation_steps", 1),
+        "mixed_precision": str(data.get("train_dtype") or "FLOAT_16").lower().replace("_", ""),
+        "optimizer": optimizer.get("optimizer") if isinstance(optimizer, Mapping) else optimizer,
+        "resolution": data.get("resolution"), "train_text_encoder": data.get("train_text_encoder"),
+    }  # fmt: skip
+    if method == "LORA":
+        parts = [data.get(name) for name in ("transformer", "unet")]
+        stored = [
+            str(part["weight_dtype"])
+            for part in parts
+            if isinstance(part, Mapping) and part.get("weight_dtype")
+        ]
+        bits = "int4" if "NFLOAT_4" in stored else "int8" if {"INT_8", "FLOAT_8"} & set(stored) else None
+        found |= {"lora_type": "lora", "lora_rank": data.get("lora_rank", 16), "base_model_precision": bits}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _musubi(document: Document) -> str:

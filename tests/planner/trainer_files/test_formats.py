@@ -37,7 +37,7 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     UNSLOTH,
     XTUNER,
 )
-from tests.planner.trainer_files.test_rollout_trainers import EASY_R1
+from tests.planner.trainer_files.test_by_table import EASY_R1
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -314,9 +314,10 @@ FIXTURES: dict[str, str] = {
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
     "oumi": OUMI, "maxtext": MAXTEXT, "levanter": LEVANTER, "nanotron": NANOTRON, "diffusion": SIMPLETUNER,
-    "areal": AREAL, "prime_rl": PRIME_RL, "rollout_trainers": EASY_R1, "deepspeed_chat": DEEPSPEED_CHAT,
+    "areal": AREAL, "prime_rl": PRIME_RL, "by_table": EASY_R1, "deepspeed_chat": DEEPSPEED_CHAT,
     "fairseq": FAIRSEQ, "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP,
     "ultralytics": ULTRALYTICS, "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
+    "nanogpt": "import time\nbatch_size = 12\nmax_iters = 100\n",
 }  # fmt: skip
 
 

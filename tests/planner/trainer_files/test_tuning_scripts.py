@@ -1,4 +1,4 @@
-"""Scripts of the Trainer with abbreviated arguments, embedders with groups of passages, and trainers of clips."""
+"""Abbreviated arguments, embedders, trainers of clips, nanoGPT, and trainers that are not read but named."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from planner.errors import InputError
 from planner.trainer_files.gather import Draft, Wishes, gather
 
 
@@ -139,3 +140,65 @@ def test_the_comments_name_the_keys_of_the_file(tmp_path: Path) -> None:
     result = draft(tmp_path, "pipe.toml", PIPE)
     assert "adapter.rank" in result.facts["training.lora_rank"].where
     assert "micro_batch_size_per_gpu 4 x 4 accumulated" in result.facts["training.global_batch"].where
+
+
+ONE = """\
+{"training_method": "LORA", "model_type": "STABLE_DIFFUSION_XL_10_BASE", "batch_size": 4, "resolution": "1024",
+ "base_model_name": "stabilityai/stable-diffusion-xl-base-1.0", "train_dtype": "BFLOAT_16",
+ "unet": {"weight_dtype": "NFLOAT_4"}, "optimizer": {"optimizer": "ADAFACTOR"}}
+"""
+
+
+def test_one_trainer_is_read_with_its_defaults(tmp_path: Path) -> None:
+    result = draft(tmp_path, "one.json", ONE)
+    found = facts(result)
+    assert (found["model.preset"], found["model.image_size"]) == ("stable-diffusion-xl", 1024)
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 16)
+    assert any("counted as LoRA" in warning for warning in result.warnings)
+    assert (found["training.epochs"], found["training.layout.recompute"]) == (100, "full")
+    assert (found["training.precision"], found["training.optimizer"]) == ("bf16", "adafactor")
+    with pytest.raises(InputError, match="training_method EMBEDDING: only LORA and FINE_TUNE"):
+        draft(tmp_path, "one.json", ONE.replace('"LORA"', '"EMBEDDING"'))
+
+
+NANO = """\
+batch_size = 12
+block_size = 512
+gradient_accumulation_steps = 5 * 8
+max_iters = 600000
+n_layer = 6
+compile = False
+"""
+
+
+def test_constants_of_nanogpt_are_read_with_its_defaults(tmp_path: Path) -> None:
+    result = draft(tmp_path, "train_small.py", NANO)
+    found = facts(result)
+    assert (found["training.global_batch"], found["training.sequence_length"]) == (480, 512)
+    assert (found["model.layers"], found["model.hidden"], found["training.stack"]) == (6, 768, "eager")
+    assert result.facts["model.hidden"].where.endswith("the default of n_embd")
+    tuned = facts(draft(tmp_path, "finetune.py", NANO + "init_from = 'gpt2-xl'\n"))
+    assert tuned["model.preset"] == "gpt-2-1.5b"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "named"),
+    [
+        ("act.sh", "lerobot-train \\\n  --dataset.repo_id=u/d \\\n  --policy.type=act --steps=10", "LeRobot"),
+        ("rcnn.yaml", "_BASE_: base.yaml\nMODEL: {MASK_ON: true}\nSOLVER: {MAX_ITER: 10}", "Detectron2"),
+        ("rcnn.py", "_base_ = ['../a.py', '../b.py']", "MMEngine"),
+        ("asr.yaml", "encoder: conformer\nencoder_conf: {output_size: 512}\nmax_epoch: 3", "ESPnet"),
+        ("vit.yaml", "student: {arch: vit_large}\ncrops: {local_crops_size: 98}", "DINOv2"),
+        ("cli.yaml", "model: {class_path: my.Model}\ndata: {class_path: my.Data}", "Lightning CLI"),
+        (
+            "olmo.py",
+            "from olmo_core.train import TrainerConfig\nc = TrainerConfig(save_folder='x')",
+            "OLMo-core",
+        ),
+    ],
+)
+def test_a_trainer_that_is_not_read_is_named_with_what_to_give(
+    tmp_path: Path, name: str, text: str, named: str
+) -> None:
+    with pytest.raises(InputError, match=rf"is a file of {named}.*, which is not read: "):
+        draft(tmp_path, name, text)

@@ -152,6 +152,28 @@ def test_pairs_of_roll_are_no_reinforcement(tmp_path: Path) -> None:
     assert (found["training.objective"], found["training.global_batch"]) == ("sft", 32)
 
 
+ALPACA = """\
+python finetune.py --base_model Qwen/Qwen2.5-7B --data_path d.json --micro_batch_size 2 --lora_r 16 \\
+  --cutoff_len 512 --adapter_name dora --use_gradient_checkpointing
+"""
+MLX = "model: Qwen/Qwen3-8B\ndata: data\ntrain: true\niters: 400\nlora_parameters: {rank: 4}\n"
+
+
+def test_trainers_of_adapters_are_read_with_their_defaults(tmp_path: Path) -> None:
+    found = facts(draft(tmp_path, "alpaca.sh", ALPACA))
+    assert (found["training.global_batch"], found["training.epochs"]) == (128, 3.0)
+    assert (found["training.adapter.kind"], found["training.lora_rank"]) == ("dora", 16)
+    found = facts(draft(tmp_path, "mlx.yaml", MLX))
+    assert (found["training.method"], found["training.lora_rank"], found["training.global_batch"]) == (
+        "lora",
+        4,
+        4,
+    )
+    found = facts(draft(tmp_path, "mlx.yaml", MLX + "fine_tune_type: full\n"))
+    assert "training.method" not in found
+    assert found["training.layout.zero_stage"] == 0
+
+
 def test_a_flag_before_an_array_of_another_file_is_set(tmp_path: Path) -> None:
     assert draft(tmp_path, "slime.sh", SLIME).warnings == []
     apart = draft(tmp_path, "slime.sh", SLIME.replace("--colocate", "--rollout-num-gpus 8"))

@@ -1,7 +1,7 @@
-"""EasyR1, SkyRL, slime, RL2 and ROLL: reinforcement learning and fine-tuning by tables of their keys.
+"""EasyR1, SkyRL, slime, RL2, ROLL, alpaca-lora and mlx-lm by a table of their keys.
 
 Which key of which trainer states what, and what it takes where a file leaves a key out, are rows of
-data/rollout_trainers.csv. Batches of prompts become batches of responses, as a workload counts them.
+data/trainers_by_table.csv. Batches of prompts become batches of responses, as a workload counts them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Row:
 def _tables() -> dict[str, dict[str, list[_Row]]]:
     """Rows of the table by trainer and fact."""
     tables: dict[str, dict[str, list[_Row]]] = {}
-    for row in bundled_rows("rollout_trainers.csv"):
+    for row in bundled_rows("trainers_by_table.csv"):
         keys = tuple(key for key in row["keys"].split(";") if key)
         tables.setdefault(row["trainer"], {}).setdefault(row["fact"], []).append(_Row(keys, row["default"]))
     return tables
@@ -253,7 +253,7 @@ def _trainer_itself(reading: Reading, stated: _Stated) -> None:
     if megatron:
         reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
     elif stage is not None:
-        reading.add("training.layout.zero_stage", int(stage[1]), stated.where("strategy"))
+        stated.add(reading, "training.layout.zero_stage", int(stage[1]), "strategy")
     else:
         reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
     text = "Megatron's fused kernels" if megatron else "the model runs as Transformers has it"
@@ -262,10 +262,9 @@ def _trainer_itself(reading: Reading, stated: _Stated) -> None:
     word = stated.text("recompute")
     kept = word if word in ("full", "selective", "none") else "full" if stated.flag("recompute") else "none"
     stated.add(reading, "training.layout.recompute", kept, "recompute")
-    rank = stated.whole("training.lora_rank")
-    if rank is not None:
-        add_adapter(
-            reading, "lora", stated.where("training.lora_rank"), rank, stated.where("training.lora_rank")
-        )
+    rank, kind = stated.whole("training.lora_rank"), stated.text("adapter") or "lora"
+    if rank is not None and kind not in ("full", "none"):
+        source = stated.where("adapter" if stated.text("adapter") else "training.lora_rank")
+        add_adapter(reading, kind, source, rank, stated.where("training.lora_rank"))
     if stated.flag("offload"):
         add_offload(reading, stated.where("offload"), "optimizer", "weights")

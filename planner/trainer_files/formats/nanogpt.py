@@ -1,0 +1,70 @@
+"""nanoGPT and its kin: a Python file of constants, with what its train.py takes where one is absent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.inputs.model_config import model_of_config
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = ("max_iters", "n_layer", "eval_iters", "lr_decay_iters")
+# karpathy/nanoGPT train.py (read on 2026-11-30)
+_DEFAULTS = {
+    "batch_size": 12, "block_size": 1024, "gradient_accumulation_steps": 40, "max_iters": 600_000, "n_layer": 12,
+    "n_head": 12, "n_embd": 768,
+}  # fmt: skip
+_SIZES = {"layers": "n_layer", "hidden": "n_embd", "heads": "n_head"}
+_VOCAB = 50_304
+
+
+def recognises(document: Document) -> bool:
+    """Whether its constants are those of nanoGPT."""
+    values = document.data.get("values") if document.syntax == "python" else None
+    return isinstance(values, dict) and "batch_size" in values and any(name in values for name in _MARKS)
+
+
+def read(document: Document) -> Reading:
+    """Read a run.
+
+    Raises:
+        InputError: a value cannot be; names file and key.
+    """
+    values = Document(document.path, "python", document.data["values"])
+    keys, reading = Lookup(values), Reading(document.path, "nanoGPT")
+
+    def whole(name: str) -> int:
+        return keys.whole(name) or _DEFAULTS[name]
+
+    def where(*names: str) -> str:
+        return " x ".join(name if keys.has(name) else f"the default of {name}" for name in names)
+
+    batch = ("batch_size", "gradient_accumulation_steps")
+    length = whole("block_size")
+    # its accumulation is that of all accelerators together
+    reading.add("training.global_batch", whole(batch[0]) * whole(batch[1]), where(*batch))
+    reading.add("training.sequence_length", length, where("block_size"), assumed=not keys.has("block_size"))
+    reading.add("training.steps", whole("max_iters"), where("max_iters"), assumed=not keys.has("max_iters"))
+    start = keys.text("init_from")
+    if start.startswith("gpt2"):
+        reading.hub_key, reading.hub_name = "init_from", start
+    else:
+        data = {
+            "model_type": "gpt2", "n_layer": whole("n_layer"), "n_head": whole("n_head"), "n_embd": whole("n_embd"),
+            "vocab_size": _VOCAB, "n_positions": length, "tie_word_embeddings": True,
+        }  # fmt: skip
+        model = model_of_config(data, str(document.path))
+        sources = {size: where(name) for size, name in _SIZES.items()}
+        reading.model = replace(model, model_type="own sizes", sources=sources)
+    precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(keys.text("dtype"), "bf16")
+    reading.add("training.precision", precision, where("dtype"), assumed=not keys.has("dtype"))
+    compiled = keys.flag("compile") is not False
+    reading.add(
+        "training.stack",
+        "compiled" if compiled else "eager",
+        where("compile"),
+        assumed=not keys.has("compile"),
+    )
+    reading.add("training.layout.zero_stage", 0, "DistributedDataParallel", assumed=True)
+    reading.add("training.layout.recompute", "none", "nanoGPT recomputes nothing", assumed=True)
+    return reading
