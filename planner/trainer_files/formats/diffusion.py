@@ -24,7 +24,7 @@ from planner.trainer_files.formats.common import (
     add_optimizer,
     add_whole,
 )
-from planner.trainer_files.formats.video_trainers import name_keys, renamed, title_of
+from planner.trainer_files.formats.video_trainers import name_keys, renamed, title_of, tokens_of
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -284,7 +284,15 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
         return
     side, preset = _side(keys, name), find_preset(reading.hub_name)
     text = f"resolution {str(keys.get(name))[:80]}"
-    if side is None or (preset is not None and preset.values["family"] == "transformer"):
+    if side is not None and preset is not None and preset.values["family"] == "transformer":
+        frames = keys.whole("num_frames")
+        tokens = tokens_of(preset.name, side, frames)
+        if tokens is not None:
+            also = f", {frames} frames" if frames else ""
+            reading.add("training.sequence_length", tokens, f"{text}{also}: tokens of it and its text")
+            return
+        side = None
+    if side is None:
         reading.warn(f"{text}: work is counted at the size of the preset")
     else:
         reading.add("model.image_size", side, text)

@@ -30,6 +30,13 @@ _PROGRAMS = {
     "fpack": "framepack", "zimage": "z-image", "flux_2": "flux.2",
 }  # fmt: skip
 _ONE = ("training_method", "base_model_name", "model_type")  # of OneTrainer
+# denoisers that are presets by their sequence: pixels of a token's side, frames of one but for the first, tokens of the
+# text (the notes of the presets; each gives their length at the size that is named there)
+_TOKENS = {
+    "wan2.1-1.3b": (16, 4, 0), "wan2.1-14b": (16, 4, 0), "wan2.2-ti2v-5b": (32, 4, 0),
+    "hunyuan-video-13b": (16, 4, 256), "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226), "qwen-image-20b": (16, 0, 512),
+    "flux.2-klein-4b": (16, 0, 512),
+}  # fmt: skip
 # our name of a key -> that of the file, for the comments of a workload
 _THEIRS = {
     "diffusion-pipe": {
@@ -45,7 +52,7 @@ _THEIRS = {
     "musubi-tuner": {_MODEL: "task, program or dit"},
     "DiffSynth-Studio": {
         _MODEL: _DIFFSYNTH, "num_train_epochs": "num_epochs x dataset_repeat", "lora_type": "lora_base_model",
-        "resolution": "width, height", "gradient_checkpointing": "use_gradient_checkpointing",
+        "resolution": "width x height", "gradient_checkpointing": "use_gradient_checkpointing",
         "train_batch_size": "the batch of DiffSynth-Studio,",
     },
 }  # fmt: skip
@@ -100,10 +107,22 @@ def name_keys(reading: Reading, document: Document) -> None:
         reading.warn(
             f"{text}: the size of its samples is not read: work is counted at the size of the preset"
         )
-    if title == "DiffSynth-Studio" and "num_frames" in document.data:
-        reading.warn(
-            f"num_frames {str(document.data['num_frames'])[:20]}: work is counted at the length of the preset"
-        )
+
+
+def tokens_of(preset: str, side: int, frames: int | None) -> int | None:
+    """Tokens of an image or a clip with its text; None: not known, as of a clip without its number of frames.
+
+    Args:
+        preset: the denoiser.
+        side: of a square of as many pixels.
+        frames: of a clip.
+    """
+    sizes = _TOKENS.get(preset)
+    if sizes is None or (sizes[1] and frames is None):
+        return None
+    pixels, step, text = sizes
+    latent = 1 + (frames - 1) // step if step and frames else 1
+    return round(side * side / pixels**2) * latent + text
 
 
 def _pipe(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,6 +203,7 @@ def _diffsynth(data: Mapping[str, Any]) -> dict[str, Any]:
         found["lora_type"] = "lora"
     if "height" in data and "width" in data:
         found["resolution"] = f"{data['width']},{data['height']}"
+    found.setdefault("num_frames", 81)  # of DiffSynth-Studio's parser
     return {key: value for key, value in found.items() if value is not None}
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.presets import find_preset
+from planner.trainer_files.formats.video_trainers import tokens_of
 from planner.trainer_files.gather import Draft, Wishes, gather
 
 
@@ -123,8 +125,8 @@ accelerate launch --num_processes 8 examples/wanvideo/model_training/train.py --
          "dataset_config clips.toml: the size"),
         ("diffsynth.sh", DIFFSYNTH,
          {"model.preset": "wan2.1-14b", "training.epochs": 200, "training.global_batch": 8,
-          "training.layout.recompute": "full"},
-         "num_frames 17"),
+          "training.layout.recompute": "full", "training.sequence_length": 7800},  # 5 x 30 x 52
+         ""),
     ],
 )  # fmt: skip
 def test_trainers_of_clips_are_read(
@@ -133,7 +135,30 @@ def test_trainers_of_clips_are_read(
     result = draft(tmp_path, name, text)
     found = facts(result)
     assert {key: found.get(key) for key in stated} == stated
-    assert any(named in warning for warning in result.warnings)
+    assert any(named in warning for warning in (*result.warnings, ""))
+
+
+@pytest.mark.parametrize(
+    ("preset", "width", "height", "frames"),
+    [("wan2.1-14b", 832, 480, 81), ("wan2.2-ti2v-5b", 1280, 704, 121), ("hunyuan-video-13b", 1280, 720, 129),
+     ("cogvideox-5b", 720, 480, 49), ("qwen-image-20b", 1024, 1024, None), ("flux.2-klein-4b", 512, 512, None)],
+)  # fmt: skip
+def test_tokens_of_a_clip_are_those_of_the_preset_at_its_size(
+    preset: str, width: int, height: int, frames: int | None
+) -> None:
+    found = find_preset(preset)
+    assert found is not None
+    side = round((width * height) ** 0.5)
+    assert tokens_of(preset, side, frames) == pytest.approx(found.sequence_length, rel=2e-3)
+    assert tokens_of("wan2.1-14b", side, None) is None
+
+
+def test_the_resolution_of_an_image_of_a_transformer(tmp_path: Path) -> None:
+    text = (
+        "accelerate launch --num_processes 2 train_dreambooth_lora.py --pretrained_model_name_or_path=Qwen/Qwen-Image "
+        "--resolution 512 --train_batch_size 1 --rank 4 --max_train_steps 9"
+    )
+    assert facts(draft(tmp_path, "run.sh", text))["training.sequence_length"] == 1536
 
 
 def test_the_comments_name_the_keys_of_the_file(tmp_path: Path) -> None:
