@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ _DEGREES = {
 }
 _PLACES = (
     "model.", "trainer.strategy.", "policy.megatron_cfg.", "policy.dtensor_cfg.", "policy.automodel_cfg.",
-    "distributed.", "strategy.", "model.config.", "parallelizer.",
+    "distributed.", "strategy.", "model.config.", "parallelizer.", "fsdp.",
 )  # fmt: skip
 _AUTOMODEL = "policy.automodel_cfg"
 _POLICIES = ("policy.megatron_cfg.", "policy.dtensor_cfg.", f"{_AUTOMODEL}.")
@@ -312,6 +313,17 @@ def _automodel(reading: Reading, keys: Lookup) -> None:
     strategy = keys.first("distributed.strategy", "distributed._target_")
     if "fsdp" in keys.text(strategy).lower():
         reading.add("training.layout.zero_stage", 3, f"{strategy} {keys.text(strategy)}")
+    elif isinstance(keys.get("fsdp"), Mapping):  # its recipes of diffusion models
+        reading.add("training.layout.zero_stage", 3, "fsdp")
+        sides = keys.get("data.dataloader.base_resolution")
+        if (
+            isinstance(sides, list)
+            and len(sides) == 2
+            and all(type(side) is int and side > 0 for side in sides)
+        ):
+            reading.add(
+                "model.image_size", round(math.sqrt(sides[0] * sides[1])), "data.dataloader.base_resolution"
+            )
     loss = keys.text("loss_fn._target_")
     if "LinearCrossEntropy" in loss:  # fused with the last product: no logits are kept
         reading.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")

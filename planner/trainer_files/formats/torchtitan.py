@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import (
+    ACCELERATORS,
     MICRO_BATCH,
     add_adapter,
     add_offload,
@@ -82,6 +83,10 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, "training.global_batch", "training.global_batch_size")
     add_whole(reading, keys, "training.sequence_length", "training.seq_len")
     add_whole(reading, keys, "training.steps", "training.steps")
+    each = keys.whole("processes.procs")  # of torchforge, which trains by torchtitan
+    if each is not None:
+        text = "processes.procs" + (" x hosts" if keys.has("processes.hosts") else "")
+        reading.add(ACCELERATORS, each * (keys.whole("processes.hosts") or 1), text)
     add_optimizer(reading, keys, "optimizer.name")
     _parallel(reading, keys)
     mode = keys.text("activation_checkpoint.mode")

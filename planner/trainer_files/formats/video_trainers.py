@@ -34,8 +34,8 @@ _ONE = ("training_method", "base_model_name", "model_type")  # of OneTrainer
 # text (the notes of the presets; each gives their length at the size that is named there)
 _TOKENS = {
     "wan2.1-1.3b": (16, 4, 0), "wan2.1-14b": (16, 4, 0), "wan2.2-ti2v-5b": (32, 4, 0),
-    "hunyuan-video-13b": (16, 4, 256), "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226), "qwen-image-20b": (16, 0, 512),
-    "flux.2-klein-4b": (16, 0, 512),
+    "hunyuan-video-13b": (16, 4, 256), "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226),
+    "qwen-image-20b": (16, 0, 512), "flux.2-klein-4b": (16, 0, 512),
 }  # fmt: skip
 # our name of a key -> that of the file, for the comments of a workload
 _THEIRS = {

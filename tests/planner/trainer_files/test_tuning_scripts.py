@@ -227,3 +227,24 @@ def test_a_trainer_that_is_not_read_is_named_with_what_to_give(
 ) -> None:
     with pytest.raises(InputError, match=rf"is a file of {named}.*, which is not read: "):
         draft(tmp_path, name, text)
+
+
+FORGE = """\
+model: {name: llama3, flavor: 8B}
+processes: {scheduler: local, hosts: 2, procs: 8}
+training: {local_batch_size: 1, seq_len: 2048, steps: 1000}
+parallelism: {tensor_parallel_degree: 2}
+"""
+AUTOMODEL_FLUX = """\
+model: {pretrained_model_name_or_path: black-forest-labs/FLUX.1-dev, mode: finetune}
+fsdp: {dp_size: 8, tp_size: 1, activation_checkpointing: false}
+step_scheduler: {num_epochs: 5, local_batch_size: 1, global_batch_size: 8}
+data: {dataloader: {base_resolution: [512, 512]}}
+"""
+
+
+def test_torchforge_names_its_accelerators_and_automodel_the_size_of_images(tmp_path: Path) -> None:
+    assert facts(draft(tmp_path, "forge.yaml", FORGE))["training.global_batch"] == 8
+    found = facts(draft(tmp_path, "flux.yaml", AUTOMODEL_FLUX))
+    assert (found["model.preset"], found["model.image_size"]) == ("flux.1-dev", 512)
+    assert (found["training.layout.zero_stage"], found["training.layout.recompute"]) == (3, "none")
