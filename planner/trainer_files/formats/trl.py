@@ -49,6 +49,9 @@ TRL = "trl"
 _PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
 # What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16, read on 2026-11-29).
 _STORED = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16"}
+# flags of LLaVA, InternVL and Qwen-VL that keep the language model frozen; a projector is as large as such adapters
+_FROZEN = {"tune_mm_mlp_adapter": True, "freeze_llm": True, "tune_mm_llm": False}
+_PROJECTOR_RANK = 8
 _LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
 
 
@@ -119,17 +122,7 @@ def read(document: Document) -> Reading:
     if "training.precision" not in reading.facts:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
     add_optimizer(reading, keys, "optim")
-    rank = "r" if keys.has("r") and keys.has("lora_alpha") else "lora_r"
-    asked = keys.first("use_peft", "use_peft_lora", "use_lora")
-    if keys.flag(asked) if asked else keys.has(rank):
-        source = asked or rank
-        add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
-        if keys.has("lora_target_modules"):
-            reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
-        for bits in (4, 8):
-            name = keys.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
-            if name and keys.flag(name):
-                reading.add("training.frozen_bits", bits, name)
+    _adapters(reading, keys)
     _objective(reading, keys, document)
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
@@ -145,6 +138,31 @@ def read(document: Document) -> Reading:
         reading.files["deepspeed"] = keys.text(deepspeed)
     reading.unknown = keys.unknown((LIGHT,))
     return reading
+
+
+def _adapters(reading: Reading, keys: Lookup) -> None:
+    """Adapters, stored weights, and a language model that stays frozen behind what learns from images."""
+    ranked = next(
+        (name for name in ("use_llm_lora", "use_backbone_lora") if keys.whole(name)), ""
+    )  # InternVL's
+    rank = ranked or ("r" if keys.has("r") and keys.has("lora_alpha") else "lora_r")
+    asked = keys.first("use_peft", "use_peft_lora", "use_lora", "lora_enable")
+    if ranked or (keys.flag(asked) if asked else keys.has(rank)):
+        source = asked or rank
+        add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
+        if keys.has("lora_target_modules"):
+            reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
+        for bits in (4, 8):
+            name = keys.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
+            if (name and keys.flag(name)) or keys.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
+                reading.add("training.frozen_bits", bits, name or "bits")
+        return
+    frozen = next((name for name, still in _FROZEN.items() if keys.flag(name) is still), "")
+    if frozen:
+        add_adapter(reading, "lora", frozen, _PROJECTOR_RANK, frozen)
+        reading.warn(
+            f"{frozen}: what learns beside the frozen language model is counted as adapters of its size"
+        )
 
 
 def _precision(reading: Reading, keys: Lookup) -> None:

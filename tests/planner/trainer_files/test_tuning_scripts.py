@@ -82,6 +82,35 @@ def test_names_of_other_code_for_recomputation_and_stored_weights(tmp_path: Path
     assert "training.method" not in found
 
 
+VISION = (
+    "torchrun --nproc_per_node 8 internvl_chat_finetune.py --model_name_or_path OpenGVLab/InternVL3-8B --bf16 True "
+    "--num_train_epochs 1 --per_device_train_batch_size 4 --max_seq_length 8192 --grad_checkpoint True "
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rank", "named"),
+    [
+        ("--freeze_llm True --use_llm_lora 16", 16, False),
+        ("--freeze_llm True --freeze_backbone True", 8, True),
+        ("--tune_mm_mlp_adapter True", 8, True),
+        ("--tune_mm_llm False --tune_mm_mlp True", 8, True),
+        ("--freeze_llm False --tune_mm_llm True --lora_enable False --lora_r 64", None, False),
+    ],
+)
+def test_what_learns_beside_a_frozen_language_model(
+    tmp_path: Path, arguments: str, rank: int | None, named: bool
+) -> None:
+    result = draft(tmp_path, "sft.sh", VISION + arguments)
+    assert facts(result).get("training.lora_rank") == rank
+    assert any("beside the frozen language model" in warning for warning in result.warnings) == named
+
+
+def test_bits_of_the_script_of_qlora(tmp_path: Path) -> None:
+    found = facts(draft(tmp_path, "qlora.sh", VISION + "--lora_enable True --lora_r 64 --bits 4"))
+    assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 64)
+
+
 PIPE = """\
 dataset = 'examples/dataset.toml'
 epochs = 10
