@@ -55,7 +55,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
             **dict.fromkeys(_STATED, STATED), "schema_version": 1, "currency": "USD", "name": question.name,
             "sha256": hashlib.sha256(memory.loaded.document.data).hexdigest(), "files": _files(memory),
             "start": question.start.isoformat(), "years": memory.years, "scenarios": len(memory.futures.probability),
-            "rows": sum(len(year.weight) for year in memory.futures.years),
+            "rows": sum(len(block.weight) for block in memory.blocks(1.0)),
             "risk_weight": Near(weight), "risk_level": Near(question.risk.level),
             "lines": [
                 _line(memory, *line, plan, at) for at, line in enumerate(bought)
@@ -135,7 +135,7 @@ def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
         node["option"].fail("an option that the question allows")
     if term.years > memory.years and question.tail_value is None:
         node["option"].fail("a term within the horizon, as the question gives no tail_value")
-    starts = memory.starts(term, serves, provider if pool is None else None)
+    starts = memory.starts(term, serves, provider)
     days = {day.isoformat(): day for day in starts}
     if begins not in days:
         node["begins"].fail(f"one of {', '.join(days)}")
