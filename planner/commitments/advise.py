@@ -278,7 +278,7 @@ def _assemble(
 
 def _aligned(built: Built, less: Built) -> Built:
     """Return `less` with the columns of `built`: lower demand lowers upper bounds and may drop columns."""
-    model = replace(less.model, columns=built.model.columns)
+    model = replace(less.model, columns=built.model.columns, caps=built.model.caps)
     return replace(less, model=model, buyable=built.buyable)
 
 

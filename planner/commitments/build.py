@@ -11,6 +11,7 @@ import numpy as np
 
 from catalogs.tables.table import Floats, Ints
 from planner.commitments.begins import active_in, edges_of, in_years, parts_of, starts_of
+from planner.commitments.caps import caps_of
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
@@ -148,6 +149,7 @@ def build_model(
         risk_level=question.risk.level,
         upfront_limit_usd=question.options.upfront_limit_usd or np.inf,
         pools=tuple(pool.name for pool in question.pools),
+        caps=caps_of(question, columns.columns, len(columns.edges)),
     )
     return Built(
         model, tuple(columns.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),

@@ -216,8 +216,16 @@ def _is_within_limits(memory: CommitMemory, purchases: Sequence[Purchase]) -> bo
         memory.loaded.question.options.upfront_limit_usd,
     )
     spent = sum(one.units * one.upfront_usd for one in purchases if one.first == 0)
-    each = all(limit is None or one.units <= limit for one, limit in zip(purchases, most, strict=True))
+    each = all(
+        limit is None or _at_once(one, purchases) <= limit for one, limit in zip(purchases, most, strict=True)
+    )
     return each and (upfront is None or spent <= upfront + 0.005)
+
+
+def _at_once(purchase: Purchase, purchases: Sequence[Purchase]) -> float:
+    """Units for the same pool, or dollars an hour of all plans, that are in force when a purchase begins."""
+    alike = [one for one in purchases if one.pool == purchase.pool and one.covers(purchase.first)]
+    return sum(one.units for one in alike) * (1 - 1e-12)  # sums of thousandths are no whole numbers of them
 
 
 def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Purchase, Node]]) -> None:
@@ -228,7 +236,9 @@ def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Pur
         is_whole = purchase.pool is None or purchase.units == int(purchase.units)
         findings.require(is_whole, node["units"].path, "not a whole number of units")
         findings.require(
-            most is None or purchase.units <= most, node["units"].path, f"above the limit of {most}"
+            most is None or _at_once(purchase, [one for one, _ in bought]) <= most,
+            node["units"].path,
+            f"above the limit of {most} at a time",
         )
     upfront = sum(purchase.units * purchase.upfront_usd for purchase, _ in bought if purchase.first == 0)
     limit = options.upfront_limit_usd
