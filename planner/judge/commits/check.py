@@ -30,7 +30,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
     bought = [_purchase(memory, node) for node in answer["lines"]]
     purchases = tuple(purchase for purchase, _ in bought)
     plan = memory.figures(purchases)
-    weight = question.risk.weight
+    weight = _weight(findings, memory)
     objective = (1 - weight) * plan.expected + weight * plan.worst
     nothing = memory.figures(())
     shares = [node["share"].number() for node in answer["levels"]]
@@ -54,6 +54,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
         {
             **dict.fromkeys(_STATED, STATED), "schema_version": 1, "currency": "USD", "name": question.name,
             "sha256": hashlib.sha256(memory.loaded.document.data).hexdigest(), "files": _files(memory),
+            "bill": IfStated(memory.of_bill and dict.fromkeys(("currency", "seed", "expires"), STATED)),
             "start": question.start.isoformat(), "years": memory.years, "scenarios": len(memory.futures.probability),
             "rows": sum(len(block.weight) for block in memory.blocks(1.0)),
             "risk_weight": Near(weight), "risk_level": Near(question.risk.level),
@@ -86,7 +87,15 @@ def _ratio(value: float) -> Printed:
     return Printed(value, 6, 1e-6)
 
 
+def _weight(findings: Findings, memory: CommitMemory) -> float:
+    """Weight of the worst outcomes; of a bill 0 too, where what would lower them costs more than it saves."""
+    dropped = memory.of_bill is not None and findings.answer["risk_weight"].number() == 0.0
+    return 0.0 if dropped else memory.loaded.question.risk.weight
+
+
 def _files(memory: CommitMemory) -> list[dict[str, Any]]:
+    if memory.of_bill is not None:
+        return [{"file": STATED, "sha256": sha256} for sha256 in memory.of_bill.sha256]
     question = memory.loaded.question
     name = question.scenarios.file or question.demand.file
     if name is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import Floats
-from planner.judge.commits.demand import PLACES, Futures, futures_of
+from planner.judge.commits.demand import PLACES, Futures, OfBill, futures_of
 from planner.judge.commits.prices import (
     HOURS_PER_YEAR,
     Plan,
@@ -110,9 +110,9 @@ class _Block:
 class CommitMemory:
     """A question with what was recomputed of it, so that many answers are judged at the cost of few."""
 
-    def __init__(self, loaded: LoadedCommit, catalog: Catalog | None) -> None:
-        """Take the question and the catalog; None where every pool gives its prices."""
-        self.loaded, self.catalog = loaded, catalog
+    def __init__(self, loaded: LoadedCommit, catalog: Catalog | None, of_bill: OfBill | None = None) -> None:
+        """Take the question, the catalog (None where every pool gives its prices) and the bill that it was made of."""
+        self.loaded, self.catalog, self.of_bill = loaded, catalog, of_bill
         self._known: dict[tuple[tuple[Purchase, ...], float], Figures] = {}
         self._blocks: dict[float, list[_Block]] = {}
 
@@ -137,7 +137,7 @@ class CommitMemory:
     @cached_property
     def futures(self) -> Futures:
         """The futures of demand."""
-        return futures_of(self.loaded, self.years)
+        return futures_of(self.loaded, self.years) if self.of_bill is None else self.of_bill.futures
 
     @cached_property
     def market(self) -> Market:
