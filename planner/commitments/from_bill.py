@@ -97,11 +97,7 @@ def question_from_bill(
     count, rows = scenario_size(risk, bill.step_hours)
     index = {bill.keys[number]: pool.name for number, pool in zip(kept, pools, strict=True)}
     question = CommitQuestion(
-        version=1,
-        name=f"{named}, {bill.first} to {bill.last}",
-        start=start,
-        horizon_years=1,
-        pools=pools,
+        version=1, name=f"{named}, {bill.first} to {bill.last}", start=start, horizon_years=1, pools=pools,
         scenarios=Scenarios(count=count, seed=seed),
         commitments=tuple(
             Owned(
@@ -120,8 +116,8 @@ def question_from_bill(
     notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines"]
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     notes += [*_lasting(bill, kept, futures), *bill.notes, *([_of_bill(by_bill)] if by_bill else [])]
-    ends = tuple(f"{name}={day}" for name, day in (expires or {}).items())
-    return FromBill(loaded, futures, bill.files, BillAsked(currency, seed, ends), tuple(notes))
+    asked = BillAsked(currency, seed, tuple(f"{name}={day}" for name, day in (expires or {}).items()))
+    return FromBill(loaded, futures, bill.files, asked, tuple(notes))
 
 
 def _lasting(bill: BillUse, kept: Sequence[int], futures: Futures) -> list[str]:
