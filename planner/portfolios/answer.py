@@ -233,9 +233,7 @@ def _with_later_starts(
     limits = loaded.portfolio.quota or loaded.portfolio.commitments or gatherer.own
     shared = bool(limits) and not loaded.portfolio.windows
     first_asking = replace(asking, share=asking.share * FIRST_SHARE) if shared else asking
-    began = time.perf_counter()
     at_once = _gather_and_solve(gatherer, loaded, first_asking, progress)
-    first_s = time.perf_counter() - began - asking.clock.spent_s  # of candidates, before the clock ran
     gathered, question, result = at_once
     if not shared or result.interrupted:
         return at_once
@@ -248,9 +246,7 @@ def _with_later_starts(
     later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
     if later is None:
         return at_once
-    if (
-        asking.clock.left_s(asking.share) <= max(first_s, 0.0) or len(later.hours) == 1
-    ):  # more take as long again
+    if asking.clock.left_s(asking.share) <= gatherer.once_s or len(later.hours) == 1:
         return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), *at_once[1:]
     gatherer.let_follow(later)
     following = _gather_and_solve(gatherer, loaded, asking, progress)
@@ -279,14 +275,16 @@ def _gather_and_solve(
     gatherer: Gatherer, loaded: LoadedPortfolio, asking: _Asking, progress: Progress | None
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """Solve over the candidates that `optimize` works out, then with those that shared limits make worth a look."""
-    began = time.perf_counter()
+    began = time.process_time()  # the same however busy the machine is
     gathered = gatherer.gather()
-    once_s = time.perf_counter() - began  # and more candidates may take as long again
+    gatherer.once_s = gatherer.once_s or time.process_time() - began
     question = in_time(gathered.question)
     result = solve_portfolio(question.numbers, asking.left(), progress=progress)
     for _ in range(MOST_ROUNDS):
         wanted = missing_up_to(loaded, gathered, result)
-        needed_s = 0.0 if result.picks is None else once_s  # without a plan there is no answer without them
+        needed_s = (
+            0.0 if result.picks is None else gatherer.once_s
+        )  # without a plan there is no answer without them
         if not wanted or asking.clock.left_s(asking.share) <= needed_s or result.interrupted:
             break
         for entry, cost in wanted.items():
