@@ -31,6 +31,7 @@ from planner.commands.options import examples
             "state",
             "sweep",
             "commit",
+            "commit-answer",
             "tco",
             "calibration",
             "estimate",
@@ -43,7 +44,7 @@ from planner.commands.options import examples
     default="workload",
 )
 def schema(what: str) -> None:
-    """Print the JSON Schema of a workload file, of another input, of an answer (a plan), or the known models.
+    """Print the JSON Schema of a workload file, of another input, of an answer (a plan, commit's), or the known models.
 
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.
@@ -55,12 +56,16 @@ def schema(what: str) -> None:
 def _schema_of(kind: str) -> str:
     """Return the committed schema; a test holds it equal to the models, so pydantic need not be imported.
 
-    That of a plan is made from its own fields, which import nothing heavy.
+    Those of answers with a model of their own are made from its fields, which import nothing heavy.
     """
     if kind == "plan":
         from planner.plan.json_schema import render_plan_schema
 
         return render_plan_schema()
+    if kind == "commit-answer":
+        from planner.commitments.json_schema import render_commit_answer_schema
+
+        return render_commit_answer_schema()
     path = Path(__file__).parent.parent / "data" / "schemas" / f"{kind}.v1.json"
     return path.read_text(encoding="utf-8")
 

@@ -26,9 +26,7 @@ _WORDS = {
 _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a workload file
 
 _BILLS = frozenset({".csv", ".gz", ".parquet", ".zip", ".tsv"})
-_OF_BILL = (
-    "an answer from a bill is checked by its proof, planner commit --from-focus BILL --certificate proof.json"
-)
+_OF_BILL = "an answer from a bill is recomputed with --bill BILL"
 
 
 @click.command(
@@ -41,6 +39,10 @@ _OF_BILL = (
 @click.option(
     "--workload", type=click.Path(path_type=Path), default=None,
     help="The input file of the answer: speed, hours, chances and limits are recomputed too.",
+)  # fmt: skip
+@click.option(
+    "--bill", "bills", multiple=True, metavar="PATH",
+    help="The bill of an answer of commit --from-focus; may be repeated.",
 )  # fmt: skip
 @set_option
 @click.option(
@@ -61,12 +63,14 @@ _OF_BILL = (
 )
 @output_options(ANSWER_FORMATS)
 def verify(
-    answer: Path, workload: Path | None, values: tuple[str, ...], prices: bool, objective: str | None,
-    allow_flagged: bool, allow_derived: bool, as_of: datetime | None, spot_evidence: tuple[Path, ...], output: str,
+    answer: Path, workload: Path | None, bills: tuple[str, ...], values: tuple[str, ...], prices: bool,
+    objective: str | None, allow_flagged: bool, allow_derived: bool, as_of: datetime | None,
+    spot_evidence: tuple[Path, ...], output: str,
     out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, with independent code.
 
+    Given --bill, recompute an answer of commit --from-focus from the rows and scenarios that it was made of.
     Without --workload, it checks sums, dates and prices of a plan; with it, also speed and memory, hours,
     probabilities, every cost line, quotas and limits; what is stated and not recomputed is listed. An answer made with
     --set needs the same --set. Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound
@@ -86,12 +90,13 @@ def verify(
 
     kind = kind_of(saved)
     _check_values(values, workload, kind)
+    _check_bills(bills, workload, kind)
     try:
         if kind in _OF_WORKLOADS:
             loaded = _load(workload, values, objective, allow_flagged, allow_derived, spot_evidence)
             verdict = _plan(answer, saved, loaded, prices)
         else:
-            verdict = _question(kind, saved, workload, as_of)
+            verdict = _bill(saved, bills) if bills else _question(kind, saved, workload, as_of)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
     _show(answer, "pair of pools" if kind == "pools" else kind, verdict, output, out)
@@ -110,6 +115,26 @@ def _check_values(values: tuple[str, ...], workload: Path | None, kind: str) -> 
         raise InputError(f"--set overrides values of a workload file, but a {word} is not made from one")
     if values and workload is None:
         raise InputError("--set overrides values of a workload file: give it with --workload")
+
+
+def _check_bills(bills: tuple[str, ...], workload: Path | None, kind: str) -> None:
+    """Refuse a bill of an answer that is from none.
+
+    Raises:
+        InputError: the answer is no commitment plan, or a workload is given too.
+    """
+    from planner.errors import InputError
+
+    if bills and (kind != "commit" or workload is not None):
+        raise InputError("--bill is for an answer of commit --from-focus, in place of --workload")
+
+
+def _bill(saved: Any, bills: tuple[str, ...]) -> Verdict:
+    """Judge a commitment plan that was made of a bill."""
+    from planner.commands.verified_bill import memory_of_bill
+    from planner.judge.judge import judge_commit
+
+    return judge_commit(saved, memory_of_bill(saved, bills))
 
 
 def _load(

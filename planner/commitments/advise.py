@@ -123,9 +123,8 @@ def advise(
     notes += _binding(built.model, solved.x)
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
-    files = _files(loaded) if from_bill is None else from_bill.files
     loss = loss_of(built.model, solved, plain, question.risk)
-    answer = _assemble(loaded, files, built, solved, (figures, loss), said, catalog, gap)
+    answer = _assemble(loaded, from_bill, built, solved, (figures, loss), said, catalog, gap)
     return Work(answer, built, solved)
 
 
@@ -232,7 +231,7 @@ def _figures(
 
 def _assemble(
     loaded: LoadedCommit,
-    files: tuple[File, ...],
+    from_bill: FromBill | None,
     built: Built,
     solved: Solved,
     outcome: tuple[_Figures, Loss],
@@ -245,7 +244,8 @@ def _assemble(
     return CommitAnswer(
         name=question.name,
         sha256=sha256(loaded.document.data).hexdigest(),
-        files=files,
+        files=_files(loaded) if from_bill is None else from_bill.files,
+        bill=None if from_bill is None else from_bill.asked,
         status=solved.status,
         reason=solved.reason,
         start=question.start,
@@ -278,7 +278,7 @@ def _assemble(
 
 def _aligned(built: Built, less: Built) -> Built:
     """Return `less` with the columns of `built`: lower demand lowers upper bounds and may drop columns."""
-    model = replace(less.model, columns=built.model.columns)
+    model = replace(less.model, columns=built.model.columns, caps=built.model.caps)
     return replace(less, model=model, buyable=built.buyable)
 
 

@@ -174,11 +174,28 @@ class File:
 
 
 @record(frozen=True)
+class BillAsked:
+    """How a bill was asked, for whoever asks it again.
+
+    Attributes:
+        currency: of the rows that count; None: the bill has one.
+        seed: of the scenarios.
+        expires: stated ends of its commitments, `ID=DATE` each.
+    """
+
+    currency: str | None
+    seed: int
+    expires: tuple[str, ...]
+
+
+@record(frozen=True)
 class CommitAnswer(Presentable):
     """Everything a reader needs.
 
     Attributes:
-        sha256: of the question's file; `files` are those of use that it names.
+        sha256: of the question's file, or of the question that was made of a bill; `files` are those of use that it
+            names, or of the bill.
+        bill: how the bill was asked; None of a question of a file.
         not_evaluated: levels, falls and regret that the time limit left no room for.
     """
 
@@ -188,6 +205,7 @@ class CommitAnswer(Presentable):
     name: str
     sha256: str
     files: tuple[File, ...]
+    bill: BillAsked | None
     status: str
     reason: str
     start: date

@@ -1,4 +1,4 @@
-"""When commitments may begin, and the periods of the horizon in which the same ones are active.
+"""When commitments may begin, and the periods of the horizon in which the same ones are active or owned.
 
 Terms begin at the start. With `renewals` those that end within the horizon may also begin at its later years, and any
 may begin on the day after an owned commitment ends that they may replace, and again a term later. Nothing of what
@@ -23,19 +23,18 @@ if TYPE_CHECKING:
 
 
 def starts_of(
-    question: CommitQuestion, years: int, term_years: int, serves: Collection[str], provider: str | None
+    question: CommitQuestion, years: int, term_years: int, serves: Collection[str], provider: str
 ) -> dict[date, int]:
     """Return the first days of a term, each with its first hour of the horizon; years have 8,760 hours.
 
-    It may replace what is owned for a pool that it serves and, where it is bought by the dollar, such a plan of its
-    provider.
+    It may replace what is owned for a pool that it serves, and plans in dollars of its provider.
 
     Args:
         question: the question.
         years: length of the horizon.
         term_years: length of the term.
         serves: pools that it covers.
-        provider: who sells it, where it is bought by the dollar; None of units.
+        provider: who sells it.
     """
     out = {question.start: 0}
     if not question.options.renewals:
@@ -51,8 +50,7 @@ def starts_of(
 
 def edges_of(question: CommitQuestion, years: int) -> Ints:
     """Return the first hour of each period: years, and what begins or ends with owned commitments."""
-    ends = question.commitments if question.options.renewals else ()
-    hours = {hour for own in ends for _, hour in _after(question, years, own.expires, 1)}
+    hours = {hour for own in question.commitments for _, hour in _after(question, years, own.expires, 1)}
     return np.array(sorted({*range(0, years * HOURS_PER_YEAR, HOURS_PER_YEAR), *hours}), dtype=np.int64)
 
 
@@ -62,12 +60,23 @@ def active_in(edges: Ints, first: int, term_years: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(inside).tolist())
 
 
-def parts_of(hours: Ints, edges: Ints) -> Iterator[tuple[int, slice]]:
-    """Yield each period in which some of the hours are, and which; they ascend."""
-    cuts = np.append(np.searchsorted(hours, edges), len(hours))
-    for period, (low, high) in enumerate(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)):
-        if low < high:
-            yield period, slice(low, high)
+def parts_of(hours: Ints, edges: Ints, year: int) -> Iterator[tuple[int, Ints, float]]:
+    """Yield each period of a year, the rows of the year that tell of it, and how many hours each stands for.
+
+    They are the hours within the period, else all of the year: hours that nobody gave are like those given.
+
+    Args:
+        hours: given or drawn of the year, ascending, shape `(n,)`.
+        edges: first hour of each period of the horizon.
+        year: 0, 1, ...
+    """
+    begin, end = year * HOURS_PER_YEAR, (year + 1) * HOURS_PER_YEAR
+    ends = np.append(edges[1:], end)
+    for period in np.flatnonzero((edges >= begin) & (edges < end)).tolist():
+        first, after = int(edges[period]), min(int(ends[period]), end)
+        rows = np.flatnonzero((hours >= first) & (hours < after))
+        rows = rows if len(rows) else np.arange(len(hours))
+        yield period, rows, (after - first) / len(rows)
 
 
 def in_years(day: date, years: int) -> date:

@@ -11,6 +11,7 @@ import numpy as np
 
 from catalogs.tables.table import Floats, Ints
 from planner.commitments.begins import active_in, edges_of, in_years, parts_of, starts_of
+from planner.commitments.caps import caps_of
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
@@ -148,6 +149,7 @@ def build_model(
         risk_level=question.risk.level,
         upfront_limit_usd=question.options.upfront_limit_usd or np.inf,
         pools=tuple(pool.name for pool in question.pools),
+        caps=caps_of(question, columns.columns, len(columns.edges)),
     )
     return Built(
         model, tuple(columns.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
@@ -214,7 +216,7 @@ class _Columns:
         if upper <= 0:
             return
         total = item.usd_per_hour * HOURS_PER_YEAR * term.years + item.upfront_usd
-        starts = starts_of(question, years, term.years, item.serves, None if plan is None else item.provider)
+        starts = starts_of(question, years, term.years, item.serves, item.provider)
         for begins, hour in starts.items():
             expires = in_years(begins, term.years) - timedelta(days=1)
             bought = replace(item, begins=begins, expires=expires, now=not hour)
@@ -297,7 +299,7 @@ def _hours(
     question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures,
     capacities: tuple[Sequence[_Plan], Sequence[tuple[int, float]], int], edges: Ints, demand_factor: float,
 ) -> tuple[list[Hours], list[Floats], list[Floats]]:  # fmt: skip
-    """Take owned commitments off each block of hours, and cut it where periods begin."""
+    """Cut each block of hours where periods begin, and take off what is owned in each."""
     plans, shared, n_rates = capacities
     spot_share = np.array([pool.spot_share for pool in question.pools])
     spot_usd = np.array([[np.inf if price.spot is None else price.spot.usd_per_hour for price in prices]])
@@ -305,25 +307,38 @@ def _hours(
     hours, totals, units = [], [], []
     for block in futures.blocks:
         gross = (block.demand * demand_factor).round(DECIMALS)
-        owned = np.zeros_like(gross)
-        capacity = np.zeros((len(gross), n_rates))
-        for own in question.commitments:
-            active = block.hour < ((own.expires - question.start).days + 1) * 24
-            if own.pool is not None and own.instances is not None:
-                number = [pool.name for pool in question.pools].index(own.pool)
-                owned[:, number] += active * own.instances
-            elif own.usd_per_hour is not None:
-                at, factor = _owned_plan(own, plans, shared)
-                capacity[:, at] += active * own.usd_per_hour * factor
-        net = np.maximum(gross - owned, 0.0).round(DECIMALS)
         cap = (gross * spot_share).round(DECIMALS)
-        for period, part in parts_of(block.hour, edges):
-            most = None if usd is None else cap[part]
-            plan_usd = capacity[part] if capacity[part].any() else None
-            hours.append(Hours(block.scenario, period, block.weight[part], net[part], most, usd, plan_usd))
-            totals.append(gross[part])
-            units.append(owned[part])
+        for period, rows, each in parts_of(block.hour, edges, block.year):
+            owned, capacity = _owned(question, int(edges[period]), plans, shared, n_rates)
+            net = np.maximum(gross[rows] - owned, 0.0).round(DECIMALS)
+            plan_usd = np.tile(capacity, (len(rows), 1)) if capacity.any() else None
+            most = None if usd is None else cap[rows]
+            weight = np.full(len(rows), each)
+            hours.append(Hours(block.scenario, period, weight, net, most, usd, plan_usd))
+            totals.append(gross[rows])
+            units.append(np.tile(owned, (len(rows), 1)))
     return hours, totals, units
+
+
+def _owned(
+    question: CommitQuestion,
+    hour: int,
+    plans: Sequence[_Plan],
+    shared: Sequence[tuple[int, float]],
+    n_rates: int,
+) -> tuple[Floats, Floats]:
+    """Return what is owned in the period from `hour` on: units per pool `(P,)` and plan dollars per hour `(K,)`."""
+    names = [pool.name for pool in question.pools]
+    units, dollars = np.zeros(len(names)), np.zeros(n_rates)
+    for own in question.commitments:
+        if hour >= ((own.expires - question.start).days + 1) * 24:
+            continue
+        if own.pool is not None and own.instances is not None:
+            units[names.index(own.pool)] += own.instances
+        elif own.usd_per_hour is not None:
+            at, factor = _owned_plan(own, plans, shared)
+            dollars[at] += own.usd_per_hour * factor
+    return units, dollars
 
 
 def _owned_plan(

@@ -105,6 +105,7 @@ def _model(model: CommitModel) -> dict[str, Any]:
         "risk_weight": float(model.risk_weight),
         "risk_level": float(model.risk_level),
         "upfront_limit_usd": float(model.upfront_limit_usd) if math.isfinite(model.upfront_limit_usd) else None,
+        "caps": [{"columns": list(cap.columns), "most": float(cap.most)} for cap in model.caps],
     }  # fmt: skip
 
 
@@ -157,6 +158,9 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
     risk = _within([Fraction(float(value)) for value in tail], [p / (1 - level) for p in chance])
     room = [(1 - share) * p + share * Fraction(q, unit) for p, q in zip(chance, risk, strict=True)]
     multipliers = np.array([_fitted(weights[:, s], room[s]) for s in range(len(room))], dtype=object)
+    of_rows = [
+        int(weight * unit) for weight in row_weights
+    ]  # the upfront limit's, if there is one, then of caps
     recourse, cuts = Recourse(model), []
     for number, point in enumerate(points):
         weighty = [scenario for scenario in range(len(room)) if multipliers[scenario, number]]
@@ -172,7 +176,8 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
         "price_bits": PRICE_BITS,
         "cuts": cuts,
         "risk": risk,
-        "upfront_multiplier": int(row_weights[0] * unit) if len(row_weights) else 0,
+        "upfront_multiplier": sum(of_rows[: len(of_rows) - len(model.caps)]),
+        "cap_multipliers": of_rows[len(of_rows) - len(model.caps) :],
     }
 
 

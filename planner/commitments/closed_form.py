@@ -15,7 +15,7 @@ from planner.commitments.model import CommitModel
 
 def is_separable(model: CommitModel) -> bool:
     """Whether each pool has at most one column in every period, and nothing joins pools."""
-    if model.n_plans or model.risk_weight or np.isfinite(model.upfront_limit_usd):
+    if model.n_plans or model.risk_weight or np.isfinite(model.upfront_limit_usd) or model.caps:
         return False
     periods = {block.period for block in model.hours}
     for pool in range(len(model.on_demand_usd)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.model import HOURS_PER_YEAR, PurchaseOption
+from planner.commitments.answer import BillAsked
 from planner.commitments.bill import BillUse, read_use
 from planner.commitments.bill_prices import Key
 from planner.commitments.prices import pool_prices
@@ -49,12 +50,14 @@ class FromBill:
         loaded: the question; its document is the question as JSON.
         futures: its scenarios.
         files: the bill's files.
+        asked: how the bill was asked.
         notes: source and dates of the demand, and what was left out.
     """
 
     loaded: LoadedCommit
     futures: Futures
     files: tuple[File, ...]
+    asked: BillAsked
     notes: tuple[str, ...]
 
 
@@ -94,11 +97,7 @@ def question_from_bill(
     count, rows = scenario_size(risk, bill.step_hours)
     index = {bill.keys[number]: pool.name for number, pool in zip(kept, pools, strict=True)}
     question = CommitQuestion(
-        version=1,
-        name=f"{named}, {bill.first} to {bill.last}",
-        start=start,
-        horizon_years=1,
-        pools=pools,
+        version=1, name=f"{named}, {bill.first} to {bill.last}", start=start, horizon_years=1, pools=pools,
         scenarios=Scenarios(count=count, seed=seed),
         commitments=tuple(
             Owned(
@@ -117,7 +116,8 @@ def question_from_bill(
     notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines"]
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     notes += [*_lasting(bill, kept, futures), *bill.notes, *([_of_bill(by_bill)] if by_bill else [])]
-    return FromBill(loaded, futures, bill.files, tuple(notes))
+    asked = BillAsked(currency, seed, tuple(f"{name}={day}" for name, day in (expires or {}).items()))
+    return FromBill(loaded, futures, bill.files, asked, tuple(notes))
 
 
 def _lasting(bill: BillUse, kept: Sequence[int], futures: Futures) -> list[str]:

@@ -61,6 +61,14 @@ class CommitColumn:
         return not self.periods or period in self.periods
 
 
+@dataclass(frozen=True)
+class Cap:
+    """At most so many units of some columns together; `columns` are their numbers."""
+
+    columns: tuple[int, ...]
+    most: float
+
+
 @dataclass(frozen=True, eq=False)
 class Hours:
     """Hours of one scenario within one period, n rows.
@@ -97,6 +105,7 @@ class CommitModel:
         risk_weight: share of CVaR in the objective.
         risk_level: CVaR is the mean of the worst `1 - risk_level`.
         upfront_limit_usd: most to pay at once; inf: no limit.
+        caps: limits on columns together.
     """
 
     on_demand_usd: Floats
@@ -108,6 +117,7 @@ class CommitModel:
     risk_level: float = 0.9
     upfront_limit_usd: float = np.inf
     pools: tuple[str, ...] = field(default=())
+    caps: tuple[Cap, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together: numpy would stretch or drop them in silence.
@@ -152,9 +162,12 @@ class CommitModel:
 
 
 def first_stage(model: CommitModel) -> TwoStage:
-    """Return the first stage as the decomposition knows it."""
+    """Return the first stage as the decomposition knows it: the upfront limit is its first row, caps are the others."""
     upfront = np.array([[column.upfront_usd for column in model.columns]], dtype=np.float64)
-    limited = np.isfinite(model.upfront_limit_usd) and upfront.any()
+    limited = bool(np.isfinite(model.upfront_limit_usd) and upfront.any())
+    capped = np.zeros((len(model.caps), len(model.columns)))
+    for row, cap in zip(capped, model.caps, strict=True):
+        row[list(cap.columns)] = 1.0
     return TwoStage(
         cost=np.array([column.cost_usd for column in model.columns], dtype=np.float64),
         upper=np.array([column.upper for column in model.columns], dtype=np.float64),
@@ -162,8 +175,8 @@ def first_stage(model: CommitModel) -> TwoStage:
         probability=model.probability,
         risk_weight=model.risk_weight,
         risk_level=model.risk_level,
-        rows=upfront if limited else np.zeros((0, len(model.columns))),
-        row_hi=np.array([model.upfront_limit_usd]) if limited else np.zeros(0),
+        rows=np.concatenate([upfront[: int(limited)], capped]),
+        row_hi=np.array([model.upfront_limit_usd] * limited + [cap.most for cap in model.caps]),
     )
 
 
@@ -194,6 +207,9 @@ def build_extensive(model: CommitModel) -> Milp:
     if np.isfinite(model.upfront_limit_usd):
         row = builder.add_rows("upfront", 1, upper=model.upfront_limit_usd)
         builder.add_entries(row.start, buy, [column.upfront_usd for column in model.columns])
+    for number, cap in enumerate(model.caps):
+        row = builder.add_rows(f"cap{number}", 1, upper=cap.most)
+        builder.add_entries(row.start, buy[list(cap.columns)], 1.0)
     for number, hours in enumerate(model.hours):
         _add_hours(builder, model, number, hours, buy, risk_rows)
     return builder.build()

@@ -52,7 +52,10 @@ class Recourse:
     """The oracle of `solve_benders` for a `CommitModel`."""
 
     def __init__(self, model: CommitModel, deadline: float = math.inf) -> None:
-        """Prepare `model`; after `deadline` (of `time.perf_counter`) all but the first evaluation give up."""
+        """Prepare `model`; after `deadline` (of `time.perf_counter`) evaluations give up.
+
+        The first does not: of buying nothing it then tells the cost alone, without what would prove a bound.
+        """
         self.model = model
         self._deadline, self._spare, self._begun = deadline, 0, False
         self._known = _Known()
@@ -70,16 +73,24 @@ class Recourse:
             return self._known.nothing
         model = self.model
         scenarios, count = len(model.probability), len(model.columns)
-        value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
+        value, height, slope = np.zeros(scenarios), np.zeros(scenarios), np.zeros((scenarios, count))
         began = time.perf_counter()
-        for chunk in self._chunks:
-            if self._begun and time.perf_counter() > self._deadline - self._spare * self._known.pace_s:
+        for done, chunk in enumerate(self._chunks):
+            now = time.perf_counter()
+            if self._begun and now > self._deadline - self._spare * self._known.pace_s:
                 raise OutOfTimeError
+            ends = now + (now - began) * (len(self._chunks) / max(done, 1) - 1.0)  # at the pace so far
+            if ends > self._deadline and not (
+                x.any() or chunk.owns_plans
+            ):  # costs are at least 0: no cut is one
+                value[chunk.scenarios] += chunk.by_scenario(chunk.cost_of_nothing())
+                continue
             cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             value[chunk.scenarios] += chunk.by_scenario(cost)
+            height[chunk.scenarios] += chunk.by_scenario(cost)
             slope[chunk.scenarios] += chunk.by_scenario(chunk.by_column(by_pool, by_plan))
         self._begun, self._known.pace_s = True, time.perf_counter() - began
-        found = Evaluation(value, value - slope @ x, slope)
+        found = Evaluation(value, height - slope @ x, slope)
         if not x.any():
             self._known.nothing = found
         return found
@@ -180,6 +191,18 @@ class _Chunk:
             by_plan[:, part.plans] = found[2]
         return cost, by_pool, by_plan
 
+    @property
+    def owns_plans(self) -> bool:
+        """Whether plan dollars are owned in some hour."""
+        return any(part.owned is not None for part in self.parts)
+
+    def cost_of_nothing(self) -> Floats:
+        """Cost per block without any commitment, `(B,)`."""
+        cost = np.zeros(len(self.starts))
+        for part in self.parts:
+            cost += part.unplanned(*part.rest(np.zeros(len(part.pools))))[0]
+        return cost
+
     def by_column(self, by_pool: Floats, by_plan: Floats) -> Floats:
         """Slopes by unit of each column, shape `(B, F)`: 0 where it is not active."""
         serving: Floats = np.concatenate([by_pool, by_plan], axis=1)[:, self._serves]
@@ -235,7 +258,7 @@ class _Part:
         """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)` or `(n, K)`."""
         left, by_spot = self.rest(reserved)
         if not len(self.plans):
-            return self._without_plans(left, by_spot)
+            return self.unplanned(left, by_spot)
         price = self.best_prices(left, by_spot, plans)
         ceiling = self._ceiling(price)
         unit = np.minimum(ceiling, self.on_demand)
@@ -248,7 +271,8 @@ class _Part:
         each -= np.einsum("nk,nk->n", price, self._capacity(plans))
         return self._sum(each), -self._sum(pi), -self._sum(price)
 
-    def _without_plans(self, left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats, Floats]:
+    def unplanned(self, left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """As `solve`, where no plan covers anything."""
         pi = np.where(left > 0, self.on_demand, 0.0)
         each = left @ self.on_demand
         if by_spot is not None and self.spot is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
@@ -25,6 +26,10 @@ _ENDS = {
     "avoid_loss": "the bound is that without the price on losses",
 }  # fmt: skip
 _YEAR_HOURS = 8760
+_OTHER_UNITS = (
+    "units bought and planned are those of the same kind; reservations in place of a plan in dollars, or the reverse, "
+    "are listed under --details later"
+)
 _SET = "of the commitments on sale in these scenarios"
 _COLUMNS = (
     "row", "option", "variant", "provider", "serves", "units", "unit", "usd_per_hour", "upfront_usd", "total_usd",
@@ -236,7 +241,14 @@ def _expiring(answer: CommitAnswer) -> Section:
         Column("used_ratio", "used until then", "ratio"), Column("renewed", "bought now", "measure"),
         Column("later", "planned for then", "measure"),
     )  # fmt: skip
-    return table_section("expiring", "Owned commitments that end", columns, rows)
+    notes = (_OTHER_UNITS,) if _replaced_in_other_units(answer) else ()
+    return table_section("expiring", "Owned commitments that end", columns, rows, notes)
+
+
+def _replaced_in_other_units(answer: CommitAnswer) -> bool:
+    """Whether a reservation is planned for the day after a plan in dollars ends, or the reverse."""
+    ends = {(own.expires + timedelta(days=1), own.unit == "USD/h") for own in answer.expiring}
+    return any((line.begins, line.unit != "USD/h") in ends for line in planned(answer))
 
 
 def _break_even(answer: CommitAnswer, verbose: bool) -> Section:

@@ -113,10 +113,12 @@ class Options(Section):
     upfront_limit_usd: PositiveFloat | None = Field(None, description="Maximum upfront payment at the start.")
     max_instances: dict[Text, PositiveFloat] = Field(
         default_factory=dict,
-        description="Maximum units of a purchase, by pool: each option and first day counts alone.",
+        description="Maximum units bought for a pool that are in force at a time; what is owned today is not counted.",
     )
     max_usd_per_hour: PositiveFloat | None = Field(
-        None, description="Maximum spend per hour of each purchase of a savings plan."
+        None,
+        description="Maximum spend per hour on the plans in dollars that are bought and in force at a time; what is "
+        "owned today is not counted.",
     )
 
 

@@ -128,6 +128,9 @@ _ALONE = (
     "each future is solved alone by the search; that the figures fit together and to the costs is checked"
 )
 _PLAIN = "the choice at no price on losses, which the search makes; without such a price it is compared with the plan"
+_OF_BILL = (
+    "how the bill was asked; its rows are read and its scenarios drawn by the same code, asked so again"
+)
 COMMIT = {
     "planner_version": _WHEN,
     "seconds": _WHEN,
@@ -137,6 +140,8 @@ COMMIT = {
     "gap_asked_ratio": "an option of the command line",
     "notes": _WORDS,
     "notes[*]": _WORDS,
+    "files[*].file": "where a file of the bill was; its hash is checked",
+    **dict.fromkeys(("bill.currency", "bill.seed", "bill.expires", "bill.expires[*]"), _OF_BILL),
     "regret.mean_usd": _ALONE,
     "regret.p90_usd": _ALONE,
     "regret.worst_usd": _ALONE,

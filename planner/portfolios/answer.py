@@ -246,7 +246,7 @@ def _with_later_starts(
     later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
     if later is None:
         return at_once
-    if asking.is_late or len(later.hours) == 1:
+    if asking.clock.left_s(asking.share) <= gatherer.once_s or len(later.hours) == 1:
         return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), *at_once[1:]
     gatherer.let_follow(later)
     following = _gather_and_solve(gatherer, loaded, asking, progress)
@@ -275,12 +275,17 @@ def _gather_and_solve(
     gatherer: Gatherer, loaded: LoadedPortfolio, asking: _Asking, progress: Progress | None
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """Solve over the candidates that `optimize` works out, then with those that shared limits make worth a look."""
+    began = time.process_time()  # the same however busy the machine is
     gathered = gatherer.gather()
+    gatherer.once_s = gatherer.once_s or time.process_time() - began
     question = in_time(gathered.question)
     result = solve_portfolio(question.numbers, asking.left(), progress=progress)
     for _ in range(MOST_ROUNDS):
         wanted = missing_up_to(loaded, gathered, result)
-        if not wanted or asking.is_late or result.interrupted:
+        needed_s = (
+            0.0 if result.picks is None else gatherer.once_s
+        )  # without a plan there is no answer without them
+        if not wanted or asking.clock.left_s(asking.share) <= needed_s or result.interrupted:
             break
         for entry, cost in wanted.items():
             gatherer.up_to_usd[entry] = cost
@@ -299,13 +304,14 @@ def _widened(
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """The plan by expected cost among candidates that a choice with risk may need too, which others replace in cost."""
     gathered, question, result = outcome
-    if not terms.averse or result.interrupted or all(one is None for one in loaded.workloads):
+    asking = replace(asking, share=(1.0 + asking.share) / 2)
+    given = all(one is None for one in loaded.workloads)
+    if not terms.averse or result.interrupted or given or asking.is_late:
         return outcome
     most = objective_with_risk(gathered, question, result, terms)
     gatherer.widen_for_risk(_up_to_usd(loaded, gathered, result, round(most * MICRO)))
     gathered = gatherer.gather()
     question = in_time(gathered.question)
-    asking = replace(asking, share=(1.0 + asking.share) / 2)
     wider = solve_portfolio(question.numbers, asking.left())
     if wider.objective is None or wider.objective > (result.objective or 0):
         return outcome

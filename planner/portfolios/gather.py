@@ -105,6 +105,7 @@ class Gatherer:
     Attributes:
         up_to_usd: per entry of the file, the cost up to which every candidate is wanted.
         own: machines of the workloads' files, which jobs share.
+        once_s: CPU seconds that gathering took at first, as whoever has little time notes it: more may take as long.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Gatherer:
             WorkloadCandidates(catalog(), options, portfolio, self._ways, self.own) if whole else None
         )
         self._known: dict[tuple[object, ...], Built] = {}
-        self.up_to_usd = [-np.inf] * len(loaded.jobs)
+        self.up_to_usd, self.once_s = [-np.inf] * len(loaded.jobs), 0.0
         self._later: Later | None = None
 
     def let_follow(self, later: Later) -> None:

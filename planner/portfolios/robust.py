@@ -27,7 +27,7 @@ from planner.portfolios.shared_limits import MICRO
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import part_of
 from solvers.problem.tail import tail_point, with_tail
-from solvers.search.search import Search
+from solvers.search.search import Clock, Search
 from solvers.search.tail_reduce import not_replaced, within_reach
 from solvers.search.tighten import safe_bound
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.portfolios.table import CandidateTable
     from solvers.problem.milp import Milp
 
+PRICED_SHARE = 0.6  # of the time left: a search among few candidates is soon done
 TRIED, LEAST_GAIN = 20, 1e-9  # ways of a job that limits may refuse before the next job; a gain that counts
 
 
@@ -52,13 +53,14 @@ def choose_robust(
         question: the candidates in time.
         result: the plan by expected cost.
         terms: what is minimised.
-        options: gap, backend, and the time left.
+        options: gap, backend, and the time left, of which `PRICED_SHARE` at most prices candidates in the scenarios.
 
     Returns:
         The result with the robust plan in place of the plain one, under the bound on expected cost, and what robustness
         costs and gives.
     """
-    began = time.perf_counter()
+    clock = Clock(options.time_limit_s)
+    began = time.perf_counter() - clock.spent_s
     plain = result.picks
     assert plain is not None
     run = _Run(gathered, question, terms)
@@ -66,9 +68,9 @@ def choose_robust(
     first = Outcome.of(run.expected_usd(plain), tail, terms)
     picks, bound, considered, solver = plain, (result.exact_bound or 0) / MICRO, len(question.table), ""
     if terms.averse:
-        near = run.worth_considering(result, first.objective_usd)
+        near = run.worth_considering(result, first.objective_usd, clock)
         considered = int(near.sum())
-        wishes = SolveOptions(options.gap, options.time_limit_s, options.backend)
+        wishes = SolveOptions(options.gap, clock.for_next_s(), options.backend)
         search = run.solve(near, plain, first.objective_usd, wishes)
         bound, solver = max(bound, search.bound), search.solver
         picks = plain if search.best is None else search.best
@@ -127,8 +129,11 @@ class _Run:
             expected + tail,
         )
 
-    def worth_considering(self, result: PortfolioResult, most_usd: float) -> Bools:
-        """Candidates that a plan of a lower objective may have, the dearest left out where they are too many."""
+    def worth_considering(self, result: PortfolioResult, most_usd: float, clock: Clock) -> Bools:
+        """Candidates that a plan of a lower objective may have, each priced in the scenarios.
+
+        The dearest are left out where they are too many, or more than can be priced in time.
+        """
         numbers, table = self._question.numbers, self._question.table
         above = np.zeros(len(table), dtype=np.int64)
         keep = np.ones(len(table), dtype=np.bool_)
@@ -140,11 +145,15 @@ class _Run:
         kept, known = np.zeros(len(table), dtype=np.bool_), set[tuple[int, int]]()
         assert result.picks is not None
         order = np.argsort(above, kind="stable")
-        for at in [*result.picks.tolist(), *order[keep[order]].tolist()]:
+        for number, at in enumerate([*result.picks.tolist(), *order[keep[order]].tolist()]):
             key = (int(table.source[at]), int(table.row[at]))
-            if key[0] < 0 or key in known or len(known) < MOST_PRICED:
+            if key[0] >= 0 and key not in known:
+                has_room = len(known) < MOST_PRICED and clock.left_s(PRICED_SHARE) > 0
+                if number >= len(result.picks) and not has_room:
+                    continue
                 known.add(key)
-                kept[at] = True
+                self.costs.deviation(self._gathered.sources[key[0]], key[1])
+            kept[at] = True
         return kept
 
     def solve(self, near: Bools, plain: Ints, objective_usd: float, options: SolveOptions) -> Search[Ints]:

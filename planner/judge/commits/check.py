@@ -30,7 +30,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
     bought = [_purchase(memory, node) for node in answer["lines"]]
     purchases = tuple(purchase for purchase, _ in bought)
     plan = memory.figures(purchases)
-    weight = question.risk.weight
+    weight = _weight(findings, memory)
     objective = (1 - weight) * plan.expected + weight * plan.worst
     nothing = memory.figures(())
     shares = [node["share"].number() for node in answer["levels"]]
@@ -54,8 +54,9 @@ def check(findings: Findings, memory: CommitMemory) -> None:
         {
             **dict.fromkeys(_STATED, STATED), "schema_version": 1, "currency": "USD", "name": question.name,
             "sha256": hashlib.sha256(memory.loaded.document.data).hexdigest(), "files": _files(memory),
+            "bill": IfStated(memory.of_bill and dict.fromkeys(("currency", "seed", "expires"), STATED)),
             "start": question.start.isoformat(), "years": memory.years, "scenarios": len(memory.futures.probability),
-            "rows": sum(len(year.weight) for year in memory.futures.years),
+            "rows": sum(len(block.weight) for block in memory.blocks(1.0)),
             "risk_weight": Near(weight), "risk_level": Near(question.risk.level),
             "lines": [
                 _line(memory, *line, plan, at) for at, line in enumerate(bought)
@@ -86,7 +87,15 @@ def _ratio(value: float) -> Printed:
     return Printed(value, 6, 1e-6)
 
 
+def _weight(findings: Findings, memory: CommitMemory) -> float:
+    """Weight of the worst outcomes; of a bill 0 too, where what would lower them costs more than it saves."""
+    dropped = memory.of_bill is not None and findings.answer["risk_weight"].number() == 0.0
+    return 0.0 if dropped else memory.loaded.question.risk.weight
+
+
 def _files(memory: CommitMemory) -> list[dict[str, Any]]:
+    if memory.of_bill is not None:
+        return [{"file": STATED, "sha256": sha256} for sha256 in memory.of_bill.sha256]
     question = memory.loaded.question
     name = question.scenarios.file or question.demand.file
     if name is None:
@@ -135,7 +144,7 @@ def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
         node["option"].fail("an option that the question allows")
     if term.years > memory.years and question.tail_value is None:
         node["option"].fail("a term within the horizon, as the question gives no tail_value")
-    starts = memory.starts(term, serves, provider if pool is None else None)
+    starts = memory.starts(term, serves, provider)
     days = {day.isoformat(): day for day in starts}
     if begins not in days:
         node["begins"].fail(f"one of {', '.join(days)}")
@@ -216,8 +225,16 @@ def _is_within_limits(memory: CommitMemory, purchases: Sequence[Purchase]) -> bo
         memory.loaded.question.options.upfront_limit_usd,
     )
     spent = sum(one.units * one.upfront_usd for one in purchases if one.first == 0)
-    each = all(limit is None or one.units <= limit for one, limit in zip(purchases, most, strict=True))
+    each = all(
+        limit is None or _at_once(one, purchases) <= limit for one, limit in zip(purchases, most, strict=True)
+    )
     return each and (upfront is None or spent <= upfront + 0.005)
+
+
+def _at_once(purchase: Purchase, purchases: Sequence[Purchase]) -> float:
+    """Units for the same pool, or dollars an hour of all plans, that are in force when a purchase begins."""
+    alike = [one for one in purchases if one.pool == purchase.pool and one.covers(purchase.first)]
+    return sum(one.units for one in alike) * (1 - 1e-12)  # sums of thousandths are no whole numbers of them
 
 
 def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Purchase, Node]]) -> None:
@@ -228,7 +245,9 @@ def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Pur
         is_whole = purchase.pool is None or purchase.units == int(purchase.units)
         findings.require(is_whole, node["units"].path, "not a whole number of units")
         findings.require(
-            most is None or purchase.units <= most, node["units"].path, f"above the limit of {most}"
+            most is None or _at_once(purchase, [one for one, _ in bought]) <= most,
+            node["units"].path,
+            f"above the limit of {most} at a time",
         )
     upfront = sum(purchase.units * purchase.upfront_usd for purchase, _ in bought if purchase.first == 0)
     limit = options.upfront_limit_usd

@@ -46,6 +46,19 @@ class Futures:
     years: tuple[Year, ...]
 
 
+@record(frozen=True, eq=False)
+class OfBill:
+    """What the code that made an answer reads of a bill and draws from it, given to its judge: all else is its own.
+
+    Attributes:
+        futures: the scenarios drawn.
+        sha256: of each file of the bill.
+    """
+
+    futures: Futures
+    sha256: tuple[str, ...]
+
+
 def futures_of(loaded: LoadedCommit, years: int) -> Futures:
     """The futures of a question: given in a file, or drawn."""
     question = loaded.question

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Floats, Ints
-from planner.judge.commits.demand import PLACES, Futures, futures_of
+from catalogs.tables.table import Floats
+from planner.judge.commits.demand import PLACES, Futures, OfBill, futures_of
 from planner.judge.commits.prices import (
     HOURS_PER_YEAR,
     Plan,
@@ -93,9 +94,12 @@ class Figures:
 
 @record(frozen=True, eq=False)
 class _Block:
-    """A year of a future with what is owned in it: units, `(n, pools)`, and plan dollars, `(n, K)`."""
+    """Hours of a future, of which those from `begin` on are, in which the same things are owned, bought or planned.
 
-    hour: Ints
+    Owned units, `(n, pools)`, and plan dollars, `(n, K)`.
+    """
+
+    begin: int
     future: int
     weight: Floats
     demand: Floats
@@ -106,9 +110,9 @@ class _Block:
 class CommitMemory:
     """A question with what was recomputed of it, so that many answers are judged at the cost of few."""
 
-    def __init__(self, loaded: LoadedCommit, catalog: Catalog | None) -> None:
-        """Take the question and the catalog; None where every pool gives its prices."""
-        self.loaded, self.catalog = loaded, catalog
+    def __init__(self, loaded: LoadedCommit, catalog: Catalog | None, of_bill: OfBill | None = None) -> None:
+        """Take the question, the catalog (None where every pool gives its prices) and the bill that it was made of."""
+        self.loaded, self.catalog, self.of_bill = loaded, catalog, of_bill
         self._known: dict[tuple[tuple[Purchase, ...], float], Figures] = {}
         self._blocks: dict[float, list[_Block]] = {}
 
@@ -133,7 +137,7 @@ class CommitMemory:
     @cached_property
     def futures(self) -> Futures:
         """The futures of demand."""
-        return futures_of(self.loaded, self.years)
+        return futures_of(self.loaded, self.years) if self.of_bill is None else self.of_bill.futures
 
     @cached_property
     def market(self) -> Market:
@@ -158,10 +162,10 @@ class CommitMemory:
         """Whether an option is bought by the dollar for a pool, not by the unit."""
         return any(plan.option == option and pool in plan.rate for plan in self.plans)
 
-    def starts(self, term: Term, serves: Sequence[str], seller: str | None) -> dict[date, int]:
+    def starts(self, term: Term, serves: Sequence[str], seller: str) -> dict[date, int]:
         """Days on which a term may begin, with their hours: years of the horizon, and after what it may replace.
 
-        That is what is owned of a pool that it serves and, of a plan in dollars, what its seller's plans are.
+        That is what is owned of a pool that it serves, and its seller's plans in dollars.
         """
         question, horizon = self.loaded.question, self.years * HOURS_PER_YEAR
         starts = {question.start: 0}
@@ -179,26 +183,51 @@ class CommitMemory:
         return starts
 
     def blocks(self, factor: float) -> list[_Block]:
-        """The years of all futures at a multiple of the demand."""
+        """The stretches of all futures at a multiple of the demand."""
         if factor not in self._blocks:
             self._blocks[factor] = list(self._owned(factor))
         return self._blocks[factor]
 
-    def _owned(self, factor: float) -> Sequence[_Block]:
-        question, out = self.loaded.question, []
-        names = [pool.name for pool in question.pools]
+    @cached_property
+    def stretches(self) -> list[tuple[int, int]]:
+        """First hour, and the hour after the last, of each part of the horizon in which nothing begins or ends."""
+        question, horizon = self.loaded.question, self.years * HOURS_PER_YEAR
+        cuts = {*range(0, horizon + 1, HOURS_PER_YEAR)}
+        for owned in question.commitments:
+            end = 24 * ((owned.expires - question.start).days + 1)
+            cuts |= {*range(end, horizon, HOURS_PER_YEAR)} if end > 0 else set()
+        return list(pairwise(sorted(cuts)))
+
+    def _owned(self, factor: float) -> Iterator[_Block]:
+        """Each stretch of a year weighs as long as it is, by its own hours or, where none is given, by the year's."""
         for year in self.futures.years:
             demand = (year.demand * factor).round(PLACES)
-            owned, room = np.zeros_like(demand), np.zeros((len(demand), len(self.market.rate)))
-            for commitment in question.commitments:
-                lasts = year.hour < ((commitment.expires - question.start).days + 1) * 24
-                if commitment.pool is not None and commitment.instances is not None:
-                    owned[:, names.index(commitment.pool)] += lasts * commitment.instances
-                elif commitment.usd_per_hour is not None:
-                    plan = owned_plan(self.plans, commitment.provider, commitment.purchase_option)
-                    room[:, self.row(plan)] += lasts * commitment.usd_per_hour * plan.capacity
-            out.append(_Block(year.hour, year.future, year.weight, demand, owned, room))
-        return out
+            for begin, end in self.stretches:
+                if begin // HOURS_PER_YEAR != year.year:
+                    continue
+                own = (year.hour >= begin) & (year.hour < end)
+                own = own if own.any() else np.ones_like(own)
+                weight = year.weight[own] * ((end - begin) / year.weight[own].sum())
+                units, dollars = self._owned_at(begin)
+                shape = (len(weight), 1)
+                yield _Block(
+                    begin, year.future, weight, demand[own], np.tile(units, shape), np.tile(dollars, shape)
+                )
+
+    def _owned_at(self, hour: int) -> tuple[Floats, Floats]:
+        """Units of each pool and dollars of each plan that are owned in an hour of the horizon."""
+        question = self.loaded.question
+        names = [pool.name for pool in question.pools]
+        units, dollars = np.zeros(len(names)), np.zeros(len(self.market.rate))
+        for commitment in question.commitments:
+            if hour // 24 > (commitment.expires - question.start).days:
+                continue
+            if commitment.pool is not None and commitment.instances is not None:
+                units[names.index(commitment.pool)] += commitment.instances
+            elif commitment.usd_per_hour is not None:
+                plan = owned_plan(self.plans, commitment.provider, commitment.purchase_option)
+                dollars[self.row(plan)] += commitment.usd_per_hour * plan.capacity
+        return units, dollars
 
     def figures(self, purchases: tuple[Purchase, ...], factor: float = 1.0) -> Figures:
         """Figures of purchases at a multiple of the demand; kept."""
@@ -297,8 +326,8 @@ def _together(blocks: Sequence[_Block], edges: Sequence[int]) -> list[tuple[int,
     out: list[tuple[int, list[_Block]]] = []
     for begin, end in zip(edges, (*edges[1:], np.iinfo(np.int64).max), strict=True):
         size = _ROWS
-        for block in (_between(block, begin, end) for block in blocks):
-            if not len(block.weight):
+        for block in blocks:
+            if not begin <= block.begin < end:
                 continue
             if size + len(block.weight) > _ROWS:
                 out.append((begin, []))
@@ -306,13 +335,6 @@ def _together(blocks: Sequence[_Block], edges: Sequence[int]) -> list[tuple[int,
             out[-1][1].append(block)
             size += len(block.weight)
     return out
-
-
-def _between(block: _Block, begin: int, end: int) -> _Block:
-    """The hours of a block from one hour to before another."""
-    at = np.flatnonzero((block.hour >= begin) & (block.hour < end))
-    parts = (part[at] for part in (block.weight, block.demand, block.owned, block.room))
-    return _Block(block.hour[at], block.future, *parts)
 
 
 def _mean_of_worst(costs: Floats, chance: Floats, level: float) -> float:

@@ -69,6 +69,8 @@ def _model_faults(model: Mapping[str, Any]) -> Iterator[str]:
             yield f"{column['key']}: serves no pool or plan of the model, or has a negative number"
         if column.get("now", _is_now(column)) is not _is_now(column):
             yield f"{column['key']}: is not told apart rightly as bought now or planned for later"
+    if not {n for cap in model.get("caps", ()) for n in cap["columns"]} <= {*range(len(model["columns"]))}:
+        yield "a cap is on columns that are not there"
     widths = {
         "demand_milli": pools,
         "spot_cap_milli": pools,
@@ -111,6 +113,9 @@ def _point_faults(certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"{column['key']}: {value} is not within 0 and {column['upper']}"
         if column["whole"] and value != int(value):
             yield f"{column['key']}: {value} is not a whole number"
+    for cap in model.get("caps", ()):  # proofs of before have none
+        if sum((Fraction(point[number]) for number in cap["columns"]), Fraction(0)) > Fraction(cap["most"]):
+            yield f"the point buys more than {cap['most']:,.3f} at a time of what is limited to it"
     limit = model["upfront_limit_usd"]
     spent = sum(
         (Fraction(c["upfront_usd"]) * Fraction(v) for c, v in zip(columns, point, strict=True)), Fraction(0)
@@ -140,8 +145,8 @@ def _weight_faults(certificate: Mapping[str, Any]) -> Iterator[str]:
     for number, total in enumerate(used):
         if total > (1 - share) * chance[number] + (share * risk[number] if share else 0):
             yield f"the cuts of scenario {number} weigh more than the objective gives it"
-    if int(certificate["upfront_multiplier"]) < 0:
-        yield "the weight of the upfront limit is negative"
+    if min(int(certificate["upfront_multiplier"]), *map(int, certificate.get("cap_multipliers", ())), 0) < 0:
+        yield "the weight of the upfront limit or of a cap is negative"
 
 
 def exact_bound(certificate: Mapping[str, Any]) -> Fraction:
@@ -170,6 +175,10 @@ def exact_bound(certificate: Mapping[str, Any]) -> Fraction:
     if limit is not None:
         constant -= price * Fraction(limit)
         slope = [value + price * Fraction(c["upfront_usd"]) for value, c in zip(slope, columns, strict=True)]
+    for cap, multiplier in zip(model.get("caps", ()), certificate.get("cap_multipliers", ()), strict=True):
+        constant -= Fraction(int(multiplier), unit) * Fraction(cap["most"])
+        for number in cap["columns"]:
+            slope[number] += Fraction(int(multiplier), unit)
     least = (min(Fraction(0), value) * Fraction(c["upper"]) for value, c in zip(slope, columns, strict=True))
     return constant + sum(least, Fraction(0))
 

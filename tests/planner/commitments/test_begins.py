@@ -130,7 +130,7 @@ def test_only_what_may_replace_what_ends_begins_then() -> None:
     assert [(round(line.units, 2), line.now) for line in lines] == [(24, True), (36, False)]
 
 
-def test_limits_are_of_what_is_paid_at_the_start_and_of_each_purchase() -> None:
+def test_limits_are_of_what_is_paid_at_the_start_and_of_what_is_in_force_at_a_time() -> None:
     prices = {"on_demand": 10.0, "reserved_1y": 2.0}
     pool = {
         "name": "a",
@@ -141,7 +141,7 @@ def test_limits_are_of_what_is_paid_at_the_start_and_of_each_purchase() -> None:
     }
     for limits, bought in (
         ({"upfront_limit_usd": 1e5}, [(3, True), (7, False)]),
-        ({"max_instances": {"a": 5}}, [(5, True), (5, False)]),
+        ({"max_instances": {"a": 5}}, [(4, True), (1, False)]),
     ):
         asked = ending(pools=[pool], options=limits)
         work = answered(asked)

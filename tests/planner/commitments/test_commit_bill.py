@@ -107,7 +107,8 @@ def test_nothing_is_proposed_that_costs_more_than_it_saves_in_the_mean(tmp_path:
     saved.write_text(found.stdout)
     for more in ((), ("--workload", path)):
         refused = run_cli("verify", saved, *more)
-        assert (refused.code, "--from-focus BILL --certificate proof.json" in refused.stderr) == (2, True)
+        assert (refused.code, "with --bill BILL" in refused.stderr) == (2, True)
+    assert run_cli("verify", saved, "--bill", path).code == 0
 
 
 def test_a_price_on_losses_is_asked_for(bill: Path, run_cli: Run) -> None:

@@ -247,15 +247,20 @@ def test_an_interrupted_search_begins_no_second_one(monkeypatch: pytest.MonkeyPa
 
 
 def test_late_purchases_are_evaluated_no_more_often_than_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without time, what buys nothing is evaluated once, however often it is asked for, and nothing else is."""
+    """Without time, what nothing costs is looked at once, however often it is asked for, and nothing else is."""
     model = replace(random_model(3, pools=2, plans=1), risk_weight=0.5)
-    plain, evaluated = _Chunk.solve, list[bool]()
+    solve, cost, evaluated = _Chunk.solve, _Chunk.cost_of_nothing, list[bool]()
 
-    def counted(chunk: _Chunk, reserved: np.ndarray, plans: np.ndarray) -> tuple[np.ndarray, ...]:
+    def solved_in_full(chunk: _Chunk, reserved: np.ndarray, plans: np.ndarray) -> tuple[np.ndarray, ...]:
         evaluated.append(bool(reserved.any() or plans.any()))
-        return plain(chunk, reserved, plans)
+        return solve(chunk, reserved, plans)
 
-    monkeypatch.setattr(_Chunk, "solve", counted)
+    def cost_alone(chunk: _Chunk) -> np.ndarray:
+        evaluated.append(False)
+        return cost(chunk)
+
+    monkeypatch.setattr(_Chunk, "solve", solved_in_full)
+    monkeypatch.setattr(_Chunk, "cost_of_nothing", cost_alone)
     nothing, solved = np.zeros(len(model.columns)), solve_bill(model, time_limit_s=0.0)[1]
     chunks = len(Recourse(model)._chunks)
     assert evaluated == [False] * chunks
