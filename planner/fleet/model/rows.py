@@ -7,7 +7,6 @@ import numpy as np
 from catalogs.tables.table import Floats, Ints
 from planner.records import record
 
-
 _NOTHING = np.zeros(1)
 
 
