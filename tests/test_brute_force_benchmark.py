@@ -38,6 +38,31 @@ def test_a_disagreement_is_reported(
     assert out.splitlines()[-1].split() == ["all", "5", "2", "0.0"]
 
 
+def test_a_time_limit_that_may_have_passed_is_no_disagreement(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A seed that fails as late as a time limit is not recorded, so that it is asked again, and does not fail."""
+    now = [0.0]
+
+    def late(seed: int) -> None:
+        now[0] += 61.0 if seed == 1 else 0.2
+        assert seed % 2 == 0, "dearer than the bound"
+
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", late)
+    monkeypatch.setattr("benchmarks.brute_force.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(brute_force, "RECORD", tmp_path / "seeds.json")
+    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "3", "--family", "schedule", "--record"])
+    assert brute_force.main() == 0
+    known = load_record(brute_force.RECORD)["schedule"]
+    assert (known.ranges, known.wrong) == (((0, 1), (2, 3)), ())
+    assert (
+        "schedule: seed 1: AssertionError: dearer than the bound (not told: 61 s" in capsys.readouterr().out
+    )
+    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "4", "--family", "schedule", "--record"])
+    assert brute_force.main() == 1  # and a seed that fails in time is a disagreement
+    assert load_record(brute_force.RECORD)["schedule"].wrong == (3,)
+
+
 def test_a_signal_ends_the_search_after_the_seed_that_is_tried(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from planner.commitments.figures import (
 )
 from planner.commitments.history import read_history
 from planner.commitments.prices import WANTED, pool_prices, without_commitments
+from planner.commitments.recourse import Recourse
 from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_bill, solve_commit
 from planner.commitments.use import use_of
@@ -200,10 +201,11 @@ def _figures(
     x, skipped = solved.x, dict[str, str]()
     stage("figures of the plan")
     clock.begin()
-    nothing = level_of(built, np.zeros_like(x), 0.0)
+    recourse = Recourse(built.model)
+    nothing = level_of(built, np.zeros_like(x), 0.0, None, recourse)
     clock.done()
     clock.begin()
-    levels = [nothing, level_of(built, x, 1.0, nothing.expected_usd)]
+    levels = [nothing, level_of(built, x, 1.0, nothing.expected_usd, recourse)]
     clock.done()
     falls = []
     for share in FALLS:
@@ -224,7 +226,8 @@ def _figures(
         if not clock.allows():
             skipped[f"levels {share:g}"] = f"{100 * share:.0f} % of the plan"
             continue
-        levels.append(level_of(built, scaled(built.model, x, share), share, nothing.expected_usd))
+        level_x = scaled(built.model, x, share)
+        levels.append(level_of(built, level_x, share, nothing.expected_usd, recourse))
     levels.sort(key=lambda level: level.share)
     return _Figures(tuple(levels), tuple(falls), regret, skipped)
 

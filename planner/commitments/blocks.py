@@ -13,8 +13,7 @@ def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
     """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
     groups: dict[tuple[int, int], list[int]] = {}
     for number, block in enumerate(hours):
-        rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
-        groups.setdefault((block.period, rows), []).append(number)
+        groups.setdefault((block.period, _spot_rows(block)), []).append(number)
     out: list[list[int]] = []
     for numbers in groups.values():
         size = ROWS_AT_ONCE
@@ -29,14 +28,19 @@ def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
 
 
 def few(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """As `batches`, but blocks of all periods in one where they make few rows together."""
+    """As `batches`, but blocks of all periods together where they make few rows."""
     out = batches(hours)
-    spots = {
-        0 if one.spot_usd is None or one.spot_cap is None else min(len(one.spot_usd), 2) for one in hours
-    }
-    if len(spots) > 1 or sum(len(block.weight) for block in hours) > ROWS_AT_ONCE:
+    if sum(len(block.weight) for block in hours) > ROWS_AT_ONCE:
         return out
-    return [[number for numbers in out for number in numbers]] if out else []
+    groups: dict[int, list[int]] = {}
+    for numbers in out:
+        groups.setdefault(_spot_rows(hours[numbers[0]]), []).extend(numbers)
+    return list(groups.values())
+
+
+def _spot_rows(block: Hours) -> int:
+    """Rows of spot prices: 0 without spot, 1 where they are the same in every hour, else 2."""
+    return 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
 
 
 def join(blocks: list[Hours], n_plans: int) -> Hours:

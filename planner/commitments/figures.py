@@ -34,7 +34,13 @@ def break_evens(built: Built) -> tuple[BreakEven, ...]:
     return tuple(out)
 
 
-def level_of(built: Built, x: Floats, share: float, without_usd: float | None = None) -> Level:
+def level_of(
+    built: Built,
+    x: Floats,
+    share: float,
+    without_usd: float | None = None,
+    recourse: Recourse | None = None,
+) -> Level:
     """Return the figures of `x`.
 
     Args:
@@ -42,9 +48,10 @@ def level_of(built: Built, x: Floats, share: float, without_usd: float | None = 
         x: units of each column.
         share: a label.
         without_usd: expected cost without new commitments, where it is known already.
+        recourse: of the model, where it is known.
     """
     model = built.model
-    recourse = Recourse(model)
+    recourse = recourse or Recourse(model)
     uses = use_of(model, x, recourse)
     costs = np.zeros(len(model.probability))
     for use in uses:

@@ -66,7 +66,7 @@ class Knapsack:
     def _fill_each(self, need: Floats, capacity: Floats) -> Floats:
         """The same where every hour has its own order; `need` in plan dollars, `(n, uses)`."""
         n, count, every = len(need), len(self.pools), np.arange(len(need))
-        used = np.cumsum(np.take_along_axis(need, self.order.astype(np.intp), 1), axis=1)
+        used = np.cumsum(need[every[:, None], self.order], axis=1)
         over = used > capacity[:, None]
         item = self.order[every, np.argmax(over, axis=1)].astype(np.int64)
         pool = item % count

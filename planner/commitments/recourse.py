@@ -216,9 +216,8 @@ class _Chunk:
         """Return the plans' prices, shape `(n, K)`."""
         out = np.zeros((self.rows, self.shape[1]))
         for part in self.parts:
-            out[:, part.plans] = part.best_prices(
-                *part.rest(reserved[..., part.pools]), plans[..., part.plans]
-            )
+            capacity = part.capacity(plans[..., part.plans])
+            out[:, part.plans] = part.best_prices(*part.rest(reserved[..., part.pools]), capacity)
         return out
 
 
@@ -259,7 +258,8 @@ class _Part:
         left, by_spot = self.rest(reserved)
         if not len(self.plans):
             return self.unplanned(left, by_spot)
-        price = self.best_prices(left, by_spot, plans)
+        capacity = self.capacity(plans)
+        price = self.best_prices(left, by_spot, capacity)
         ceiling = self._ceiling(price)
         unit = np.minimum(ceiling, self.on_demand)
         each = np.einsum("np,np->n", left, unit)
@@ -268,7 +268,7 @@ class _Part:
             spot_unit = np.minimum(ceiling, self.spot)
             each += np.einsum("np,np->n", by_spot, spot_unit)
             pi = np.where((left <= 0) & (by_spot > 0), spot_unit, pi)
-        each -= np.einsum("nk,nk->n", price, self._capacity(plans))
+        each -= np.einsum("nk,nk->n", price, capacity)
         return self._sum(each), -self._sum(pi), -self._sum(price)
 
     def unplanned(self, left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -280,17 +280,17 @@ class _Part:
             pi = np.where((left <= 0) & (by_spot > 0), self.spot, pi)
         return self._sum(each), -self._sum(pi), np.zeros((len(self.starts), 0))
 
-    def best_prices(self, left: Floats, by_spot: Floats | None, plans: Floats) -> Floats:
-        """Return the plans' optimal prices per hour, shape `(n, K)`."""
-        capacity = self._capacity(plans)
+    def best_prices(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
+        """Return the plans' optimal prices per hour, shape `(n, K)`, as is `capacity`."""
         if not len(self.plans):
             return np.zeros((len(left), 0))
         if len(self.plans) == 1:
             return self._alone.fill(*_by_pool(left, by_spot), capacity[:, 0])[:, None]
         return self._two_plans(left, by_spot, capacity)
 
-    def _capacity(self, plans: Floats) -> Floats:
-        capacity = np.broadcast_to(plans, (len(self.weight), plans.shape[-1]))
+    def capacity(self, plans: Floats) -> Floats:
+        """Return plan dollars per hour, new and owned, shape `(n, K)`; `plans` as of `solve`."""
+        capacity = plans if plans.ndim == 2 else np.broadcast_to(plans, (len(self.weight), len(plans)))
         return capacity if self.owned is None else capacity + self.owned
 
     def _ceiling(self, price: Floats) -> Floats:
@@ -323,7 +323,8 @@ class _Part:
 
     def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
         highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed
-        best = np.broadcast_to(highest, capacity.shape).copy()
+        best = np.empty(capacity.shape)
+        best[:] = highest
         if not capacity.any():
             return best
         best_value = self._value(left, by_spot, best, capacity)

@@ -20,7 +20,10 @@ DONE = 1e-12  # of the requirement
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A limit on groups of offers: `amount` per worker (or per work, `of_work`) against what is `free` per group."""
+    """A limit on groups of offers: `amount` per worker (or per work, `of_work`) against what is `free` per group.
+
+    What uses nothing of it has an amount of 1 and the group -1, of which infinitely much is free.
+    """
 
     code: Ints
     amount: Floats
@@ -29,9 +32,7 @@ class Limit:
 
     def room(self) -> Floats:
         """What is left for each offer, in workers, shape `(n_kept,)`."""
-        room = np.full(len(self.code), math.inf)
-        np.divide(np.maximum(self.free[self.code], 0.0), self.amount, out=room, where=self.amount > 0)
-        return room
+        return np.asarray(np.maximum(self.free, 0.0)[self.code] / self.amount, dtype=np.float64)
 
 
 @dataclass(eq=False)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.fleet.divide import Division, Limit, divide
 from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.model.rows import before, in_rows
@@ -47,17 +48,14 @@ class _Room:
         """Most further workers of each offer, shape `(n_kept,)`."""
         limit = self.prepared.upper - self.units
         for code, amount, free in zip(self.codes, self.amounts, self.free, strict=True):
-            share = np.full(len(limit), math.inf)
-            np.divide(free[code], amount, out=share, where=amount > 0)
-            limit = np.minimum(limit, share)
+            limit = np.minimum(limit, free[code] / amount)
         return np.floor(limit + 1e-9)
 
     def most_of(self, offer: int) -> float:
         """Most further workers of one offer."""
         limit = float(self.prepared.upper[offer] - self.units[offer])
         for code, amount, free in zip(self.codes, self.amounts, self.free, strict=True):
-            if amount[offer] > 0:
-                limit = min(limit, float(free[code[offer]]) / float(amount[offer]))
+            limit = min(limit, float(free[code[offer]]) / float(amount[offer]))
         return math.floor(limit + 1e-9)
 
     def take(self, offer: int, count: float) -> None:
@@ -77,9 +75,9 @@ def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | Non
         return _divided(prepared)
     best: Floats | None = None
     best_cost = math.inf
-    for target in TARGETS:
-        for allowed in _region_choices(prepared, target):
-            units = _fill(prepared, allowed, target)
+    for target in (Target(prepared, times) for times in TARGETS):
+        for allowed in target.choices:
+            units = _fill(target, allowed)
             if units is None:
                 continue
             full = np.zeros(fleet.n_options)
@@ -106,9 +104,10 @@ def _divided(prepared: Prepared) -> Mix | None:
     best: Mix | None = None
     best_cost = math.inf
     fleet, none = prepared.source, np.zeros(len(prepared.keep))
+    target = Target(prepared, 1.0)
     for worker_usd in _worker_prices(prepared):
-        for allowed in _region_choices(prepared, 1.0):
-            mix = _divide(prepared, allowed, none, worker_usd)
+        for allowed in target.choices:
+            mix = _divide(target, allowed, none, worker_usd)
             if mix is None:
                 continue
             cost = fleet.cost_of(fleet.units(mix[0]), fleet.units(mix[1]))
@@ -131,10 +130,11 @@ def _worker_prices(prepared: Prepared) -> Iterator[float]:
         yield from (usual * part for part in PLACES)
 
 
-def _divide(prepared: Prepared, allowed: Bools, given: Floats, worker_usd: float = 0.0) -> Mix | None:
+def _divide(target: Target, allowed: Bools, given: Floats, worker_usd: float = 0.0) -> Mix | None:
+    prepared = target.prepared
     fleet, count = prepared.source, len(prepared.keep)
-    division = Division(prepared, _limits(prepared, 1.0), np.zeros(count), np.zeros(count))
-    density = _density(prepared, 1.0) + worker_usd / np.maximum(prepared.work, 1e-12)
+    division = Division(prepared, target.limits(), np.zeros(count), np.zeros(count))
+    density = target.density + worker_usd / np.maximum(prepared.work, 1e-12)
     if not divide(division, allowed, density, given):
         return None
     full, busy = np.zeros(fleet.n_options), np.zeros(fleet.n_options)
@@ -142,21 +142,46 @@ def _divide(prepared: Prepared, allowed: Bools, given: Floats, worker_usd: float
     return None if violations(fleet, full, busy) else _by_key(fleet, full, busy)
 
 
-def complete_fleet(prepared: Prepared, allowed: Bools, units: Floats) -> Mix | None:
+def complete_fleet(target: Target, allowed: Bools, units: Floats) -> Mix | None:
     """Complete `units` (shape `(n_kept,)`) with allowed offers to a feasible fleet, None where that fails.
 
     Where workers may stop early, `units` is work in workers used in full and need not be whole.
     """
-    fleet = prepared.source
+    fleet = target.prepared.source
     if fleet.part_time:
-        return _divide(prepared, allowed, units)
-    filled = _fill(prepared, allowed, 1.0, units)
+        return _divide(target, allowed, units)
+    filled = _fill(target, allowed, units)
     if filled is None:
         return None
     full = np.zeros(fleet.n_options)
-    full[prepared.keep] = filled
+    full[target.prepared.keep] = filled
     full = _trim(fleet, full)
     return None if violations(fleet, full) else _by_key(fleet, full, full)
+
+
+class Target:
+    """What fleets are filled from up to so many times the work that is required, worked out once for all of them.
+
+    Attributes:
+        prepared: the offers.
+        times: the requirement.
+        density: USD per work of each offer, see `_density`, shape `(n_kept,)`.
+    """
+
+    def __init__(self, prepared: Prepared, times: float) -> None:
+        self.prepared, self.times = prepared, times
+        self.density = _density(prepared, times)
+        self._limits = _limits(prepared, times)
+
+    def limits(self) -> list[Limit]:
+        """All limits with what is free of each, to be used up."""
+        return [Limit(one.code, one.amount, one.free.copy(), one.of_work) for one in self._limits]
+
+    @cached_property
+    def choices(self) -> list[Bools]:
+        """Sets of regions worth trying, each once, as masks over the offers kept: best by the cost of their share."""
+        masks = {mask.tobytes(): mask for mask in _ranked_choices(self.prepared, self.times, self.density)}
+        return list(masks.values())
 
 
 def _density(prepared: Prepared, target: float) -> Floats:
@@ -168,23 +193,13 @@ def _density(prepared: Prepared, target: float) -> Floats:
     return prepared.of("cost_usd") / np.maximum(prepared.work, 1e-12) + opening
 
 
-def _region_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
-    """Sets of regions worth trying, each once, as masks over the offers kept: best by the cost of their share."""
-    seen: set[bytes] = set()
-    for mask in _ranked_choices(prepared, target):
-        if mask.tobytes() not in seen:
-            seen.add(mask.tobytes())
-            yield mask
-
-
-def _ranked_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
-    """The same, where some come again."""
+def _ranked_choices(prepared: Prepared, target: float, density: Floats) -> Iterator[Bools]:
+    """Sets of regions worth trying, of which some come again."""
     fleet = prepared.source
     region = prepared.of("region")
-    present = np.unique(region)
+    present = distinct_values(region)
     most = len(present) if fleet.max_regions is None else min(fleet.max_regions, len(present))
     share = 1.0 if fleet.max_share_per_region is None else max(fleet.max_share_per_region, 1e-6)
-    density = _density(prepared, target)
     scores, reach = _scores(prepared, density, share * target)
     ranked = np.argsort(scores, kind="stable")[: int(np.count_nonzero(np.isfinite(scores)))]
     least = max(1, math.ceil(1 / share - 1e-9))
@@ -236,9 +251,9 @@ def _steady_regions(prepared: Prepared, density: Floats) -> Ints:
     return prepared.of("region")[order[:1]]
 
 
-def _rooms(prepared: Prepared, target: float) -> _Room:
-    """All limits as (group, amount per worker, free) triples, shares measured against `target`."""
-    limits = _limits(prepared, target)
+def _rooms(target: Target) -> _Room:
+    """All limits as (group, amount per worker, free) triples, shares measured against the target."""
+    limits, prepared = target.limits(), target.prepared
     codes, amounts = [item.code for item in limits], [item.amount for item in limits]
     return _Room(prepared, codes, amounts, [item.free for item in limits], np.zeros(len(prepared.keep)))
 
@@ -251,7 +266,8 @@ def _limits(prepared: Prepared, target: float) -> list[Limit]:
 
     def limit(code: Ints, amount: Floats, free: Floats, *, of_work: bool = False) -> None:
         known = np.append(np.where(np.isnan(free), math.inf, free), math.inf)  # -1: unlimited
-        limits.append(Limit(code, amount, known, of_work))
+        uses = amount > 0
+        limits.append(Limit(np.where(uses, code, -1), np.where(uses, amount, 1.0), known, of_work))
 
     ones = np.ones(count)
     limit(prepared.of("capacity_group"), ones, fleet.capacity_limit)
@@ -261,8 +277,7 @@ def _limits(prepared: Prepared, target: float) -> list[Limit]:
         fleet.quota_limit,
     )
     for use in fleet.uses:
-        amount = use.in_full[prepared.keep]
-        limit(np.where(amount > 0, 0, -1), amount, np.array([use.limit]))
+        limit(everything, use.in_full[prepared.keep], np.array([use.limit]))
     shares = (
         (np.where(prepared.of("is_spot"), 0, -1), fleet.max_spot_share),
         (prepared.of("region"), fleet.max_share_per_region),
@@ -277,16 +292,16 @@ def _limits(prepared: Prepared, target: float) -> list[Limit]:
     return limits
 
 
-def _fill(prepared: Prepared, allowed: Bools, target: float, given: Floats | None = None) -> Floats | None:
+def _fill(target: Target, allowed: Bools, given: Floats | None = None) -> Floats | None:
     """Buy in order of density until the target is met; None where the limits leave too little."""
-    room = _rooms(prepared, target)
+    room, prepared = _rooms(target), target.prepared
     if given is not None:
         for number in np.flatnonzero(given).tolist():
             room.take(number, min(float(given[number]), max(room.most_of(number), 0.0)))
-    density = np.where(allowed, _density(prepared, target), math.inf)
+    density = np.where(allowed, target.density, math.inf)
     order = np.argsort(density, kind="stable")[: int(np.count_nonzero(allowed))]
     work, cost = prepared.work, np.asarray(prepared.of("cost_usd"), dtype=np.float64)
-    missing = target - float(work @ room.units)
+    missing = target.times - float(work @ room.units)
     for offer in order.tolist():
         if missing <= 1e-12:
             break

@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from catalogs.tables.table import Floats, Ints
-from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound, reachable_work
+from planner.fleet.greedy import Target, complete_fleet, greedy_mix, knapsack_bound, reachable_work
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
 from planner.fleet.places import branch, switched, under
@@ -176,6 +176,7 @@ def _round(search: FleetSearch, offers: Prepared, relaxation: Relaxation) -> Non
     used = int(np.count_nonzero(opening > 1e-9))
     most = used if search.fleet.max_regions is None else min(used, search.fleet.max_regions)
     seen: set[bytes] = set()
+    target = Target(offers, 1.0)
     for size in sorted({most, max(most - 1, 1)}):
         allowed = np.isin(offers.of("region"), ranked[:size])
         for share in (1.0, 0.8, 0.5):
@@ -184,7 +185,7 @@ def _round(search: FleetSearch, offers: Prepared, relaxation: Relaxation) -> Non
             begun = allowed.tobytes() + part.tobytes()
             if begun not in seen:
                 seen.add(begun)
-                search.offer(complete_fleet(offers, allowed, part))
+                search.offer(complete_fleet(target, allowed, part))
 
 
 def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation: Relaxation) -> None:

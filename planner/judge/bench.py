@@ -112,6 +112,7 @@ class Bench:
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
+        self.shares = dict[tuple[str, str, int, float], Candidate]()  # jobs of fleets that fall back
 
     def share(self, other: Bench) -> None:
         """Use the shapes that another bench of the same job has predicted."""

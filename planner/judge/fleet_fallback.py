@@ -211,12 +211,19 @@ def _allowed(findings: Findings, bench: Bench, spot: Offer, later: Offer, nodes:
 
 
 def _job(bench: Bench, spot: Offer, later: Offer, each: int, runs: float) -> Candidate:
-    """A worker's share of the work as a single job, which comes to its pool once."""
+    """A worker's share of the work as a single job, which comes to its pool once; kept on the bench."""
+    key = (spot.offer_id, later.offer_id, each, runs)
+    if key not in bench.shares:
+        bench.shares[key] = _alone(bench, [Buy(spot, each), Buy(later, each)], runs)
+    return bench.shares[key]
+
+
+def _alone(bench: Bench, buys: list[Buy], runs: float) -> Candidate:
     workload = bench.workload.model_copy(update={"kind": "training"})
     work = replace(bench.work, steps=bench.work.steps * runs)
     job = Bench(workload, work, bench.goods, bench.start, bench.deadline)
     job.share(bench)
-    return job.candidate([Buy(spot, each), Buy(later, each)], in_turn=True)
+    return job.candidate(buys, in_turn=True)
 
 
 def _worker(now: Fleet) -> Fallen:

@@ -7,6 +7,8 @@ import numpy as np
 from catalogs.tables.table import Floats, Ints
 from planner.records import record
 
+_NOTHING = np.zeros(1)
+
 
 @record(frozen=True, eq=False)
 class Rows:
@@ -24,7 +26,7 @@ class Rows:
 
     def of(self, values: Floats) -> Floats:
         """Values of the members, 0 behind the last one, shape `(n_rows, most)`."""
-        return np.append(values, 0.0)[self.member]
+        return np.concatenate([values, _NOTHING])[self.member]
 
     def below(self, sums: Floats, limit: Floats) -> Ints:
         """Members whose running sums, shape `(n_rows, most)`, are at most the limit of their row."""

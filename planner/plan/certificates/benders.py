@@ -306,13 +306,13 @@ def _use_cost(
             reserved[column["pool"]] += Fraction(value) * MILLI * FINE
         elif on:
             capacity[column["plan"]] += Fraction(value) * Fraction(column["capacity"]) * MICRO
-    have = [int(value) for value in reserved]
+    have, new = [int(value) for value in reserved], [int(value * MILLI * FINE) for value in capacity]
     sums = _Sums(block)
     for row, demand in enumerate(block["demand_milli"]):
         left = [max(0, units_needed * FINE - units) for units_needed, units in zip(demand, have, strict=True)]
         owned = block["owned_plan_micro_usd"]
-        more = owned[row] if owned else [0] * len(capacity)
-        room = [int((value + extra) * MILLI * FINE) for value, extra in zip(capacity, more, strict=True)]
+        more = owned[row] if owned else [0] * len(new)
+        room = [value + extra * MILLI * FINE for value, extra in zip(new, more, strict=True)]
         sums.add(row, _row_cost(model, block, row, left, room, hint[row] if hint else []))
     return sums.total() / (MICRO * MILLI * FINE)
 

@@ -167,8 +167,8 @@ def _least(
             one for one in offers if one.machine == spot.machine and one.region == spot.region and one != spot
         ]
         for later in same:
+            goods = [bench.goods.offer("", one.offer_id) for one in (spot, later)]
             for count in range(1, min(limit, runs if runs > 1 else limit) + 1):
-                goods = [bench.goods.offer("", one.offer_id) for one in (spot, later)]
                 if count > min(offer.capacity for offer in goods):
                     continue
                 try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from solvers.problem.solution import Status, Termination
 from tests.draws import share_of
 from tests.planner.fleet.fleet_cases import exactly, part_time, permuted, random_fleet, scaled, small_fleet
 
-EXACT = SolveOptions(gap=0.0, backend="auto")
+EXACT = SolveOptions(gap=0.0, time_limit_s=math.inf, backend="auto")
 SEEDS = range(3000, 3000 + share_of(20))
 MONEY, UNITS, LONGER = (1e-6, 1e-3, 2.0, 1e3), (1e-6, 1e12), (1.001, 1.3, 7.0)  # factors
 BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"])
