@@ -184,7 +184,6 @@ def chances_of_fleet(asked: Round, one: Fleets) -> Chances:
     """
     search, workers = asked.found, one.ways.workers
     had = float(fallback_had(search.candidates, one.ways.on_demand, workers.nodes)[0])
-    sure = float(one.most.sure[0])
     deadline = search.context.dates.deadline_hours
     assert deadline is not None
     alone = progress_of(search, spot_alone_mix(asked, one)).chance(deadline, asked.work)

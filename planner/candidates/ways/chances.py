@@ -11,9 +11,10 @@ on on-demand (both grow with the error of the prediction):
 
 p = 1 - had is the chance that on-demand does not come within c, l = 1 - alone / P(G <= A - c) that spot is too late
 though the speed is not, and r how far the two markets are one: when spot is scarce, so is on-demand. No record of
-on-demand is public, so that it counts as one more zone of its region does (docs/spot/launch.md). c leaves the wait for on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor
-(machine failures) are never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on
-spot: it is then in time as often as spot alone is.
+on-demand is public, so that it counts as one more zone of its region does (docs/spot/launch.md). c leaves the wait for
+on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor (machine failures) are
+never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on spot: it is then in time
+as often as spot alone is.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confiden
     if len(open_):
         few, frames = cells.take(open_), frame.take(open_)
         had = fallback_had(candidates, few.on_demand, candidates.nodes[few.base])
-        needed = np.minimum(_least_alone(confidence, frames.surely, had, link_of(candidates, few)), confidence)
+        needed = np.minimum(
+            _least_alone(confidence, frames.surely, had, link_of(candidates, few)), confidence
+        )
         alone = spot_chance(candidates, few, frames.room, None, needed)
         enough[open_] = np.maximum(alone, at_least(candidates, few, frames, alone)) >= confidence
     return enough
@@ -109,7 +112,10 @@ def in_time_by_either(surely: Floats, alone: Floats | float, had: Floats, link: 
 def _least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) -> Floats:
     """The chance of spot alone from which on `in_time_by_either` reaches `confidence`; 1 where none does."""
     never, both = 1.0 - had, 1.0 - confidence / np.maximum(surely, 1e-300)
-    steep, flat = never + link * had, never * (1.0 - link)  # slopes up to a chance of being late of `never`, and on
+    steep, flat = (
+        never + link * had,
+        never * (1.0 - link),
+    )  # slopes up to a chance of being late of `never`, and on
     beyond = never + (both - never * steep) / np.where(flat > 0.0, flat, 1.0)
     late = np.where(both <= never * steep, both / np.where(steep > 0.0, steep, 1.0), beyond)
     return np.asarray(np.where(both < 0.0, 1.0, surely * (1.0 - np.clip(late, 0.0, 1.0))), dtype=np.float64)

@@ -46,9 +46,7 @@ def test_no_plan_is_less_sure_than_by_either_way_alone() -> None:
 @pytest.mark.parametrize("link", LINKS)
 def test_what_is_kept_is_what_reaches_the_confidence(link: float) -> None:
     """Ways are kept by the least chance of spot alone, and stated by the chance itself: both are one rule."""
-    found = answer(
-        ONE_ZONE, 24.0, assumptions={"spot_zone_correlation_ratio": link}, constraints=WAITS
-    ).found
+    found = answer(ONE_ZONE, 24.0, assumptions={"spot_zone_correlation_ratio": link}, constraints=WAITS).found
     assert found is not None
     made = found.candidates
     cells = cells_of(made, np.flatnonzero(made.kind == IN_TURN)[:1])
