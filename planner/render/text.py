@@ -165,10 +165,9 @@ def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
 def _wrap_cell(cell: str, size: int) -> list[str]:
     """Break a cell into lines that begin below each other, also where the first begins with blanks."""
     text = cell.lstrip(" ")
-    lead = cell[: len(cell) - len(text)]
-    if max(map(display_width, _words(text))) > size - len(lead):  # a word would break for it
-        lead = ""
-    indent = GAP if text.startswith(_CHOSEN) else ""
+    lead, indent = cell[: len(cell) - len(text)], GAP if text.startswith(_CHOSEN) else ""
+    if max(map(display_width, _words(text))) > size - len(lead + indent):  # a word would break for it
+        lead = indent = ""
     return [lead + line for line in wrap(text, size - len(lead), indent=indent, whole_locations=False)]
 
 
