@@ -78,10 +78,13 @@ def dollars_stated(value: float | Decimal) -> str:
 
 
 def dollars_at_most(value: Decimal, digits: int) -> str:
-    """US dollars rounded up to so many digits, no further than cents: a bound is not rounded down."""
-    places = min(digits - 1 - value.adjusted(), 2) if value else 0
+    """US dollars rounded up to so many digits, no further than cents: a bound is not rounded down.
+
+    As of `dollars`, what is not whole has two decimals.
+    """
+    places = min(digits - 1 - value.adjusted(), _CENTS) if value else 0
     up = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
-    return f"${up:,.{max(places, 0)}f}"
+    return f"${up:,.{_CENTS if places > 0 else 0}f}"
 
 
 def dollars_enough(value: Decimal | float) -> str:

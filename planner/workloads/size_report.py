@@ -128,7 +128,9 @@ def _screen(size: Size) -> Screen:
     proof = (
         f"{evaluated} of {evaluated + left} published rules evaluated, {left} cannot be applied to this run."
     )
-    asked = f"{size.goal}: {number(size.data_gb)} GB of data ({needs.tier} as data sets go), {size.nodes} node"
+    asked = (
+        f"{size.goal}: {number(size.data_gb)} GB of data ({needs.tier} as data sets go), {size.nodes} node"
+    )
     asked += "s" if size.nodes > 1 else ""
     return Screen(asked, rows, _seats(size), notes, proof, NEXT, "Before you rely on it")
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.render.precision import (
     MOST_DIGITS,
     about,
+    dollars_enough,
     dollars_known,
     figure,
     known_places,
@@ -73,3 +74,11 @@ def test_an_expected_count_has_one_digit() -> None:
     assert [about(count) for count in (60.95, 2.65, 0.04, 141.0)] == [
         "about 60", "about 3", "fewer than 1", "about 100",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("needed", "text"),
+    [("1378.06", "$1,380"), ("18.85", "$18.90"), ("213.98", "$214"), ("900", "$900"), ("4.001", "$4.01")],
+)
+def test_what_suffices_is_rounded_up_to_three_digits(needed: str, text: str) -> None:
+    assert dollars_enough(Decimal(needed)) == text
