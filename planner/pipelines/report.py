@@ -128,7 +128,7 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
         if answer.undecided:
             longer = "A longer --time-limit may find a plan within the budget, or prove that there is none"
             return (f"{longer}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
-        change = f"budget {dollars_stated(answer.budget_usd)} -> {dollars_enough(answer.total_usd)}"
+        change = f"budget {dollars_stated(answer.budget_usd or 0)} -> {dollars_enough(answer.total_usd)}"
         text = f"Smallest change found ({_set_of(answer)}): {change}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
     if answer.least_hours is not None and answer.least_hours_bound is not None:

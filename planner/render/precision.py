@@ -96,7 +96,7 @@ def dollars_enough(value: Decimal | float) -> str:
 def dollars_known(value: float | Decimal, half_width: float) -> str:
     """US dollars in the digits that a half-width supports; of a dollar and more no further than cents."""
     places = known_places(float(value), half_width)
-    return dollars(value, min(places, _CENTS) if abs(value) >= 1 else places)
+    return dollars(value, min(places, _CENTS) if abs(float(value)) >= 1.0 else places)
 
 
 def about(value: float) -> str:

@@ -27,6 +27,7 @@ def test_the_more_both_markets_are_one_the_less_sure_is_a_plan_that_rests_on_bot
     assert len(known) == len(LINKS) and known == sorted(known, reverse=True) and known[0] - known[2] > 0.005
     # one market: on-demand comes in none of the worst runs on spot
     last = launched(1.0)
+    assert last.p_meet_spot_only_ratio is not None
     late, never = 1.0 - last.p_meet_spot_only_ratio, 1.0 - (last.p_on_demand_had_ratio or 0.0)
     assert 1.0 - known[3] >= min(late, never) - 1e-6
 
