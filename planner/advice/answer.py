@@ -87,7 +87,7 @@ def advise(
 
     up = futures_of(job, tables, state, question.history, futures, seed)
     alone = spot_alone_in_time(job, policy.view, state, up)
-    luck = _Luck(up, alone, question.plan.on_demand_had_ratio)
+    luck = _Luck(up, alone, question.plan.on_demand_had_ratio, question.plan.scarce_together_ratio)
     safe = Guarded(policy)
     chosen, *tried = _options(job, safe, state, luck, (action, *_others(state, action)))
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
@@ -158,11 +158,13 @@ class _Luck:
         up: futures of the zones, shape `(n, n_zones, ticks)`.
         alone: whether spot alone, from the present on, is in time in each, shape `(n,)`.
         had_ratio: probability that on-demand comes when it is asked for.
+        link_ratio: how far it is scarce when spot is (`planner.candidates.ways.chances`).
     """
 
     up: Bools
     alone: Bools
     had_ratio: float
+    link_ratio: float
 
     def p_finish(self, finished: Bools, asked: Bools) -> float:
         """Probability to be in time: where on-demand was asked for and does not come, by spot alone.
@@ -171,7 +173,11 @@ class _Luck:
             finished: whether the run was in time in each future, shape `(n,)`.
             asked: whether it asked for on-demand, shape `(n,)`.
         """
-        had = np.where(asked, self.had_ratio, 1.0)
+        late, never = 1.0 - float(self.alone.mean()), 1.0 - self.had_ratio
+        both = never * late + self.link_ratio * (min(never, late) - never * late)
+        never_late = both / late if late > 0.0 else 0.0
+        never_else = (never - both) / (1.0 - late) if late < 1.0 else 0.0
+        had = np.where(asked, 1.0 - np.where(self.alone, never_else, never_late), 1.0)
         return float((had * finished + (1.0 - had) * self.alone).mean())
 
 

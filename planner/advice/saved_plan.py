@@ -14,6 +14,7 @@ from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
 from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
+from planner.plan.profile import assumed as assumed_of
 from planner.records import record
 from planner.spot.pools import RECORDED
 
@@ -75,6 +76,7 @@ class SpotPlan:
         accelerators_per_node: of one instance.
         on_demand_had_ratio: probability that on-demand comes when it is asked for: the plan's, else as the bundled
             table of waits has it.
+        scarce_together_ratio: how far on-demand is scarce when spot is, as one more zone of the region would be.
     """
 
     name: str
@@ -95,6 +97,7 @@ class SpotPlan:
     workload_sha256: str = ""
     accelerators_per_node: float = 0.0
     on_demand_had_ratio: float = 1.0
+    scarce_together_ratio: float = 0.0
 
     @property
     def region(self) -> str:
@@ -175,6 +178,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         workload_sha256=plan.workload_sha256,
         accelerators_per_node=spot[0].accelerators_per_node,
         on_demand_had_ratio=_on_demand_had(plan, spot[0]),
+        scarce_together_ratio=assumed_of(plan, "spot_zone_correlation_ratio", 0.0),
     )
 
 

@@ -143,9 +143,9 @@ class Hours(click.ParamType[float]):
 def simulate(ctx: click.Context, /, **given: Any) -> None:
     """Replay spot policies on recorded or generated availability: cost, misses, gap to the offline optimum.
 
-    The best spot plan of each of WORKLOADS is replayed. Alternatively, describe a job with --work-hours and
-    --deadline, or many with --sweep. The same seed gives the same answer on every engine. After Ctrl-C, the results
-    so far are shown, marked as partial.
+    The plan of each of WORKLOADS is replayed, or the best one on spot if it is not on spot. Alternatively, describe a
+    job with --work-hours and --deadline, or many with --sweep. The same seed gives the same answer on every engine.
+    After Ctrl-C, the results so far are shown, marked as partial.
 
     Exit code 0: done; 2: invalid input; 130: interrupted.
     """

@@ -341,7 +341,7 @@ def _speeds(estimates: Sequence[Estimate]) -> Section:
         Column("cluster", "cluster", "cluster"), Column("accelerators", "accelerators", "devices"),
         Column("throughput_per_s", f"{estimates[0].unit}/s", "three"), Column("interval", "80 %", "three_span"),
         Column("throughput_per_accelerator_per_s", "each", "three"), Column("mfu_ratio", "MFU", "ratio", 0),
-        Column("memory_ratio", "memory", "ratio", 0), Column("oom_ratio", "OOM", "ratio", 0),
+        Column("memory_ratio", "memory", "ratio", 0), Column("oom_ratio", "OOM", "chance"),
     )  # fmt: skip
     chart = _compared(estimates)
     table = Table("clusters", "", columns, tuple(rows), tuple(notes), shown=len(rows))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.starts import fallback_had
+from planner.candidates.ways.chances import in_time_by_either
 from planner.fleet.chance import progress_of
 from planner.fleet.fallback import Fleets, least_usd, may_fall_back, shares_of, ways_of
 from planner.fleet.fallback_mix import (
@@ -183,11 +184,13 @@ def chances_of_fleet(asked: Round, one: Fleets) -> Chances:
     """
     search, workers = asked.found, one.ways.workers
     had = float(fallback_had(search.candidates, one.ways.on_demand, workers.nodes)[0])
-    sure = float(one.most.sure[0])
     deadline = search.context.dates.deadline_hours
     assert deadline is not None
     alone = progress_of(search, spot_alone_mix(asked, one)).chance(deadline, asked.work)
-    return Chances(max(alone, sure + (1.0 - had) * alone), alone, had)
+    surely = one.most.sure / max(had, 1e-300)
+    link = search.context.asked.assumptions.spot_zone_correlation_ratio  # both are in one region
+    meet = in_time_by_either(surely, alone, np.asarray([had]), link)
+    return Chances(max(alone, float(meet[0])), alone, had)
 
 
 def are_allowed(asked: Round, fleets: Fleets) -> Bools:

@@ -43,6 +43,7 @@ from planner.plan.ids import STORAGE
 from planner.plan.model import CatalogSource, Performance, sources_of
 from planner.records import record
 from planner.render.presentable import Presentable
+from planner.render.words import assumed_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -106,7 +107,7 @@ class Comparison(Presentable):
     """All rows: the base first, then those that meet every limit, then those that do not, each by cost.
 
     `usd_ratio`, `hours_ratio`: half of the interval of the best row's cost and hours over the figures; 0: not known.
-    `beside_steps_ratio`: what hours have beside the steps by default, over these; 0 where the workload says it.
+    `beside_steps_ratio`: of hours beside the steps by default; `assumed`: sizes of samples that nobody stated.
     """
 
     REPORT = "planner.job.compare_report:comparison_report"
@@ -125,6 +126,7 @@ class Comparison(Presentable):
     created_at: str = ""
     sources: tuple[CatalogSource, ...] = ()
     beside_steps_ratio: float = 0.0
+    assumed: tuple[str, ...] = ()
 
 
 def compare(
@@ -370,31 +372,29 @@ def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comp
         return row.name != base, row.best is None, bool(row.misses), value
 
     ranked = sorted(rows, key=order)
-    reference = next(iter(ranked), None)
-    name = "" if reference is None else reference.name
-    gaps = gaps_to(question.market, name) if question.over == "region" else {}
-    kept = sorted((row for row in ranked if row.best is not None), key=lambda row: order(row)[2:])
-    ratios = question.half_ratios(kept[0].name) if kept else (0.0, 0.0)
-    context, asked = question.context, question.asked
+    name, of_regions = ranked[0].name if ranked else "", question.over == "region"
+    gaps = gaps_to(question.market, name) if of_regions else {}
+    kept = min((row for row in ranked if row.best is not None), key=lambda row: order(row)[2:], default=None)
+    ratios = (0.0, 0.0) if kept is None else question.half_ratios(kept.name)
+    asked, now = question.asked, question.context.dates.now
     return Comparison(
         asked.workload.name, question.over, name, question.objective,
-        tuple(replace(_relative(row, reference), list_gap=gaps.get(row.name)) for row in ranked), 0,
-        tested_claims(question.market, name, [row.name for row in ranked]) if question.over == "region" else (),
-        *ratios, asked.sha256, moment_text(context.dates.now), sources_of(question.market.catalog),
-        asked.assumptions.beside_by_default,
+        tuple(replace(_relative(row, ranked[0]), list_gap=gaps.get(row.name)) for row in ranked), 0,
+        tested_claims(question.market, name, [row.name for row in ranked]) if of_regions else (),
+        *ratios, asked.sha256, moment_text(now), sources_of(question.market.catalog),
+        asked.assumptions.beside_by_default, tuple(assumed_sizes(asked.job.assumptions)),
     )  # fmt: skip
 
 
-def _relative(row: Row, base: Row | None) -> Row:
+def _relative(row: Row, base: Row) -> Row:
     """The row with its ratios to the base."""
-    if base is None or row.best is None or base.best is None:
+    if row.best is None or base.best is None:
         return row
     assert row.performance is not None and base.performance is not None
     change = row.best.cost_usd - base.best.cost_usd
+    best = replace(row.best, delta_cost_usd=change, delta_hours=row.best.hours - base.best.hours)
     return replace(
-        row,
-        best=replace(row.best, delta_cost_usd=change, delta_hours=row.best.hours - base.best.hours),
+        row, best=best, hours_ratio=row.best.hours / base.best.hours,
         cost_ratio=float(row.best.cost_usd / base.best.cost_usd) if base.best.cost_usd else None,
-        hours_ratio=row.best.hours / base.best.hours,
         speed_ratio=row.performance.throughput_per_s / base.performance.throughput_per_s,
-    )
+    )  # fmt: skip

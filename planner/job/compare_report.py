@@ -300,6 +300,7 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
     notes += enable_first(places_of(row.best for row in shown if row.best is not None))
     if _kg_column(comparison):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
+    notes += comparison.assumed
     able = [row for row in shown if row.performance and row.best]
     if able and (beside := beside_steps(comparison.beside_steps_ratio)):
         notes.append(f"speed is that of the steps; {beside}")

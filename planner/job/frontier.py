@@ -34,6 +34,7 @@ from planner.plan.brief import Summary
 from planner.plan.model import CatalogSource, sources_of
 from planner.records import record
 from planner.render.presentable import Presentable
+from planner.render.words import assumed_sizes
 from solvers.search.pareto import dominated, pareto_front
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Frontier(Presentable):
         sources: price snapshots used.
         note: which node counts were looked at.
         beside_steps_ratio: what hours have beside the steps by default, over these; 0 where the workload says it.
+        assumed: sizes of samples that nobody stated.
     """
 
     REPORT = "planner.job.frontier_report:frontier_report"
@@ -105,6 +107,7 @@ class Frontier(Presentable):
     start: str = ""
     sources: tuple[CatalogSource, ...] = ()
     beside_steps_ratio: float = 0.0
+    assumed: tuple[str, ...] = ()
 
 
 def frontier(
@@ -162,7 +165,7 @@ def find_frontier(
     return Frontier(
         workload.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
         moment_text(context.dates.now), moment_text(context.dates.start), sources_of(context.market.catalog),
-        context.asked.assumptions.beside_by_default,
+        context.asked.assumptions.beside_by_default, tuple(assumed_sizes(context.asked.job.assumptions)),
     )  # fmt: skip
 
 

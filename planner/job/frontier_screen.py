@@ -42,6 +42,7 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
     """
     sure = numbers.percent(frontier.confidence, 0)
     asked = f"{frontier.workload}: the cheapest plan for every deadline, met with {sure}"
+    asked = ", ".join([asked, *frontier.assumed])
     if not shown:
         why = "none: no candidate passes the limits other than deadline and budget"
         helps = "`planner optimize` says which limits remove the candidates"

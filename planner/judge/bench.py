@@ -348,6 +348,7 @@ class Bench:
             acquire=acquire + left, mean=acquire + (late.mean if fallback else 0.0),
             export=steps.write + self.work.hours("export"),
             waits=lambda level: acquire + late.at(level), later=self.later,
+            link=near if "/".join(last.place) in regions else far,
         )  # fmt: skip
         course = run(situation)
         hours = waiting + steps.fixed + course.elapsed

@@ -300,7 +300,7 @@ def chances_of(bench: Bench, now: Fleet) -> tuple[float, float, FleetCourse]:
     alone = course.done(bench.deadline_hours, now.work)
     left = situation.room - situation.course.restart - situation.acquire
     in_time = steady_chance(situation.steady, max(left, 0.0), situation.sigma)
-    return max(alone, situation.had * in_time + (1.0 - situation.had) * alone), alone, course
+    return max(alone, situation.with_fallback(in_time, alone)), alone, course
 
 
 def _sum(now: Fleet, figure: Callable[[Candidate], float]) -> Near:

@@ -150,6 +150,15 @@ class Situation:
     # hours by level of what is asked for, where they may differ
     waits: Callable[[float], float] | None = None
     later: float = 0.0
+    link: float = 0.0  # how far spot and the fall-back are scarce at once
+
+    def with_fallback(self, in_time: float, alone: float) -> float:
+        """P(in time) where the fall-back in use is with `in_time` and spot alone with `alone`."""
+        if in_time <= 0.0:
+            return 0.0
+        late, never = min(max(1.0 - alone / in_time, 0.0), 1.0), 1.0 - self.had
+        apart = late * never
+        return in_time * (1.0 - (1.0 - self.link) * apart - self.link * min(late, never))
 
     def chance_within(self, hours: float, more: float = 0.0) -> float:
         """P(spot ends within `hours` for work as fast as predicted, `more` of them left)."""
@@ -179,7 +188,7 @@ def run(now: Situation) -> InTurn:
         interruptions=free.interruptions * (1.0 - share),
         lost=lost + change * now.course.restart,
         p_change=change,
-        p_meet=max(alone, now.had * in_time + (1.0 - now.had) * alone),
+        p_meet=max(alone, now.with_fallback(in_time, alone)),
         p_alone=alone,
         p_needed=1.0 - now.chance_within(left, now.steady - now.course.floor),
         share=share,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.pipelines.screen import pipeline_screen, set_aside_notes
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.precision import dollars_enough, dollars_stated
 from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
         if answer.undecided:
             longer = "A longer --time-limit may find a plan within the budget, or prove that there is none"
             return (f"{longer}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
-        change = f"budget {numbers.usd(answer.budget_usd)} -> {numbers.usd_enough(answer.total_usd)}"
+        change = f"budget {dollars_stated(answer.budget_usd or 0)} -> {dollars_enough(answer.total_usd)}"
         text = f"Smallest change found ({_set_of(answer)}): {change}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
     if answer.least_hours is not None and answer.least_hours_bound is not None:

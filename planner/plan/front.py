@@ -191,8 +191,8 @@ def _share(own: float, speed: dict[tuple[str, ...], float], *, first: bool) -> s
 def _cost(plan: Plan, scale: Scale) -> _Row:
     parts = [f"{scale.usd(plan.total_usd)} expected"]
     quoted = _as_quoted(plan)
-    if quoted is not None and scale.usd(quoted) != scale.usd(plan.total_usd):
-        parts[0] += f" ({scale.usd(quoted)} as quoted)"
+    if quoted is not None and scale.usd(quoted, plan.total_usd) != scale.usd(plan.total_usd):
+        parts[0] += f" ({scale.usd(quoted, plan.total_usd)} as quoted)"
     if scale.low_usd is not None and scale.high_usd is not None:
         low, high = (scale.usd(end, plan.total_usd) for end in (scale.low_usd, scale.high_usd))
         parts.append(f"80 %: {low} to {high}")
@@ -257,7 +257,7 @@ def _at_the_last_moment(plan: Plan) -> str:
         or not launch.p_on_demand_needed_ratio > 0.0
     ):
         return ""
-    return f": on-demand takes over late in {chance(launch.p_on_demand_needed_ratio)}"
+    return f": in {chance(launch.p_on_demand_needed_ratio)} of runs on-demand takes over at the last moment"
 
 
 def _quote(plan: Plan) -> list[_Row]:

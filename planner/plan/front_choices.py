@@ -10,10 +10,10 @@ from decimal import Decimal
 from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan, Relaxation
-from planner.plan.outcome import places_in_turn, regions_words
+from planner.plan.outcome import enough, places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import dollars_at_most, known_places, moment_known, rounded
+from planner.render.precision import known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
@@ -32,7 +32,6 @@ _MOST_CHANGES = 5
 # until the run starts: shorter waits are in the details, unless the run itself is shorter still
 _LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
 _LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
-_WHOLE_PERCENT, _WHOLE_HOURS, _DIGITS = 0.01, 100.0, 3  # of what would be enough
 RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
@@ -307,22 +306,9 @@ def _larger(plan: Plan) -> list[str]:
     ]
 
 
-def _enough(item: Relaxation) -> str:
-    """What a limit must become, in the digits that are known and rounded so that it is enough."""
-    if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
-        return f"{math.floor(100 * Decimal(item.needed)) / 100:g}"
-    amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
-    if item.constraint == "budget":
-        return dollars_at_most(Decimal(amount), _DIGITS)
-    # work that would be done in time is no number of hours (`1,200 (87 %)`)
-    if item.constraint == "deadline" and item.needed.endswith(" h") and float(amount) >= _WHOLE_HOURS:
-        return f"{dollars_at_most(Decimal(amount), _DIGITS).removeprefix('$')} h"
-    return item.needed
-
-
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
     longer = "" if item.times is None else f" ({item.times:,.1f} times as long)"
-    text = f"  {item.constraint} {item.current} -> {_enough(item)}{longer}"
+    text = f"  {item.constraint} {item.current} -> {enough(item)}{longer}"
     if item.best is None:
         return (text, item.note, "", "")
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)

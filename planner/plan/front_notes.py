@@ -13,7 +13,7 @@ from planner.plan.starters import starter_of
 from planner.plan.words import claim, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
-from planner.render.numbers import number
+from planner.render.numbers import number, whole_percent
 from planner.render.precision import about, dollars, dollars_stated
 
 _MOST = 5
@@ -29,8 +29,8 @@ _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
 
 def before_you_buy(plan: Plan) -> list[Section]:
-    """Return at most five notes: the worst case, old prices, interruptions, quotas, other warnings."""
-    notes = [*_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
+    """Return at most five notes: the worst case, slow decoding, old prices, interruptions, quotas, other warnings."""
+    notes = [*_budget(plan), *_decoding(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
     summarized = {*_said(plan)}
     # those of the chosen machines come last, and matter most
     further = [text for text in reversed(plan.warnings) if text not in summarized]
@@ -79,6 +79,20 @@ def _budget(plan: Plan) -> list[str]:
         return []
     high = Scale.of(plan).usd(worst, plan.total_usd)
     return [f"one time in ten it costs more than {high}: the budget is {dollars_stated(budget)}"]
+
+
+def _decoding(plan: Plan) -> list[str]:
+    """That the cores of the machines decode fewer samples than the speed needs, where that is not in the speed."""
+    item = plan.loading
+    if item is None or item.in_speed or not item.is_bound:
+        return []
+    cores, needed = item.cores_per_accelerator, item.cores_needed_per_accelerator
+    if not cores or not needed:
+        return []
+    return [
+        f"not in the speed: if the samples are compressed, the CPU cores decode only {whole_percent(cores / needed)} "
+        f"as many {item.encoded}s a second; state data.encoded: {item.encoded}"
+    ]
 
 
 def _prices(plan: Plan) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
@@ -11,16 +12,17 @@ from planner.plan.report_launch import strategy_words
 from planner.plan.words import OBJECTIVES
 from planner.records import record
 from planner.render import claims
-from planner.render.precision import dollars, moment_known, rounded
+from planner.render.precision import dollars, dollars_enough, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.plan.model import Plan, PlanLine
+    from planner.plan.model import Plan, PlanLine, Relaxation
 
 
 MOST_PLACES = 3  # that a sentence names
+_WHOLE_PERCENT, _WHOLE_HOURS = 0.01, 100.0  # from which on digits of what would be enough are rounded
 
 
 @record(frozen=True)
@@ -80,7 +82,7 @@ def outcome_of(plan: Plan, name: str) -> Outcome:
     """The outcome of a plan."""
     if not plan.lines:
         needs = tuple(
-            f"{relaxation.constraint} {relaxation.current} -> {relaxation.needed}"
+            f"{relaxation.constraint} {relaxation.current} -> {enough(relaxation)}"
             for relaxation in plan.relaxations
         )
         return Outcome(name, "infeasible", "", None, None, None, None, needs)
@@ -138,3 +140,16 @@ def _cost(line: PlanLine) -> Decimal:
 def _line_words(line: PlanLine) -> str:
     bought = option(line.purchase_option, line.option_variant)
     return f"{cluster(line.nodes, line.instance_type)} {bought}, {place(line.provider, line.region, '')}"
+
+
+def enough(item: Relaxation) -> str:
+    """What a limit must become, in the digits that are known and rounded so that it is enough."""
+    if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
+        return f"{math.floor(100 * Decimal(item.needed)) / 100:g}"
+    amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
+    if item.constraint == "budget":
+        return dollars_enough(Decimal(amount))
+    # work that would be done in time is no number of hours (`1,200 (87 %)`)
+    if item.constraint == "deadline" and item.needed.endswith(" h") and float(amount) >= _WHOLE_HOURS:
+        return f"{dollars_enough(Decimal(amount)).removeprefix('$')} h"
+    return item.needed

@@ -26,6 +26,7 @@ from planner.render.model import (
 )
 from planner.render.numbers import hours_enough, number, percent, usd_enough
 from planner.render.numbers import usd as decimal_usd
+from planner.render.precision import dollars_enough, dollars_stated
 from planner.render.screen import on_screen
 from solvers.problem.solution import Status
 
@@ -145,9 +146,8 @@ def _changes(relaxation: dict[str, Any] | None) -> str:
     if len(late) > 5:
         parts.append(f"{len(late) - 5:,} more deadlines later")
     if relaxation["budget"]:
-        parts.append(
-            f"budget {usd(relaxation['budget']['now_usd'])} -> {usd_enough(relaxation['budget']['needed_usd'])}"
-        )
+        now, needed = relaxation["budget"]["now_usd"], relaxation["budget"]["needed_usd"]
+        parts.append(f"budget {dollars_stated(now)} -> {dollars_enough(needed)}")
     return "; ".join(parts)
 
 

@@ -16,6 +16,7 @@ MOST_DIGITS = 4
 _ANY_SIZE = Context(prec=800)  # holds every float, whole
 _CENTS = 2  # decimals of a dollar
 _NO_TENTHS_FROM_USD = 100
+_ENOUGH_DIGITS = 3  # of a budget that suffices
 _GUARD = 1  # digits kept below the leading one of the half-width
 _DAY_FROM, _HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
 
@@ -77,15 +78,25 @@ def dollars_stated(value: float | Decimal) -> str:
 
 
 def dollars_at_most(value: Decimal, digits: int) -> str:
-    """US dollars rounded up to so many digits, no further than cents: a bound is not rounded down."""
-    places = min(digits - 1 - value.adjusted(), 2) if value else 0
+    """US dollars rounded up to so many digits, no further than cents: a bound is not rounded down.
+
+    As of `dollars`, what is not whole has two decimals.
+    """
+    places = min(digits - 1 - value.adjusted(), _CENTS) if value else 0
     up = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
-    return f"${up:,.{max(places, 0)}f}"
+    return f"${up:,.{_CENTS if places > 0 else 0}f}"
+
+
+def dollars_enough(value: Decimal | float) -> str:
+    """US dollars that suffice, in three digits: what a plan would cost is known no better."""
+    exact = value if isinstance(value, Decimal) else Decimal(repr(round(float(value), 6)))
+    return dollars_at_most(exact, _ENOUGH_DIGITS)
 
 
 def dollars_known(value: float | Decimal, half_width: float) -> str:
-    """US dollars in the digits that a half-width supports."""
-    return dollars(value, known_places(float(value), half_width))
+    """US dollars in the digits that a half-width supports; of a dollar and more no further than cents."""
+    places = known_places(float(value), half_width)
+    return dollars(value, min(places, _CENTS) if abs(float(value)) >= 1.0 else places)
 
 
 def about(value: float) -> str:

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 
 GAP = "  "
 _BREAK_AFTER = "/-_.,;:="
+_CHOSEN = "> "  # before the row that is the answer; others begin with blanks
 _MIN_WRAPPED = 9  # a narrower text column is unreadable
 _MIN_JOINED = 20  # so is a narrower column of several joined ones
 _LOCATION = re.compile(r"""["'(<]*(?:~?/|\\\\|\.{1,2}[/\\]|[A-Za-z]:[/\\]|[a-z][a-z0-9+.-]*://)""")
+# blanks at which a line may end: not between a number and its unit
+_BLANK = re.compile(r"(?<!\d) | (?!(?:%|h|min|s|MB|GB|TB|GiB)(?!\w))")
 
 
 def clean(text: str) -> str:
@@ -37,6 +40,11 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def _words(text: str) -> list[str]:
+    """What no line ends within: words, and numbers with their units."""
+    return _BLANK.split(text)
 
 
 def _split_word(word: str, width: int) -> list[str]:
@@ -76,7 +84,7 @@ def wrap(text: str, width: int, *, indent: str = "", whole_locations: bool = Tru
     if display_width(text) <= width:
         return [text]
     lines, line, used = [], "", 0
-    for word in text.split(" "):
+    for word in _words(text):
         whole = whole_locations and _LOCATION.match(word) is not None
         for piece in [word] if whole else _split_word(word, width - len(indent)):
             size = display_width(piece)
@@ -157,10 +165,10 @@ def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
 def _wrap_cell(cell: str, size: int) -> list[str]:
     """Break a cell into lines that begin below each other, also where the first begins with blanks."""
     text = cell.lstrip(" ")
-    lead = cell[: len(cell) - len(text)]
-    if max(map(display_width, text.split(" "))) > size - len(lead):  # a word would break for it
-        lead = ""
-    return [lead + line for line in wrap(text, size - len(lead), whole_locations=False)]
+    lead, indent = cell[: len(cell) - len(text)], GAP if text.startswith(_CHOSEN) else ""
+    if max(map(display_width, _words(text))) > size - len(lead + indent):  # a word would break for it
+        lead = indent = ""
+    return [lead + line for line in wrap(text, size - len(lead), indent=indent, whole_locations=False)]
 
 
 def _grid(
@@ -183,9 +191,7 @@ def _grid(
         least: width that each column has at least, if its text is as long.
     """
     table = [list(header), *[list(row) for row in rows]]
-    words = [
-        max(display_width(word) for row in table for word in row[i].split(" ")) for i in range(len(align))
-    ]
+    words = [max(display_width(word) for row in table for word in _words(row[i])) for i in range(len(align))]
     natural = [max(display_width(row[i]) for row in table) for i in range(len(align))]
     if wrap_header:
         natural = [

@@ -56,7 +56,7 @@ def _plan(answer: ScheduleAnswer) -> Row:
     pools = list(dict.fromkeys(interval.pool.name for interval in answer.intervals))
     runs = "1 run" if len(answer.intervals) == 1 else f"{len(answer.intervals):,} runs"
     text = f"{runs} on {' and '.join(pools[:3])}" + (
-        f" and {len(pools) - 3} more pools" if len(pools) > 3 else ""
+        f" and {len(pools) - 3} more {'pool' if len(pools) == 4 else 'pools'}" if len(pools) > 3 else ""
     )
     return ("plan", "plan", text, "text", text)
 

@@ -15,6 +15,7 @@ from planner.spot.policy.job import SpotZone
 
 if TYPE_CHECKING:
     from planner.advice.saved_plan import SpotPlan
+    from planner.plan.model import Plan
     from planner.spot.hazards import HazardModel
     from planner.spot.trace import ZoneTrace
 
@@ -38,9 +39,9 @@ def workload_jobs(paths: Sequence[Path], *, any_trace: bool) -> Iterator[SimJob]
 
 
 def spot_plan_of(path: Path) -> SpotPlan:
-    """The plan of a workload with spot as the only way to buy, whatever else would be cheaper or safer.
+    """The plan of a workload if that is on spot, else the one with spot as the only way to buy.
 
-    The deadline's confidence is not asked of it: with on-demand as the way out, spot alone need not be certain.
+    Of the latter the deadline's confidence is not asked: with on-demand as the way out, spot alone need not be certain.
 
     Raises:
         InputError: the workload is wrong, or nothing on spot fits it.
@@ -51,17 +52,26 @@ def spot_plan_of(path: Path) -> SpotPlan:
     from planner.inputs.load import load_workload
     from planner.workloads.answer import optimize
 
-    loaded = load_workload(path, cache=False)
+    loaded, options = load_workload(path, cache=False), Options(utc_now())
+    answer = optimize(loaded, options)
+    if _is_on_spot(answer.plan):
+        return with_prices(spot_plan(answer.plan, str(path)))[0]
     limits = loaded.workload.constraints.model_copy(
         update={"purchase_options": ("spot",), "exclude_purchase_options": (), "deadline_confidence": 0.01}
     )
     spot_only = loaded.workload.model_copy(update={"constraints": limits})
-    answer = optimize(replace(loaded, workload=spot_only), Options(utc_now()))
+    answer = optimize(replace(loaded, workload=spot_only), options)
     if not answer.plan.lines:
         raise InputError(
             f"{path}: nothing on spot fits this workload; `planner explain {path}` says what is in the way"
         )
     return with_prices(spot_plan(answer.plan, str(path)))[0]
+
+
+def _is_on_spot(plan: Plan) -> bool:
+    """Whether one cluster runs on spot, with or without on-demand to fall back on."""
+    strategies = ("spot", "spot_with_fallback")
+    return plan.kind != "fleet" and plan.launch is not None and plan.launch.strategy in strategies
 
 
 def sweep_and_workload_jobs(path: Path, *, any_trace: bool) -> tuple[str, list[SimJob]]:

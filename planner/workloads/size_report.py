@@ -7,6 +7,7 @@ from dataclasses import replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from planner.plan.front_scale import chance
 from planner.plan.plain import plain
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from planner.workloads.size_beside import Beside
 
 _LARGE = 1e15
-_HALF_WIDTH = 0.3  # of the cost of a run whose model is assumed
 
 _NAMES = {
     "accelerators": "accelerators", "cores": "CPU cores", "ram_gb": "GB of RAM", "disk_gb": "GB of disk",
@@ -103,14 +103,15 @@ def _screen(size: Size) -> Screen:
     """What fits on a screen."""
     needs, outcome = size.needs, size.outcome
     assert needs is not None and outcome.total_usd is not None and outcome.hours is not None
-    usd_places = min(known_places(float(outcome.total_usd), float(outcome.total_usd) * _HALF_WIDTH), 2)
     machines = f"{outcome.choice} ({number(needs.accelerators, 6)} x {size.accelerator})"
-    cost = f"{dollars(outcome.total_usd, usd_places)} expected, done in {hours(outcome.hours)} h"
+    cost = f"{outcome.usd_words} expected, done {outcome.done_words}"
+    if outcome.p_meet_deadline is not None:
+        cost += f", in time with {chance(outcome.p_meet_deadline)}"
     per = f"{number(needs.device_memory_gib)} GiB of each accelerator, " if needs.device_memory_gib else ""
     host = (
         f"{per}{number(needs.vcpus)} vCPUs, {number(needs.ram_gb)} GB RAM, {number(needs.disk_gb)} GB disk, "
     )
-    host += f"{number(needs.read_gb_per_s)} GB/s read"
+    host += f"{_rate(needs.read_gb_per_s)} read"
     rows: list[Row] = [
         ("plan", "plan", machines, "text", machines), ("cost", "cost", outcome.total_usd, "usd", cost),
         ("needs", "needs", host, "text", host), ("storage", "storage", needs.storage, "text", needs.storage),
@@ -127,9 +128,16 @@ def _screen(size: Size) -> Screen:
     proof = (
         f"{evaluated} of {evaluated + left} published rules evaluated, {left} cannot be applied to this run."
     )
-    asked = f"{size.goal}: {number(size.data_gb)} GB of data (tier {needs.tier}), {size.nodes} node"
+    asked = (
+        f"{size.goal}: {number(size.data_gb)} GB of data ({needs.tier} as data sets go), {size.nodes} node"
+    )
     asked += "s" if size.nodes > 1 else ""
-    return Screen(asked, rows, _seats(size, usd_places), notes, proof, NEXT, "Before you rely on it")
+    return Screen(asked, rows, _seats(size), notes, proof, NEXT, "Before you rely on it")
+
+
+def _rate(gb_per_s: float) -> str:
+    """A rate in the unit that has no noughts before its digits."""
+    return f"{number(gb_per_s)} GB/s" if gb_per_s >= 0.1 else f"{number(gb_per_s * 1e3)} MB/s"
 
 
 def _large(size: Size) -> list[Row]:
@@ -148,10 +156,10 @@ def _large(size: Size) -> list[Row]:
     return [("several_nodes", "above 1 TB", text, "text", text)]
 
 
-def _seats(size: Size, places: int) -> Section:
+def _seats(size: Size) -> Section:
     """The plan beside a workstation, a notebook service and CPUs, in a few words."""
-    total, took = size.outcome.total_usd, size.outcome.hours
-    rows: list[tuple[Value, ...]] = [("this plan", _span(took, took), dollars(total or 0, places), "yes")]
+    took = size.outcome.hours
+    rows: list[tuple[Value, ...]] = [("this plan", _span(took, took), size.outcome.usd_words, "yes")]
     rows += [(one.name, _span(one.hours_low, one.hours_high), _paid(one), one.fits) for one in size.beside]
     columns = (
         Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),

@@ -17,6 +17,7 @@ from tests.conftest import ROOT, Run
 DAY = ("--as-of", "2026-11-20")
 BERT = "examples/bert-large.yaml"
 LLAMA = "examples/llama-3-8b.yaml"
+DPO = "examples/dpo-8b.yaml"
 THREE = "p4d.24xlarge,a2-highgpu-8g,Standard_ND96asr_v4"
 pytestmark = pytest.mark.catalog("small")
 
@@ -186,3 +187,19 @@ def test_hours_beside_the_steps_are_named_unless_the_file_states_them(run_cli: R
 def test_values_put_over_the_file_hold_for_every_row(run_cli: Run) -> None:
     rows = rows_of(run_cli, BERT, "--over", "provider", "--set", "constraints.providers=[gcp]")
     assert {name for name, row in rows.items() if row.get("best") is not None} == {"gcp"}
+
+
+def test_a_length_that_nobody_stated_is_named_by_every_command_that_prices_the_job(run_cli: Run) -> None:
+    words = re.compile(r"samples of [\d,]+ tokens each assumed \(training\.lengths\)")
+
+    def said(*args: str) -> list[str]:
+        result = run_cli(*args, *DAY)
+        assert result.code == 0, result.stderr
+        return words.findall(" ".join(result.stdout.split()))
+
+    drop = ("--set", "training.lengths=null")
+    named = said("optimize", DPO, *drop)
+    assert len(named) == 1
+    assert said("compare", DPO, "--over", "provider", *drop) == named
+    assert said("frontier", DPO, *drop) == named
+    assert said("frontier", DPO) == []

@@ -166,9 +166,9 @@ def test_a_finish_on_the_last_day_says_why_it_is_in_time() -> None:
     )
     needed = plan_of("low-carbon").launch
     assert needed is not None
-    taken_over = f"on-demand takes over late in {needed.p_on_demand_needed_ratio:.0%}"[:-1]
-    assert re.search(f"in time with 98 %: {taken_over}", late)
-    assert "takes over late" not in early
+    share = f"{100 * needed.p_on_demand_needed_ratio:.0f} %"
+    assert re.search(f"in time with 96 %: in {share} of runs on-demand takes over at the last moment", late)
+    assert "at the last moment" not in early
 
 
 @pytest.mark.parametrize("name", ["llama-3-8b", "hpo-fleet"])

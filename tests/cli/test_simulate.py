@@ -287,3 +287,13 @@ def test_the_published_table(run_cli: Run) -> None:
     for policy, (on_demand, spot) in published.items():
         assert found[policy]["on_demand_hours"] == pytest.approx(on_demand, abs=1.5)
         assert found[policy]["spot_hours"] == pytest.approx(spot, abs=1.5)
+
+
+def test_what_is_replayed_is_the_plan_of_the_workload(run_cli: Run) -> None:
+    """With on-demand to fall back on, other machines may be the cheapest than on spot alone."""
+    example = str(ROOT / "examples" / "vlm-8b.yaml")
+    first = json.loads(run_cli("optimize", example, "-o", "json").stdout)["lines"][0]
+    assert first["purchase_option"] == "spot"
+    made_up = ("--generate", "2", "--starts", "2", "--no-optimum", "-o", "json")
+    found = json.loads(run_cli("simulate", example, *made_up).stdout)
+    assert f"zones of {first['instance_type']} x{first['nodes']} generated" in " ".join(found["notes"])

@@ -114,12 +114,15 @@ def _too_slow(candidates: Candidates, parts: Sequence[Part]) -> Iterator[str]:
         bits = candidates.bits[mine]
         if row in used or not len(mine) or not bits.all():
             continue
-        for item in CONSTRAINTS:
-            alone = mine[bits == BIT[item.id]]
-            if item.id not in _NOT_REASONS and len(alone):
-                why = _why(candidates, row, item, float(candidates.hours[alone].min()))
-                names.setdefault(why, set()).add(_type(candidates, row))
-                break
+        alone = {
+            item: float(candidates.hours[mine[bits == BIT[item.id]]].min())
+            for item in CONSTRAINTS
+            if item.id not in _NOT_REASONS and (bits == BIT[item.id]).any()
+        }
+        if alone:  # the size that is soonest done: others are slower still
+            soonest = min(alone, key=lambda item: alone[item])
+            why = _why(candidates, row, soonest, alone[soonest])
+            names.setdefault(why, set()).add(_type(candidates, row))
     for why, of in names.items():
         yield f"own machines {some_names(of)} alone do not suffice: {why}"
 

@@ -6,11 +6,15 @@ on on-demand (both grow with the error of the prediction):
 
     alone  = P(T <= A)                                spot alone is in time
     needed = 1 - P(T <= A - c - (G - floor))          on-demand is asked for: at the last moment spot is not done
-    meet   = had P(G <= A - c) + (1 - had) alone      at least `alone`; had: on-demand comes within c
+    meet   = P(G <= A - c) (1 - both)                 at least `alone`
+    both   = p l + r (min(p, l) - p l)                on-demand does not come within c, and spot alone is too late
 
-c leaves the wait for on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor
-(machine failures) are never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on
-spot: it is then in time as often as spot alone is.
+p = 1 - had is the chance that on-demand does not come within c, l = 1 - alone / P(G <= A - c) that spot is too late
+though the speed is not, and r how far the two markets are one: when spot is scarce, so is on-demand. No record of
+on-demand is public, so that it counts as one more zone of its region does (docs/spot/launch.md). c leaves the wait for
+on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor (machine failures) are
+never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on spot: it is then in time
+as often as spot alone is.
 """
 
 from __future__ import annotations
@@ -77,8 +81,9 @@ def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confiden
     if len(open_):
         few, frames = cells.take(open_), frame.take(open_)
         had = fallback_had(candidates, few.on_demand, candidates.nodes[few.base])
-        by_both = (confidence - had * frames.surely) / np.where(had < 1.0, 1.0 - had, 1.0)
-        needed = np.where(had < 1.0, np.minimum(by_both, confidence), confidence)
+        needed = np.minimum(
+            _least_alone(confidence, frames.surely, had, link_of(candidates, few)), confidence
+        )
         alone = spot_chance(candidates, few, frames.room, None, needed)
         enough[open_] = np.maximum(alone, at_least(candidates, few, frames, alone)) >= confidence
     return enough
@@ -87,7 +92,40 @@ def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confiden
 def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: Floats | float) -> Floats:
     """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
     had = fallback_had(candidates, cells.on_demand, candidates.nodes[cells.base])
-    return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
+    return in_time_by_either(frame.surely, alone, had, link_of(candidates, cells))
+
+
+def in_time_by_either(surely: Floats, alone: Floats | float, had: Floats, link: Floats | float) -> Floats:
+    """Probability to be in time with on-demand, where spot alone is too late and on-demand comes.
+
+    Args:
+        surely: that on-demand is in time where it comes, shape `(n,)`.
+        alone: that spot alone is in time, shape `(n,)`.
+        had: that on-demand comes, shape `(n,)`.
+        link: how far both markets are one, 0..1 (`link_of`).
+    """
+    late, never = np.clip(1.0 - alone / np.maximum(surely, 1e-300), 0.0, 1.0), 1.0 - had
+    both = never * late + link * (np.minimum(never, late) - never * late)
+    return np.asarray(surely * (1.0 - both), dtype=np.float64)
+
+
+def _least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) -> Floats:
+    """The chance of spot alone from which on `in_time_by_either` reaches `confidence`; 1 where none does."""
+    never, both = 1.0 - had, 1.0 - confidence / np.maximum(surely, 1e-300)
+    steep, flat = (
+        never + link * had,
+        never * (1.0 - link),
+    )  # slopes up to a chance of being late of `never`, and on
+    beyond = never + (both - never * steep) / np.where(flat > 0.0, flat, 1.0)
+    late = np.where(both <= never * steep, both / np.where(steep > 0.0, steep, 1.0), beyond)
+    return np.asarray(np.where(both < 0.0, 1.0, surely * (1.0 - np.clip(late, 0.0, 1.0))), dtype=np.float64)
+
+
+def link_of(candidates: Candidates, cells: Cells) -> Floats:
+    """How far on-demand is scarce when spot is: as one more zone is, of its region or of another, shape `(n,)`."""
+    assume, place = candidates.context.asked.assumptions, candidates.context.market.region_of_offer
+    here = ((place[cells.zones] == place[cells.on_demand][:, None]) & (cells.zones >= 0)).any(axis=1)
+    return np.where(here, assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
 
 
 def spot_chance(

@@ -14,7 +14,7 @@ from catalogs.tables.rows import distinct_rows
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, Candidates, Turns
 from planner.candidates.starts import fallback_had, fallback_hours
-from planner.candidates.ways.chances import keep_confidence
+from planner.candidates.ways.chances import keep_confidence, link_of
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -101,7 +101,7 @@ def alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Ints, Int
         pool.rate, pool.wait, pool.first_wait, pool.frailty_sd, pool.dispersion,
         frame.waiting, frame.room, frame.steady, frame.slack, frame.slack_loss, frame.surely,
         fallback_hours(candidates.context.starts, cells.on_demand, nodes),
-        fallback_had(candidates, cells.on_demand, nodes),
+        fallback_had(candidates, cells.on_demand, nodes), link_of(candidates, cells),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.render.precision import (
     MOST_DIGITS,
     about,
+    dollars_enough,
     dollars_known,
     figure,
     known_places,
@@ -53,7 +54,7 @@ def _digits(text: str) -> str:
         (10888.0, 0.0, "$10,890"), (-13149.61, 7035.0, "-$13,100"), (0.0, 0.0, "$0"),
         (18.6, 0.0, "$18.60"), (-18.6, 0.0, "-$18.60"), (18.0, 0.0, "$18"), (4.5, 0.0, "$4.50"), (18.6, 0.3, "$18.60"),
         (18.6, 3.0, "$18.60"), (0.01234, 0.0, "$0.01234"), (0.5, 0.01, "$0.50"), (102.53, 0.0, "$103"),
-        (102.53, 4.0, "$103"), (99.96, 4.0, "$100"),
+        (102.53, 4.0, "$103"), (99.96, 4.0, "$100"), (3.0974, 0.06, "$3.10"),
     ],
 )  # fmt: skip
 def test_money_in_the_digits_that_are_known(value: float, half: float, text: str) -> None:
@@ -73,3 +74,11 @@ def test_an_expected_count_has_one_digit() -> None:
     assert [about(count) for count in (60.95, 2.65, 0.04, 141.0)] == [
         "about 60", "about 3", "fewer than 1", "about 100",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("needed", "text"),
+    [("1378.06", "$1,380"), ("18.85", "$18.90"), ("213.98", "$214"), ("900", "$900"), ("4.001", "$4.01")],
+)
+def test_what_suffices_is_rounded_up_to_three_digits(needed: str, text: str) -> None:
+    assert dollars_enough(Decimal(needed)) == text

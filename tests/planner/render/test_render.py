@@ -334,6 +334,16 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: int, whole: bool) -> 
     assert all(display_width(line) <= width or (whole and is_location(line)) for line in lines)
 
 
+@pytest.mark.parametrize("unit", ["%", "h", "min", "GiB", "%;", "GiB)"])
+def test_no_line_ends_between_a_number_and_its_unit(unit: str) -> None:
+    text = f"in time with 92 {unit} or 1,234.5 {unit} of it all, 7 {unit}"
+    for width in range(20, 70):
+        lines = wrap(text, width)
+        assert " ".join(lines) == text and max(map(display_width, lines)) <= width
+        assert not any(line[-1].isdigit() for line in lines)
+    assert wrap("takes 12 hosts of it", 8) == ["takes 12", "hosts of", "it"]
+
+
 @pytest.mark.parametrize("indent", ["", "    "])
 @pytest.mark.parametrize(
     "location",
