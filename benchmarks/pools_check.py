@@ -74,30 +74,28 @@ def cheapest_of_all(pairs: ByDeadline, below_usd: float, shares: Sequence[float]
 
     Infinite where none costs less than `below_usd`.
     """
+    works = [work for work in map(pairs.work, _rows(pairs)) if work.half_hours > 0]
+    ended = [work.ending(work.hours + share * 2.0 * work.half_hours) for work in works for share in shares]
+    asked = []
+    for beside in (0, 1):
+        alike = [own for own in ended if not beside or own.sizes[0][0] == own.sizes[1][0]]
+        each = [
+            pairs.bounds.asked[n].all([
+                Ask(own.sizes[n], own.step_s, own.by(pairs.level, 1.0), below_usd, beside * own.sizes[1 - n][1])
+                for own in alike
+            ])
+            for n in (0, 1)
+        ]  # fmt: skip
+        for own, t, r in zip(alike, *each, strict=True):
+            usd = np.where(t.region[:, None] == r.region, t.usd[:, None] + r.usd, np.inf)
+            for a, b in zip(*np.nonzero(usd < below_usd), strict=True):
+                ways = (t.offers(int(a)), r.offers(int(b)))
+                if pairs.bounds.share_offers(ways) == bool(beside):
+                    asked.append((own, ways))
     least = np.inf
-    for rows in _rows(pairs):
-        work = pairs.work(rows)
-        if work.half_hours <= 0:
-            continue
-        ends = [work.hours + share * 2.0 * work.half_hours for share in shares]
-        asked = []
-        for own in (work.ending(end) for end in ends):
-            joint = (0, 1) if work.sizes[0][0] == work.sizes[1][0] else (0,)
-            for beside in joint:
-                t, r = (
-                    pairs.bounds.asked[n].all([
-                        Ask(own.sizes[n], own.step_s, own.by(pairs.level, 1.0), below_usd, beside * own.sizes[1 - n][1])
-                    ])[0]
-                    for n in (0, 1)
-                )  # fmt: skip
-                usd = np.where(t.region[:, None] == r.region, t.usd[:, None] + r.usd, np.inf)
-                for a, b in zip(*np.nonzero(usd < below_usd), strict=True):
-                    ways = (t.offers(int(a)), r.offers(int(b)))
-                    if pairs.bounds.share_offers(ways) == bool(beside):
-                        asked.append((own, ways))
-        for first in range(0, len(asked), _AT_ONCE):
-            priced = pairs.ended.at(asked[first : first + _AT_ONCE], below_usd)
-            least = min([least, *(one.usd for one in priced if one is not None)])
+    for first in range(0, len(asked), _AT_ONCE):
+        priced = pairs.ended.at(asked[first : first + _AT_ONCE], below_usd)
+        least = min([least, *(one.usd for one in priced if one is not None)])
     return least
 
 

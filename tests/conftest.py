@@ -397,7 +397,7 @@ def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, objec
 
         def answer(*args: object, **given: object) -> object:
             catalog = os.environ.get("PLANNER_CATALOG_DIR")
-            said = {k: v for k, v in given.items() if k != "progress" and v is not None}
+            said = {k: v for k, v in given.items() if k not in ("progress", "stage") and v is not None}
             key = _key_of((name, catalog, args, said))
             if key not in _last_answers:
                 while len(_last_answers) > 5:  # answers are large

@@ -11,10 +11,10 @@ said for one seed in five, where it still must not fail. Its own tests: `tests/p
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 from planner.fleet.spread import Spread
@@ -23,6 +23,7 @@ from planner.job.assemble import _NOTHING_BESIDE
 from planner.plan.model import Savings
 
 EVERY = 5
+T = TypeVar("T")
 
 # module and function: what it returns in place of what is left out, given what it was asked
 BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
@@ -81,3 +82,15 @@ class FewRemedies:
             return (function if self.asked else nothing)(*asked, **named)
 
         return answer
+
+
+def of_each(check: Callable[[int], T], seeds: Iterable[int]) -> list[T]:
+    """What a check says of each seed."""
+    remedies = FewRemedies()
+
+    def one(seed: int) -> T:
+        remedies.begin(seed)
+        return check(seed)
+
+    with remedies.in_place():
+        return [one(seed) for seed in seeds]

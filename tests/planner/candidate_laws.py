@@ -164,15 +164,18 @@ def _checked(
 ) -> Any:  # fmt: skip
     """Compare the cost at every place with the list's, and with that of less, `last`; returns it."""
     amount, used = asked
+    known = dict[int, tuple[List, float]]()  # tiers of a curve, and what is owed by them
     for at, (place, curve) in enumerate(zip(places, curves, strict=True)):
         if curve is None or "/".join(place) == location:
             continue
-        tiers: List = tuple(zip(curve.edges_gb, curve.usd_per_gb, strict=True))
         source = location.partition("/")[0] if location else place[0]
+        if id(curve) not in known:  # many places have the same
+            tiers: List = tuple(zip(curve.edges_gb, curve.usd_per_gb, strict=True))
+            gb, before = curve.quantity(Decimal(repr(amount))), curve.quantity(Decimal(repr(used)))
+            known[id(curve)] = tiers, float(_charge(tiers, before + gb) - _charge(tiers, before))
+        tiers, owed = known[id(curve)]
         if any(curve.usd_per_gb) and tiers not in listed()[source]:
             wrong.append(f"{location or place}: tiers {tiers} are not in the list of {source}")
-        gb, before = curve.quantity(Decimal(repr(amount))), curve.quantity(Decimal(repr(used)))
-        owed = float(_charge(tiers, before + gb) - _charge(tiers, before))
         if not abs(float(moves.usd[at]) - owed) <= CLOSE * owed + 1e-6:
             wrong.append(
                 f"{location} {place}, {amount:g} GB after {used:g}: {moves.usd[at]}, the list {owed}"

@@ -169,6 +169,7 @@ QUESTIONS: dict[str, Question] = {
 SEARCHES = (
     "planner.schedules.answer.plan_schedule", "planner.workloads.explain.explain",
     "planner.serving.answer.plan_serving", "planner.finops.forecast.answer.forecast_scopes",
+    "planner.commitments.from_bill.question_from_bill", "planner.commitments.advise.advise",
 )  # fmt: skip
 
 
@@ -207,7 +208,10 @@ def test_the_same_is_asked_of_a_portfolio(
     assert seen[0] == seen[1]
 
 
-def test_budgets_and_forecasts_with_plans(run_cli: Run, tmp_path: Path) -> None:
+def test_budgets_and_forecasts_with_plans(
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.finops.forecast.answer.forecast_scopes")
     plan = tmp_path / "plan.json"
     planner.optimize(example("images-100gb"), as_of=DAY).save(plan)
     daily = str(EXAMPLES / "daily-costs.csv")

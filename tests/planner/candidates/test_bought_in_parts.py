@@ -20,6 +20,7 @@ from planner.plan.certificates.enumeration import check
 from planner.workloads.certificate import certify
 from solvers.problem.write_lp import lp_text
 from tests.draws import share_of
+from tests.few_remedies import of_each
 from tests.planner.fleet.test_model_goldens import FOLDER
 from tests.planner.job.test_frontier import front_of
 from tests.planner.job.test_spine_brute_force import ONE_WAY, compare
@@ -30,6 +31,7 @@ from tests.planner.spine_catalogs import (
     T4,
     V100,
     Offer,
+    bought_on,
     chosen,
     cost_of,
     loaded,
@@ -104,20 +106,20 @@ def check_mix(seed: int) -> str:
 @pytest.mark.parametrize("block", range(2))
 def test_splits_equal_brute_force(block: int) -> None:
     """The first seeds; `python -m benchmarks.brute_force --family "bought in parts"` tries more."""
-    seen = [check_mix(seed) for seed in range(block * 50, (block + 1) * 50)]
+    seen = of_each(check_mix, range(block * 50, (block + 1) * 50))
     assert seen.count("mixed") >= 5, seen
     assert seen.count("planned") >= 5
 
 
 def test_the_milp_chooses_the_same_splits() -> None:
-    mixed = 0
-    for seed in range(1_000, 1_050):
+    def by_milp(seed: int) -> str:
         job, offers = random_mix(seed)
         answer = plan_on(make_catalog(offers), job, solver="milp")  # raises where the two methods differ
-        mixed += compare(answer, job, offers, seed) == "mixed"
         assert answer.plan.proof is not None
         assert answer.plan.status == "infeasible" or "MILP" in answer.plan.proof.method
-    assert mixed >= 8
+        return compare(answer, job, offers, seed)
+
+    assert of_each(by_milp, range(1_000, 1_050)).count("mixed") >= 8
 
 
 def test_golden_lp() -> None:
@@ -155,7 +157,7 @@ EIGHT = {"samples": 20_000_000, "global_batch": 3840, "sequence_length": 128, "p
 
 def hours_on(nodes: int) -> float:
     """Hours of the job on machines that nobody takes back."""
-    found = plan_on(make_catalog(LISTED[:1]), work(training=EIGHT, constraints={"max_nodes": 8})).found
+    found = bought_on(make_catalog(LISTED[:1]), work(training=EIGHT, constraints={"max_nodes": 8})).found
     assert found is not None
     return float(found.candidates.hours[found.candidates.nodes == nodes][0])
 
@@ -302,7 +304,7 @@ def test_more_owned_capacity_never_raises_the_cost() -> None:
     catalog, last = make_catalog(LISTED), None
     used = []
     for owned in range(9):
-        answer = plan_on(catalog, eight_nodes(owned))
+        answer = bought_on(catalog, eight_nodes(owned))
         assert not_dearer(cost_of(answer), last)
         last = cost_of(answer)
         used.append(dict(chosen(answer)).get("aws/us-east-1/-/g5.2xlarge/reserved_1y/already_owned", 0))
@@ -313,19 +315,19 @@ def test_more_owned_capacity_never_raises_the_cost() -> None:
 @pytest.mark.parametrize("seed", range(1, 1 + 6 * share_of(20), 6))
 def test_laws_of_mixes(seed: int) -> None:
     job, offers = random_mix(seed)
-    cost = cost_of(plan_on(make_world(offers), {**job, "preferences": {"objective": "cost"}}))
+    cost = cost_of(bought_on(make_world(offers), {**job, "preferences": {"objective": "cost"}}))
     job = {**job, "preferences": {"objective": "cost"}}
-    fewer = cost_of(plan_on(make_world(offers[1:]), job))
+    fewer = cost_of(bought_on(make_world(offers[1:]), job))
     assert not_dearer(cost, fewer), "one more offer"
     roomier = [replace(offer, capacity=offer.capacity + 1) for offer in offers]
-    assert not_dearer(cost_of(plan_on(make_world(roomier), job)), cost), "one more machine of each"
-    twice = plan_on(make_world([*offers, *offers]), job)
+    assert not_dearer(cost_of(bought_on(make_world(roomier), job)), cost), "one more machine of each"
+    twice = bought_on(make_world([*offers, *offers]), job)
     assert cost_of(twice) == cost, "a listed duplicate shares the capacity"
-    mixed = plan_on(make_world(random.Random(seed).sample(offers, len(offers))), job)
-    assert chosen(mixed) == chosen(plan_on(make_world(offers), job)), "order of rows"
+    mixed = bought_on(make_world(random.Random(seed).sample(offers, len(offers))), job)
+    assert chosen(mixed) == chosen(bought_on(make_world(offers), job)), "order of rows"
     if "deadline" in job["constraints"]:
         later = {**job["constraints"], "deadline": "40h"}
-        assert not_dearer(cost_of(plan_on(make_world(offers), {**job, "constraints": later})), cost)
+        assert not_dearer(cost_of(bought_on(make_world(offers), {**job, "constraints": later})), cost)
 
 
 def test_two_owned_commitments_of_one_kind_add_up() -> None:
@@ -370,7 +372,7 @@ def test_each_point_of_the_frontier_is_the_plan_of_its_deadline(seed: int) -> No
         if later < after * 0.998:
             within = {**limits, "deadline": f"{later * 3600:.0f}s"}
             plan = {**job, "constraints": within, "preferences": {"objective": "cost"}}
-            assert cost_of(plan_on(make_catalog(offers), plan)) == point.best.cost_usd
+            assert cost_of(bought_on(make_catalog(offers), plan)) == point.best.cost_usd
 
 
 def test_a_pool_on_which_nothing_runs_has_no_splits() -> None:

@@ -49,6 +49,13 @@ def write(path: Path, rows: list[Mapping[str, str]]) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def _each_question_once(asked_once: Callable[[str], None]) -> None:
+    """What is asked in other formats or for a proof has the same answer."""
+    asked_once("planner.commitments.from_bill.question_from_bill")
+    asked_once("planner.commitments.advise.advise")
+
+
 @pytest.fixture(scope="module")
 def bill(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty machines all the time, eight that ended ten days ago, six under a reservation."""

@@ -21,6 +21,7 @@ from planner.judge.lines import verify_plan
 from planner.plan.ids import CostId
 from planner.plan.model import Plan
 from tests.draws import draws
+from tests.few_remedies import of_each
 from tests.planner.job.test_spine_brute_force import GIB_PER_GB, Z80, _steps
 from tests.planner.spine_catalogs import (
     A10,
@@ -30,6 +31,7 @@ from tests.planner.spine_catalogs import (
     T4,
     V100,
     Offer,
+    bought_on,
     bundled_tariffs,
     cost_of,
     loaded,
@@ -193,7 +195,7 @@ def check_tiny_fleet(seed: int) -> bool:
 
 
 def test_tiny_fleets_equal_every_possible_mix() -> None:
-    assert sum(check_tiny_fleet(seed) for seed in range(30)) >= 15
+    assert sum(of_each(check_tiny_fleet, range(30))) >= 15
 
 
 POOL = [
@@ -351,8 +353,8 @@ def test_a_workers_nodes_are_counted_together() -> None:
 @given(st.integers(0, 500))
 def test_another_offer_never_costs_more(seed: int) -> None:
     job, offers = _random_fleet(seed)
-    before = cost_of(plan_on(make_world(offers), job, gap=0.0))
-    more = plan_on(make_world([*offers, Offer(V100, "us-west-2", "1.0", capacity=1.0)]), job, gap=0.0)
+    before = cost_of(bought_on(make_world(offers), job, gap=0.0))
+    more = bought_on(make_world([*offers, Offer(V100, "us-west-2", "1.0", capacity=1.0)]), job, gap=0.0)
     assert not_dearer(cost_of(more), before and before * BILLED)
 
 
@@ -363,10 +365,10 @@ def test_another_offer_never_costs_more(seed: int) -> None:
 @example(148, 4.0)
 def test_a_later_deadline_never_costs_more(seed: int, hours_later: float) -> None:
     job, offers = _random_fleet(seed)
-    before = cost_of(plan_on(make_world(offers), job, gap=0.0))
+    before = cost_of(bought_on(make_world(offers), job, gap=0.0))
     hours = float(job["constraints"]["deadline"].removesuffix("h"))
     later = {**job, "constraints": {**job["constraints"], "deadline": f"{hours + hours_later:.3f}h"}}
-    assert not_dearer(cost_of(plan_on(make_world(offers), later, gap=0.0)), before and before * BILLED)
+    assert not_dearer(cost_of(bought_on(make_world(offers), later, gap=0.0)), before and before * BILLED)
 
 
 def test_hours_billed_whole_are_planned_whole() -> None:

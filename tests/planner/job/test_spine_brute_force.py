@@ -28,6 +28,7 @@ from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
 from planner.spot.renewal import p_meet_deadline, spot_outcome
 from planner.workloads.answer import Answer
+from tests.few_remedies import of_each
 from tests.planner.spine_catalogs import (
     MACHINES,
     NAN,
@@ -395,18 +396,18 @@ def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed:
 @pytest.mark.parametrize("block", range(3))
 def test_the_choice_equals_brute_force(block: int) -> None:
     """The first seeds; `python -m benchmarks.brute_force --family "job: plan"` tries as many as the clock allows."""
-    seen = [check(seed) for seed in range(block * 50, (block + 1) * 50)]
+    seen = of_each(check, range(block * 50, (block + 1) * 50))
     assert 5 < len(seen) - seen.count("infeasible") < 48  # both answers are exercised
 
 
 @pytest.mark.parametrize("backend", ["scipy"])
 def test_the_milp_gives_the_same_answer(backend: str) -> None:
-    seen = 0
-    for seed in range(2_000, 2_040):
-        if check(seed, solver="milp", backend=backend) == "infeasible":
-            continue
+    def agree(seed: int) -> bool:
         sections, offers = random_instance(seed)
-        by_milp = plan_on(make_catalog(offers), sections, solver="milp", backend=backend).plan
+        answer = plan_on(make_catalog(offers), sections, solver="milp", backend=backend)
+        if compare(answer, sections, offers, seed) == "infeasible":
+            return False
+        by_milp = answer.plan
         exact = plan_on(make_catalog(offers), sections).plan
         assert by_milp.proof is not None
         assert "MILP" in by_milp.proof.method
@@ -416,8 +417,9 @@ def test_the_milp_gives_the_same_answer(backend: str) -> None:
             exact.total_usd,
             exact.hours,
         )
-        seen += 1
-    assert seen >= 12
+        return True
+
+    assert sum(of_each(agree, range(2_000, 2_040))) >= 12
 
 
 def test_deadlines_of_the_brute_force_are_those_of_the_planner() -> None:

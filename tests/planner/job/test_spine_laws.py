@@ -24,6 +24,7 @@ from tests.planner.spine_catalogs import (
     V100,
     Offer,
     ScaledTariffs,
+    bought_on,
     chosen,
     cost_of,
     make_catalog,
@@ -83,8 +84,8 @@ def at_quotes(job: dict[str, Any]) -> dict[str, Any]:
 @LAW
 @given(some_offers(2), a_job().map(at_quotes))
 def test_adding_an_offer_never_raises_the_optimum(offers: list[Offer], job: dict[str, Any]) -> None:
-    fewer = plan_on(make_world(offers[:-1]), job)
-    more = plan_on(make_world(offers), job)
+    fewer = bought_on(make_world(offers[:-1]), job)
+    more = bought_on(make_world(offers), job)
     assert not_dearer(cost_of(more), cost_of(fewer))
 
 
@@ -120,8 +121,8 @@ def test_relaxing_a_limit_never_raises_the_optimum(limit: str, offers: list[Offe
     if limit == "accelerators":  # a name that nothing on offer matches is refused, not a limit
         assume(any(offer.machine.accelerator.startswith("a10") for offer in offers))
     catalog = make_world(offers)
-    before = cost_of(plan_on(catalog, work(constraints=tight)))
-    assert not_dearer(cost_of(plan_on(catalog, work(constraints=loose))), before)
+    before = cost_of(bought_on(catalog, work(constraints=tight)))
+    assert not_dearer(cost_of(bought_on(catalog, work(constraints=loose))), before)
 
 
 @LAW
@@ -140,8 +141,8 @@ def test_scaling_every_price_scales_the_cost(offers: list[Offer], job: dict[str,
         "constraints": limits,
         "prices": {"overlays": [{**overlay, "change": f"{Decimal('0.5') * times:f}"}]},
     }
-    before = plan_on(make_world(offers), job)
-    after = plan_on(make_world(scaled), scaled_job, tariffs=ScaledTariffs(times))
+    before = bought_on(make_world(offers), job)
+    after = bought_on(make_world(scaled), scaled_job, tariffs=ScaledTariffs(times))
     assert before.plan.status == after.plan.status
     assert float(after.plan.total_usd) == pytest.approx(
         float(before.plan.total_usd * times), rel=1e-9, abs=1e-6
@@ -168,7 +169,7 @@ def test_renaming_regions_changes_only_labels(offers: list[Offer], job: dict[str
     job = {**job, "data": {"size": "20GB"}}
     swap = {"one": "zone-z", "two": "alpha"}
     second = [replace(offer, region=swap[offer.region]) for offer in first]
-    before, after = plan_on(make_catalog(first), job).plan, plan_on(make_catalog(second), job).plan
+    before, after = bought_on(make_catalog(first), job).plan, bought_on(make_catalog(second), job).plan
     assert (before.status, before.total_usd, before.hours) == (after.status, after.total_usd, after.hours)
     assert [line.instance_type for line in before.lines] == [line.instance_type for line in after.lines]
 
@@ -195,7 +196,7 @@ def test_a_dominated_offer_is_never_chosen(
 ) -> None:
     better = data.draw(st.sampled_from(offers))
     worse = replace(better, zone="dear", price_per_hour=str(Decimal(better.price_per_hour) * Decimal("1.01")))
-    plan = plan_on(make_world([worse, *offers]), job).plan
+    plan = bought_on(make_world([worse, *offers]), job).plan
     nodes = {line.offer_id: line.nodes for line in plan.lines}
     if worse.offer_id in nodes:  # only to top up the better one where all of that is taken
         assert nodes.get(better.offer_id) == better.capacity
@@ -238,10 +239,10 @@ def _objective(answer: Answer) -> float:
 @given(an_offer(), st.integers(1, 4))
 def test_the_probability_to_meet_a_later_deadline_is_not_lower(offer: Offer, nodes: int) -> None:
     catalog, last = make_world([offer]), 0.0
-    free = plan_on(catalog, work(constraints={"max_nodes": nodes})).plan
+    free = bought_on(catalog, work(constraints={"max_nodes": nodes})).plan
     for times in (1.001, 1.05, 1.1, 1.2, 1.4, 1.8, 2.5, 8.0):
         limits = {"max_nodes": nodes, "deadline": f"{free.hours * times:.5f}h", "deadline_confidence": 1e-6}
-        found = plan_on(catalog, work(constraints=limits)).found
+        found = bought_on(catalog, work(constraints=limits)).found
         assert found is not None
         made = found.candidates
         mine = made.p_meet[(made.nodes == nodes) & ~np.isnan(made.p_meet)]

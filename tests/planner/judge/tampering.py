@@ -60,6 +60,8 @@ def _uncaught(saved: Saved, changes: Sequence[Change]) -> list[str]:
     if len(changes) == 1:
         return [] if faults else [changes[0][0]]
     named = {fault.partition(": ")[0].removeprefix("$.") for fault in faults}
+    # `flags[0]` is inside of `flags`, which was changed
+    named |= {name[:at] for name in named for at, letter in enumerate(name) if letter in ".["}
     left = [change for change in changes if change[0].removeprefix("$.") not in named]
     if len(left) < len(changes):
         return _uncaught(saved, left) if left else []

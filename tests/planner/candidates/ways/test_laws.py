@@ -22,7 +22,7 @@ from planner.spot.work_error import meet_probability
 from planner.spot.zones import subsets, unite, unite_alike
 from tests.draws import draws
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
-from tests.planner.spine_catalogs import Offer, cost_of, make_world, not_dearer, plan_on, work
+from tests.planner.spine_catalogs import Offer, bought_on, cost_of, make_world, not_dearer, plan_on, work
 
 LAW = draws(15)
 
@@ -52,8 +52,8 @@ DEADLINES = st.sampled_from([9.0, 12.0, 16.0, 22.0, 30.0, 50.0])
 @LAW
 @given(some_places(), DEADLINES, st.floats(1.05, 2.0))
 def test_a_later_deadline_never_costs_more(offers: list[Offer], deadline: float, times: float) -> None:
-    before = cost_of(plan_on(make_world(offers), job(deadline)))
-    assert not_dearer(cost_of(plan_on(make_world(offers), job(deadline * times))), before)
+    before = cost_of(bought_on(make_world(offers), job(deadline)))
+    assert not_dearer(cost_of(bought_on(make_world(offers), job(deadline * times))), before)
 
 
 @LAW
@@ -61,7 +61,7 @@ def test_a_later_deadline_never_costs_more(offers: list[Offer], deadline: float,
 def test_more_confidence_never_costs_less(
     offers: list[Offer], deadline: float, levels: tuple[float, float]
 ) -> None:
-    low, high = (cost_of(plan_on(make_world(offers), job(deadline, level))) for level in levels)
+    low, high = (cost_of(bought_on(make_world(offers), job(deadline, level))) for level in levels)
     assert not_dearer(low, high)
 
 
@@ -72,8 +72,8 @@ def test_one_more_place_never_costs_more(offers: list[Offer], deadline: float, d
     fewer = [offer for number, offer in enumerate(offers) if number != drop % len(offers)]
     if fewer:
         quoted = job(deadline, preferences={"prices": "quoted"})
-        before = cost_of(plan_on(make_world(fewer), quoted))
-        assert not_dearer(cost_of(plan_on(make_world(offers), quoted)), before)
+        before = cost_of(bought_on(make_world(fewer), quoted))
+        assert not_dearer(cost_of(bought_on(make_world(offers), quoted)), before)
 
 
 def test_two_zones_fall_back_on_another_region_where_that_is_cheaper() -> None:
@@ -87,10 +87,10 @@ def test_two_zones_fall_back_on_another_region_where_that_is_cheaper() -> None:
 @given(some_places(), DEADLINES)
 def test_a_fall_back_never_costs_more_than_without(offers: list[Offer], deadline: float) -> None:
     catalog = make_world(offers)
-    without = cost_of(plan_on(catalog, job(deadline, spot={"fallback": "none", "zones": "single"})))
-    single = cost_of(plan_on(catalog, job(deadline, spot={"zones": "single"})))
+    without = cost_of(bought_on(catalog, job(deadline, spot={"fallback": "none", "zones": "single"})))
+    single = cost_of(bought_on(catalog, job(deadline, spot={"zones": "single"})))
     assert not_dearer(single, without)
-    assert not_dearer(cost_of(plan_on(catalog, job(deadline))), single)
+    assert not_dearer(cost_of(bought_on(catalog, job(deadline))), single)
 
 
 @LAW
@@ -114,7 +114,7 @@ def test_on_demand_is_needed_at_least_as_often_as_spot_alone_is_late(
 def test_spot_is_never_chosen_at_the_price_of_on_demand(offers: list[Offer], deadline: float) -> None:
     listed = {(o.machine, o.region): o.price_per_hour for o in offers if o.purchase_option == "on_demand"}
     equal = [replace(o, price_per_hour=listed.get((o.machine, o.region), "1000")) for o in offers]
-    plan = plan_on(make_world(equal), job(deadline)).plan
+    plan = bought_on(make_world(equal), job(deadline)).plan
     if listed and plan.status == "planned":
         assert {line.purchase_option for line in plan.lines} == {"on_demand"}
 

@@ -18,7 +18,7 @@ from planner.finops.forecast.daily import DailyCost
 from planner.finops.forecast.plans import PlannedCost
 from planner.inputs.budget_load import load_budgets
 from tests.conftest import ROOT, CliResult
-from tests.focus_company.shared import small_company
+from tests.planner.finops.small_bill import each_day, write_bill
 
 Run = Callable[..., CliResult]
 EXAMPLE = str(ROOT / "examples" / "budgets.yaml")
@@ -176,18 +176,21 @@ def test_one_source_of_costs_is_needed(run_cli: Run, tmp_path: Path) -> None:
 
 
 def test_a_bill_may_be_several_files_and_what_a_shell_makes_of_a_glob(run_cli: Run, tmp_path: Path) -> None:
-    truth = small_company()
-    path = tmp_path / "all.yaml"
+    path, bill = tmp_path / "all.yaml", tmp_path / "bill"
     path.write_text(HEAD + "budgets:\n  - {name: all, amount: 900000}\n")
-    files = [str(file) for file in truth.files]
-    assert len(files) > 1
+    bill.mkdir()
+    for month, last in ((9, 30), (10, 31)):
+        days = each_day(date(2026, month, 1), date(2026, month, last), 100 + month)
+        write_bill(bill / f"{month}.csv", days)
+    files = [str(file) for file in sorted(bill.iterdir())]
 
     def actual(*words: str) -> float:
         found = run_cli("budget", *words, "-o", "json")
         assert found.code in (0, 5), found.stderr
         return float(json.loads(found.stdout)["lines"][0]["actual_to_date"])
 
-    whole = actual(str(path), "--focus", str(truth.files[0].parent))
+    whole = actual(str(path), "--focus", str(bill))
+    assert whole == pytest.approx(31 * 110)
     assert actual(str(path), "--focus", *files) == pytest.approx(whole)
     assert actual("--focus", *files, str(path)) == pytest.approx(whole)
     assert actual(str(path), *files) == pytest.approx(whole)

@@ -137,7 +137,10 @@ def test_the_last_day_of_a_year(tmp_path: Path) -> None:
     assert total.reforecast == pytest.approx(90 * 100 + 275 * 110)
 
 
-def test_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+def test_from_the_command_line(
+    tmp_path: Path, run_cli: Callable[..., CliResult], asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.finops.budget.fiscal.fiscal_year")  # one answer in two formats
     (tmp_path / "budgets.yaml").write_text(BUDGETS)
     costs = daily(tmp_path / "d.csv", date(2025, 11, 1), date(2026, 5, 15))
     asked = ["budget", str(tmp_path / "budgets.yaml"), "--daily", str(costs), "--fiscal-year-start", "2"]

@@ -203,14 +203,14 @@ def test_a_spill_that_finds_the_disk_full_is_told_apart_from_memory(
     monkeypatch.setattr(engine_of_files, "MEMORY_LIMIT", "20MB")
     engine = DuckDbEngine(tmp_path)
     engine.connection.execute("SET max_temp_directory_size = '1MB'")
-    asked = ("numbers", "SELECT i, HASH(i)::VARCHAR AS name FROM RANGE(3000000) AS n(i) ORDER BY name")
+    asked = ("numbers", "SELECT i, HASH(i)::VARCHAR AS name FROM RANGE(1000000) AS n(i) ORDER BY name")
     with monkeypatch.context() as no_more:
         no_more.setattr(engine_of_files, "_MORE", ())
         with pytest.raises(OutputError, match=r"the temporary disk ran out: .*TMPDIR") as caught:
             engine.keep(*asked)
     assert caught.value.exit_code == 7
     engine.keep(*asked)
-    assert engine.rows("SELECT COUNT(*) FROM numbers") == [(3_000_000,)]
+    assert engine.rows("SELECT COUNT(*) FROM numbers") == [(1_000_000,)]
     full = OSError(28, "No space left on device")
     assert isinstance(engine_of_files.ran_out(full), OutputError)
     assert engine_of_files.ran_out(OSError(5, "Input/output error")) is None

@@ -22,7 +22,15 @@ from planner.finops.review.model import Review
 from tests.conftest import CliResult
 from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
+from tests.planner.finops.small_bill import (
+    charge,
+    each_day,
+    review_of,
+    rows_of,
+    section,
+    sections_only,
+    write_bill,
+)
 
 SEPTEMBER, OCTOBER, LAST = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
 SPOT = action_id("switch_option", "AWS", "EC2", "gpu")
@@ -159,6 +167,14 @@ def test_nothing_changed_saves_nothing(
         assert saved(entry, grown, "2026-10", 30).amount == pytest.approx(0, abs=1e-9 * whole * factor + 1e-9)
 
 
+@pytest.fixture
+def _the_ledger_alone() -> Iterator[None]:
+    """Reviews of a command have what is accepted and the ledger, and no other section."""
+    with sections_only("actions", "ledger"):
+        yield
+
+
+@pytest.mark.usefixtures("_the_ledger_alone")
 def test_from_the_command_line(bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
     path = str(tmp_path / "l.json")
     asked = ["review", "--focus", str(bill), "--month", "2026-09", "--no-forecast"]
@@ -172,6 +188,7 @@ def test_from_the_command_line(bill: Path, tmp_path: Path, run_cli: Callable[...
     assert any(one["key"] == "ledger" for one in json.loads(done.stdout)["sections"])
 
 
+@pytest.mark.usefixtures("_the_ledger_alone")
 def test_what_cannot_be_written_is_not_accepted(
     bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult]
 ) -> None:
@@ -186,6 +203,7 @@ def test_what_cannot_be_written_is_not_accepted(
     assert run_cli(*asked).code == 0 and out.exists() and len(open_book(path).entries) == 1
 
 
+@pytest.mark.usefixtures("_the_ledger_alone")
 def test_what_nobody_saw_is_not_accepted(
     bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
