@@ -28,9 +28,13 @@ IMPORTED = (
     "planner.inputs.yaml12", "planner.job.overrides", "planner.plan.read", "planner.render.terminal", "planner.units",
 )  # fmt: skip
 SERVER = """
-import gc, importlib, json, os, signal, sys
+import contextlib, gc, importlib, json, os, signal, sys
 for name in sys.argv[1].split(","):
     importlib.import_module(name)
+if first := json.loads(sys.argv[2]):
+    from planner.cli import main
+    with open(os.devnull, "w") as sink, contextlib.redirect_stdout(sink):
+        assert main(first) == 0
 gc.freeze()
 sys.stdout.write("ready\\n")
 sys.stdout.flush()
@@ -110,12 +114,18 @@ class Forks:
 
 
 @contextlib.contextmanager
-def forks() -> Iterator[Forks]:
-    """A process that has imported the program, within; it has no thread, so that it may fork."""
-    given = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+def forks(first: Sequence[str] = (), env: Mapping[str, str] | None = None) -> Iterator[Forks]:
+    """A process that has imported the program, within; it has no thread, so that it may fork.
+
+    Args:
+        first: a command that it runs before any other, of which each fork has what was read of the program's own data:
+            two thirds of a short answer.
+        env: what is added to the environment of that command.
+    """
+    given = {**os.environ, **(env or {}), "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, ",".join(IMPORTED)],
+            [sys.executable, "-c", SERVER, ",".join(IMPORTED), json.dumps(list(first))],
             env=given, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         with process:

@@ -19,7 +19,7 @@ SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
 @pytest.fixture
-def providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeProvider]:
+def providers(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeProvider]:
     """The registry's providers are replaced by these; a test fills in."""
     made: dict[str, FakeProvider] = {}
 

@@ -89,7 +89,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path / "cache"))

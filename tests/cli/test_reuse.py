@@ -74,8 +74,12 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def program() -> Iterator[Forks]:
-    with forks() as program:
+def program(small_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Forks of one that has answered a question, of other files than any test reads."""
+    folder = tmp_path_factory.mktemp("first")
+    shutil.copytree(small_catalog, folder / "catalog")
+    workload = str(shutil.copy(ROOT / "examples" / "resnet50-imagenet.yaml", folder))
+    with forks(("optimize", workload, *DAY), {"PLANNER_CATALOG_DIR": str(folder / "catalog")}) as program:
         yield program
 
 
