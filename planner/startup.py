@@ -21,15 +21,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, FunctionType
+from typing import TypeVar
 
 import click
 
 from planner.records import record
 
+_Called = TypeVar("_Called", bound=Callable[..., object])
 _THREADS = "OPENBLAS_NUM_THREADS"
 _REUSED_BYTES = 16 << 20  # larger than any array of a plan
 _M_ARENA_MAX = -8  # malloc.h of glibc
+_STACK_WORDS = 1 << 16  # half of 1 MiB, so that the interpreter makes a piece of 1 MiB
 GRACE_S = 2.0  # for the answer known so far
 _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of which a command makes little
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
@@ -80,6 +83,19 @@ def _keep_freed_memory() -> None:
     """
     block = bytes(_REUSED_BYTES)
     del block
+
+
+def with_room_for_calls(function: _Called) -> _Called:
+    """Let what `function` calls, however deep, find room on the interpreter's stack at once.
+
+    CPython keeps the frames of Python functions in pieces of 16 KiB, fifty frames or so. A call that does not fit into
+    the last piece asks the kernel for one more, and gives it back when it returns: a loop at that depth does so at
+    every turn, 1,100 times in a `planner optimize`. A function that may need much itself gets a large piece, of which
+    those below it use the rest. Pages that are never used take no memory.
+    """
+    if isinstance(function, FunctionType):
+        function.__code__ = function.__code__.replace(co_stacksize=_STACK_WORDS)
+    return function
 
 
 @functools.cache

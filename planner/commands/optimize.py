@@ -138,6 +138,8 @@ def optimize(
         from planner.inputs.settings import with_settings
         from planner.job.overrides import override
         from planner.workloads.answer import optimize as find_plan
+    if before is not None:
+        before.watch()
 
     loaded = override(
         with_settings(load_workload(workload), values), max_results=max_results, objective=objective,
