@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
-from planner.inputs.documents import Document, load_document
+from planner.inputs.documents import Document, load_document, load_plain
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
+from planner.inputs.plain import SERVING_ROOT
 from planner.inputs.serving_checks import prediction_faults
-from planner.inputs.serving_schema import Serving
+from planner.inputs.view import as_view
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.serving_schema import Serving
 
 MAX_CSV_BYTES = 16 * 1024 * 1024
 COLUMNS = ("machine", "bucket", "requests_per_s")
@@ -24,7 +29,7 @@ class LoadedServing:
     """A valid question.
 
     Attributes:
-        serving: the file.
+        serving: the file, a read-only view.
         speeds: requests per second given by (machine, bucket), those of the CSV included.
         document: for messages that need a place.
     """
@@ -48,7 +53,7 @@ def load_serving(path: Path) -> LoadedServing:
     Raises:
         InputError: lists all faults with their places.
     """
-    serving, document = load_document(path, Serving, _faults)
+    serving, document = _read(path)
     speeds = {
         (m.name, bucket): float(speed) for m in serving.machines for bucket, speed in m.requests_per_s.items()
     }
@@ -65,6 +70,17 @@ def load_serving(path: Path) -> LoadedServing:
     if faults:
         raise document.source.error(faults)
     return loaded
+
+
+def _read(path: Path) -> tuple[Serving, Document]:
+    data = read_limited(path)
+    plain = load_plain(path, data, SERVING_ROOT, _faults)
+    if plain is not None:
+        return plain
+    from planner.inputs.serving_schema import Serving as Model
+
+    serving, document = load_document(path, Model, _faults, data)
+    return as_view(serving), document
 
 
 def _faults(serving: Serving) -> Iterator[Fault]:
