@@ -1,6 +1,6 @@
-"""The program's own process: what a short command does before it imports numpy, and how any command ends.
+"""The program's own process: what a command does before it imports numpy, and how it ends.
 
-Imports: no thread pool, and no garbage collection while modules load. The end: no object is taken down.
+The start: no thread pool, and garbage is looked for seldom. The end: no object is taken down.
 
 Ctrl-C: the search stops, the best answer known is shown, and the exit code is 130.
 
@@ -46,32 +46,18 @@ EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
-@contextmanager
-def quick_imports() -> Iterator[None]:
-    """Import modules inside this block at less cost.
+def _start_quickly() -> None:
+    """Let the program's own process import its modules and compute at less cost.
 
     numpy's BLAS starts a thread per core when it is loaded, and idle threads spin for a while: on two cores that is a
-    third of numpy's import. Planning multiplies no matrices, so one thread is enough; who wants more sets the
-    variable. Modules make many objects and no garbage, so the collector would search in vain, now and at the exit.
-    Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
-    In a process that has numpy already (a notebook, a test) nothing is changed.
+    third of numpy's import. Planning multiplies no matrices, so one thread is enough, here and in processes that this
+    one starts; who wants more sets the variable. A command makes little garbage in cycles, so it is looked for less
+    often than by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no
+    less memory. Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
     """
-    if "numpy" in sys.modules:
-        yield
-        return
-    own_threads, collecting = _THREADS not in os.environ, gc.isenabled()
-    if own_threads:
-        os.environ[_THREADS] = "1"
-    gc.disable()
+    os.environ.setdefault(_THREADS, "1")
+    gc.set_threshold(_MANY_OBJECTS)
     _keep_freed_memory()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
-        if own_threads:
-            del os.environ[_THREADS]
 
 
 def _keep_freed_memory() -> None:
@@ -120,8 +106,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
 
     Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
     short command. Exit functions run, threads are waited for and output is written as ever. Nothing is changed where a
-    library was loaded whose objects hold more than memory. Until then, garbage in cycles is looked for less often than
-    by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no less memory.
+    library was loaded whose objects hold more than memory.
 
     Returns:
         What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
@@ -130,7 +115,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     if not is_program:
         share_freed_memory()
         return None
-    gc.set_threshold(_MANY_OBJECTS)
+    _start_quickly()
     atexit.register(_leave)
     return _end_with
 
