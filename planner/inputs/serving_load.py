@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
-from planner.inputs.documents import Document, load_document, load_plain
+from planner.inputs.documents import Document, read_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
-from planner.inputs.plain import SERVING_ROOT
 from planner.inputs.serving_checks import prediction_faults
-from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -53,7 +51,8 @@ def load_serving(path: Path) -> LoadedServing:
     Raises:
         InputError: lists all faults with their places.
     """
-    serving, document = _read(path)
+    read: tuple[Serving, Document] = read_document(path, "serving", _faults)
+    serving, document = read
     speeds = {
         (m.name, bucket): float(speed) for m in serving.machines for bucket, speed in m.requests_per_s.items()
     }
@@ -70,17 +69,6 @@ def load_serving(path: Path) -> LoadedServing:
     if faults:
         raise document.source.error(faults)
     return loaded
-
-
-def _read(path: Path) -> tuple[Serving, Document]:
-    data = read_limited(path)
-    plain = load_plain(path, data, SERVING_ROOT, _faults)
-    if plain is not None:
-        return plain
-    from planner.inputs.serving_schema import Serving as Model
-
-    serving, document = load_document(path, Model, _faults, data)
-    return as_view(serving), document
 
 
 def _faults(serving: Serving) -> Iterator[Fault]:
