@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.fleet.divide import Division, Limit, divide
 from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.model.rows import before, in_rows
@@ -181,7 +181,7 @@ def _ranked_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
     """The same, where some come again."""
     fleet = prepared.source
     region = prepared.of("region")
-    present = np.unique(region)
+    present = distinct_values(region)
     most = len(present) if fleet.max_regions is None else min(fleet.max_regions, len(present))
     share = 1.0 if fleet.max_share_per_region is None else max(fleet.max_share_per_region, 1e-6)
     density = _density(prepared, target)

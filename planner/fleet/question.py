@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.candidates.constraints.base import Use
 from solvers.problem.errors import ModelError
 
@@ -205,7 +205,7 @@ class FleetInput:
         """
         used = np.flatnonzero(units)
         done = (units if busy is None else busy)[used]
-        opened = np.unique(self.region[used])
+        opened = distinct_values(self.region[used])
         workers = self.worker_usd[used] * units[used]
         return math.fsum([*workers, *(self.busy_usd[used] * done), *self.region_cost_usd[opened]])
 
@@ -301,7 +301,7 @@ def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> 
         if share is not None:
             limits = np.full(int(codes.max(initial=-1)) + 1, share * total)
             _grouped(codes, work, limits, name, names, at_most)
-    at_most("max_regions", "", float(len(np.unique(fleet.region[units > 0]))), fleet.max_regions)
+    at_most("max_regions", "", float(len(distinct_values(fleet.region[units > 0]))), fleet.max_regions)
     at_most("max_total_units", "", float(units.sum()), fleet.max_total_units)
     at_most("budget_usd", "", fleet.cost_of(units, busy), fleet.budget_usd)
     return excesses
