@@ -55,7 +55,6 @@ READS: Mapping[str, tuple[str, ...]] = {
     "planner.inputs.documents": ("budget", "commit", "sweep", "showback", "tco"),
     "planner.inputs.fio": ("fio",),
     "planner.inputs.load": ("workload", "waiting records"),
-    "planner.inputs.pipeline_load": ("pipeline",),
     "planner.inputs.portfolio_load": ("portfolio", "jobs of a portfolio"),
     "planner.inputs.schedule_load": ("schedule", "forecast of a schedule"),
     "planner.inputs.serving_load": ("serving", "speeds"),

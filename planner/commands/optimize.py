@@ -146,19 +146,10 @@ def optimize(
     )  # fmt: skip
     live = ask_prices(loaded, as_of) if prices == "live" else None
     options = Options(
-        now,
-        as_of=as_of and as_of.date(),
-        live_quota=quota == "live",
-        live_prices=live.warnings if live else (),
-        solver=solver,
-        backend=backend,
-        gap=gap,
-        time_limit_s=time_limit,
-        max_age_days=max_age,
-        calibrated=calibrated,
-        replays=replays,
-        quote=quote,
-    )
+        now, as_of=as_of and as_of.date(), live_quota=quota == "live", live_prices=live.warnings if live else (),
+        solver=solver, backend=backend, gap=gap, time_limit_s=time_limit, max_age_days=max_age,
+        calibrated=calibrated, replays=replays, quote=quote,
+    )  # fmt: skip
     summary = ""
     if best_within is None:
         answer = find_plan(loaded, options)

@@ -12,8 +12,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.tables.table import distinct
-
 FloatArray = npt.NDArray[np.float64]
 _FAR = 40.0  # standard deviations, beyond which the distribution is 0 or 1 to the last digit
 _PER_UNIT, _FEW = 125, 256  # points of the table; numbers that are looked up one by one
@@ -34,7 +32,7 @@ def normal_quantile(level: FloatArray) -> FloatArray:
 
     The rough one, then Newton's method; `statistics` has the same, but takes longer to import than this does.
     """
-    values, at = distinct(level.ravel())[::2]  # equal levels are worked out once
+    values, at = np.unique(level, return_inverse=True)  # equal levels are worked out once
     known = np.where(values <= 0, -np.inf, np.inf)
     inside = (values > 0) & (values < 1)
     tail = np.minimum(values[inside], 1.0 - values[inside])
