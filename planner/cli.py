@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.records import record
-from planner.startup import EndedError, abandon_stdout, end, limit_memory, report, watch_for_interrupt
+from planner.startup import (
+    EndedError,
+    abandon_stdout,
+    end,
+    limit_memory,
+    report,
+    watch_for_interrupt,
+    with_room_for_calls,
+)
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -298,14 +306,11 @@ def _limit_by_default(ctx: click.Context, setting: str) -> None:
 def _configure_logging(session: Session) -> None:
     """Attach the one log handler of the program.
 
-    Without -q and -v there is none: warnings reach stderr through logging's own last resort, and the import
-    of logging is saved.
+    Without -q and -v there is none, nor an import of logging: warnings reach stderr through its last resort.
     """
     import logging
 
-    level = (
-        logging.ERROR if session.verbosity < 0 else logging.INFO if session.verbosity == 1 else logging.DEBUG
-    )
+    level = {-1: logging.ERROR, 1: logging.INFO}.get(session.verbosity, logging.DEBUG)
     if session.log_handler is None:
         session.log_handler = logging.StreamHandler(sys.stderr)
         session.log_handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -335,6 +340,7 @@ def _complete_shell() -> int | None:
     return shell_complete(root, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE", instruction)
 
 
+@with_room_for_calls
 def _run(arguments: list[str], session: Session) -> int:
     try:
         with root.make_context(PROGRAM, arguments, obj=session) as ctx:

@@ -1,6 +1,6 @@
-"""The program's own process: what a short command does before it imports numpy, and how any command ends.
+"""The program's own process: what a command does before it imports numpy, and how it ends.
 
-Imports: no thread pool, and no garbage collection while modules load. The end: no object is taken down.
+The start: no thread pool, and garbage is looked for seldom. The end: no object is taken down.
 
 Ctrl-C: the search stops, the best answer known is shown, and the exit code is 130.
 
@@ -21,15 +21,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, FunctionType
+from typing import TypeVar
 
 import click
 
 from planner.records import record
 
+_Called = TypeVar("_Called", bound=Callable[..., object])
 _THREADS = "OPENBLAS_NUM_THREADS"
 _REUSED_BYTES = 16 << 20  # larger than any array of a plan
 _M_ARENA_MAX = -8  # malloc.h of glibc
+_STACK_WORDS = 1 << 16  # half of 1 MiB, so that the interpreter makes a piece of 1 MiB
 GRACE_S = 2.0  # for the answer known so far
 _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of which a command makes little
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
@@ -43,32 +46,18 @@ EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
-@contextmanager
-def quick_imports() -> Iterator[None]:
-    """Import modules inside this block at less cost.
+def _start_quickly() -> None:
+    """Let the program's own process import its modules and compute at less cost.
 
     numpy's BLAS starts a thread per core when it is loaded, and idle threads spin for a while: on two cores that is a
-    third of numpy's import. Planning multiplies no matrices, so one thread is enough; who wants more sets the
-    variable. Modules make many objects and no garbage, so the collector would search in vain, now and at the exit.
-    Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
-    In a process that has numpy already (a notebook, a test) nothing is changed.
+    third of numpy's import. Planning multiplies no matrices, so one thread is enough, here and in processes that this
+    one starts; who wants more sets the variable. A command makes little garbage in cycles, so it is looked for less
+    often than by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no
+    less memory. Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
     """
-    if "numpy" in sys.modules:
-        yield
-        return
-    own_threads, collecting = _THREADS not in os.environ, gc.isenabled()
-    if own_threads:
-        os.environ[_THREADS] = "1"
-    gc.disable()
+    os.environ.setdefault(_THREADS, "1")
+    gc.set_threshold(_MANY_OBJECTS)
     _keep_freed_memory()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
-        if own_threads:
-            del os.environ[_THREADS]
 
 
 def _keep_freed_memory() -> None:
@@ -80,6 +69,19 @@ def _keep_freed_memory() -> None:
     """
     block = bytes(_REUSED_BYTES)
     del block
+
+
+def with_room_for_calls(function: _Called) -> _Called:
+    """Let what `function` calls, however deep, find room on the interpreter's stack at once.
+
+    CPython keeps the frames of Python functions in pieces of 16 KiB, fifty frames or so. A call that does not fit into
+    the last piece asks the kernel for one more, and gives it back when it returns: a loop at that depth does so at
+    every turn, 1,100 times in a `planner optimize`. A function that may need much itself gets a large piece, of which
+    those below it use the rest. Pages that are never used take no memory.
+    """
+    if isinstance(function, FunctionType):
+        function.__code__ = function.__code__.replace(co_stacksize=_STACK_WORDS)
+    return function
 
 
 @functools.cache
@@ -104,8 +106,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
 
     Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
     short command. Exit functions run, threads are waited for and output is written as ever. Nothing is changed where a
-    library was loaded whose objects hold more than memory. Until then, garbage in cycles is looked for less often than
-    by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no less memory.
+    library was loaded whose objects hold more than memory.
 
     Returns:
         What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
@@ -114,7 +115,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     if not is_program:
         share_freed_memory()
         return None
-    gc.set_threshold(_MANY_OBJECTS)
+    _start_quickly()
     atexit.register(_leave)
     return _end_with
 

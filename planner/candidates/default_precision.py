@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.limits import mark_offers
 from planner.inputs.view import with_defaults
 
@@ -40,7 +41,9 @@ def as_admitted(workload: Workload, job: Job, offer_set: OfferSet) -> Workload:
         return workload
     admitted = np.flatnonzero(mark_offers(offer_set, workload.constraints, job) == 0)
     return on_hardware(
-        workload, offer_set.hardware, np.unique(offer_set.hardware_of_type[offer_set.type_of_offer[admitted]])
+        workload,
+        offer_set.hardware,
+        distinct_values(offer_set.hardware_of_type[offer_set.type_of_offer[admitted]]),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.candidates.in_time import finish_quantile, steady_quantile
 from planner.candidates.running import steady_hours
 from planner.candidates.starts import chance_had, waits_of
@@ -43,8 +44,8 @@ def unhindered_hours(candidates: Candidates, at: Ints, level: float) -> Floats:
 def _steady(candidates: Candidates, at: Ints, level: Floats) -> Floats:
     """Log-normal step time: the quantile of the work is the quantile of the step."""
     context = candidates.context
-    distinct, own = np.unique(level, return_inverse=True)
-    slow = np.asarray([_normal_quantile(one) for one in distinct.tolist()], dtype=np.float64)[own]
+    levels, own = distinct(level)[::2]
+    slow = np.asarray([_normal_quantile(one) for one in levels.tolist()], dtype=np.float64)[own]
     nodes, work = candidates.nodes[at], candidates.work_hours[at]
     need = steady_hours(context.asked, nodes, work, candidates.write_hours[at], candidates.interval_hours[at])
     sure = (

@@ -110,16 +110,13 @@ def advise(
     Exit code 0: an action (or the work is done); 3: the deadline has passed or can no longer be met for certain; 2:
     invalid input.
     """
-    from planner.startup import quick_imports
-
-    with quick_imports():
-        from planner.advice.answer import advise as answer
-        from planner.advice.hazards import kept_as_planned, workload_evidence
-        from planner.advice.kept import kept_arrays
-        from planner.advice.question import build_question, usual_tick_hours
-        from planner.advice.report import advice_report
-        from planner.advice.saved_plan import load_spot_plan
-        from planner.inputs.state_load import load_state
+    from planner.advice.answer import advise as answer
+    from planner.advice.hazards import kept_as_planned, workload_evidence
+    from planner.advice.kept import kept_arrays
+    from planner.advice.question import build_question, usual_tick_hours
+    from planner.advice.report import advice_report
+    from planner.advice.saved_plan import load_spot_plan
+    from planner.inputs.state_load import load_state
 
     spot_plan, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     tick_hours = usual_tick_hours(spot_plan) if every is None else every / 3600.0

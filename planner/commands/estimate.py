@@ -11,7 +11,6 @@ from planner.commands.completing import instance_types, providers
 from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
-from planner.startup import quick_imports
 
 
 @click.command(
@@ -61,14 +60,13 @@ def estimate(
     hours. `planner optimize` counts storage, transfer and spot's interruptions. Exit code 0: it runs; 3: it does not
     fit (the answer says what would); 2: invalid input.
     """
-    with quick_imports():
-        from planner.asked.options import Options, utc_now
-        from planner.errors import InputError
-        from planner.estimation.answer import estimate_workload
-        from planner.estimation.layout import parse_layout
-        from planner.estimation.report import estimates_report
-        from planner.inputs.load import load_workload
-        from planner.inputs.settings import with_settings
+    from planner.asked.options import Options, utc_now
+    from planner.errors import InputError
+    from planner.estimation.answer import estimate_workload
+    from planner.estimation.layout import parse_layout
+    from planner.estimation.report import estimates_report
+    from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
 
     names = [name.strip() for text in machines for name in text.split(",") if name.strip()]
     pin = None if layout is None else parse_layout(layout)
@@ -81,8 +79,8 @@ def estimate(
     elif provider is not None:
         raise InputError("--provider: says whose instance type is meant: give --instance-type, too")
     else:
-        with quick_imports():
-            from planner.workloads.planned_cluster import estimate_planned
+        from planner.workloads.planned_cluster import estimate_planned
+
         estimates = estimate_planned(loaded, nodes, pin, options=options)
     report = estimates_report(estimates, details=details)
     show_answer(report, output, out)

@@ -29,7 +29,6 @@ from planner.commands.output import is_complete, show_answer
 from planner.commands.reuse import asked_before, reuse_option
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import PLAN_FORMATS
-from planner.startup import quick_imports
 
 if TYPE_CHECKING:
     from planner.plan.model import Plan
@@ -132,12 +131,14 @@ def optimize(
         if certificate is None and not (why_not or (output == "html" and not details)):
             return _show(before.plan, None, "", output, out, details, verbose=verbose)
         now = before.asked_at  # what needs the run itself is of the same minute
-    with quick_imports():
-        from planner.commands.live import ask_prices, quotas_were_read
-        from planner.inputs.load import load_workload
-        from planner.inputs.settings import with_settings
-        from planner.job.overrides import override
-        from planner.workloads.answer import optimize as find_plan
+    from planner.commands.live import ask_prices, quotas_were_read
+    from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
+    from planner.job.overrides import override
+    from planner.workloads.answer import optimize as find_plan
+
+    if before is not None:
+        before.watch()
 
     loaded = override(
         with_settings(load_workload(workload), values), max_results=max_results, objective=objective,
@@ -145,19 +146,10 @@ def optimize(
     )  # fmt: skip
     live = ask_prices(loaded, as_of) if prices == "live" else None
     options = Options(
-        now,
-        as_of=as_of and as_of.date(),
-        live_quota=quota == "live",
-        live_prices=live.warnings if live else (),
-        solver=solver,
-        backend=backend,
-        gap=gap,
-        time_limit_s=time_limit,
-        max_age_days=max_age,
-        calibrated=calibrated,
-        replays=replays,
-        quote=quote,
-    )
+        now, as_of=as_of and as_of.date(), live_quota=quota == "live", live_prices=live.warnings if live else (),
+        solver=solver, backend=backend, gap=gap, time_limit_s=time_limit, max_age_days=max_age,
+        calibrated=calibrated, replays=replays, quote=quote,
+    )  # fmt: skip
     summary = ""
     if best_within is None:
         answer = find_plan(loaded, options)
@@ -178,8 +170,7 @@ def _show(
     *, verbose: bool,
 ) -> int:  # fmt: skip
     """Show the plan; returns the exit code that it has by itself."""
-    with quick_imports():
-        from planner.plan.report import plan_answer
+    from planner.plan.report import plan_answer
 
     sections = details or ((ALL_DETAILS,) if verbose else ())
     to_show = _to_follow(plan) if output == "json" and out is not None else plan
@@ -194,8 +185,8 @@ def _to_follow(plan: Plan) -> Plan:
     """The plan with what `planner advise` would work out at its first question; plans without spot as they are."""
     if plan.launch is None:
         return plan
-    with quick_imports():
-        from planner.advice.carried import with_hazards
+    from planner.advice.carried import with_hazards
+
     return with_hazards(plan)
 
 

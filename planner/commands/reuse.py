@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import Seconds
-from planner.startup import quick_imports
 
 if TYPE_CHECKING:
-    with quick_imports():
-        from planner.workloads.kept import KeptAnswer
+    from planner.workloads.kept import KeptAnswer
 
 # how an answer is shown is worked out each time
 _OF_SHOWING = frozenset({"output", "out", "certificate", "why_not", "details", "verbose", "reuse_answers"})

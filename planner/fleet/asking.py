@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.limits import case_of
@@ -129,8 +130,8 @@ def _places(market: Market, rows: Ints) -> list[str]:
 
 def _codes(names: list[str]) -> tuple[Ints, tuple[str, ...], Ints]:
     """Codes of `names`, the distinct names, and the first position of each."""
-    distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
-    return codes.astype(np.int64), tuple(distinct.tolist()), first
+    found, first, codes = distinct(np.asarray(names))
+    return codes.astype(np.int64), tuple(found.tolist()), first
 
 
 def _shared_capacity(market: Market, rows: Ints, nodes: Ints, held: Floats) -> dict[str, Any]:

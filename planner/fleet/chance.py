@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.starts import waits_of
 from planner.fleet.luck import at_least, luck_of_lines, whole_part
 from planner.fleet.question import WORK_TOLERANCE
@@ -242,7 +243,7 @@ class Progress:
             for number in range(1, int(np.max(last - first, initial=0.0)) + 1):
                 hours = lead + (first + number - WORK_TOLERANCE) * each
                 found.append(hours[(hours > low) & (hours < high)])
-        return np.unique(np.concatenate(found)) if found else np.empty(0)
+        return distinct_values(np.concatenate(found)) if found else np.empty(0)
 
 
 def _at_a_step(steps: Floats, low: float, middle: float, high: float) -> tuple[Floats, float]:

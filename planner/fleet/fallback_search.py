@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.starts import fallback_had
 from planner.candidates.ways.chances import in_time_by_either
 from planner.fleet.chance import progress_of
@@ -162,7 +163,7 @@ def fleets_of(asked: Round, ways: Ways, most: Floats, runs: float) -> Fleets:
     whole = runs > 1
     few = np.floor(round(runs) / numbers) if whole else runs / numbers
     more = round(runs) - few * numbers if whole else np.zeros(len(numbers))
-    sizes = np.unique(np.concatenate([few, (few + 1)[more > 0]]))
+    sizes = distinct_values(np.concatenate([few, (few + 1)[more > 0]]))
     way, size = (grid.ravel() for grid in np.indices((len(most), len(sizes))))
     shares = shares_of(asked.found, ways.take(way), sizes[size])
     way, number = (grid.ravel() for grid in np.indices((len(most), len(numbers))))

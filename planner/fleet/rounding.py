@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.fleet.model.prepared import NEGLIGIBLE
 from planner.fleet.workers import HAIR
 from solvers.execution.solve import solve
@@ -89,7 +90,7 @@ def build_whole_runs(mix: Mix, question: FleetInput, units: float, *, keep_idle:
         ("offer", fleet.pool(), fleet.max_share_per_offer),
     )
     for name, codes, share in shares:
-        for code in np.unique(codes[codes >= 0]).tolist() if share is not None else ():
+        for code in distinct_values(codes[codes >= 0]).tolist() if share is not None else ():
             assert share is not None
             upper = np.floor(share * runs + HAIR)
             row = builder.add_rows(f"{name}_share", 1, upper=upper, tags=(code,)).start

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.engine import CandidateSearch
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.fleet.alone import NEAR
@@ -228,7 +229,7 @@ def cheapest(asked: Round) -> Outcome:
 def likely_of(workers: Workers, first: Outcome) -> Ints | None:
     """Candidates of the offers among which the first mix was found; None where it was looked for among all."""
     core = first.first[1].core
-    return np.unique(workers.at[np.asarray(core, dtype=np.int64)]) if core else None
+    return distinct_values(workers.at[np.asarray(core, dtype=np.int64)]) if core else None
 
 
 def _cheapest_work(question: FleetInput) -> Ints:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from catalogs.tables.table import Floats, Ints
+from catalogs.tables.table import Floats, Ints, distinct_values
 from planner.fleet.greedy import Target, complete_fleet, greedy_mix, knapsack_bound, reachable_work
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
@@ -282,7 +282,7 @@ def _point(search: FleetSearch, problem: Milp) -> dict[Hashable, float]:
         if not all(Busy(key) in known for key in counts):
             return {}
         point |= {Busy(key): value for key, value in work.items()}
-    for region in np.unique(fleet.region[units > 0]):
+    for region in distinct_values(fleet.region[units > 0]):
         if Switch(int(region)) in known:
             point[Switch(int(region))] = 1.0
     if Total() in known:  # fixed at the requirement, it is not a column

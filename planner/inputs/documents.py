@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
+from planner.inputs.json_schema import KINDS
 from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_answer, refuse_file_of
 from planner.inputs.plain import read_section
+from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -103,6 +106,29 @@ def load_document(
     if faults:
         raise document.source.error(faults)
     return value, document
+
+
+def read_document(path: Path, kind: str, rules: Callable[[Any], Iterable[Fault]]) -> tuple[Any, Document]:
+    """Read and validate a YAML file, by its model only where it is not plainly valid.
+
+    Args:
+        path: the file, UTF-8.
+        kind: of file, as in `planner.inputs.json_schema.KINDS`.
+        rules: as for `load_document`.
+
+    Returns:
+        The read-only view, to be typed as its model where it is used.
+
+    Raises:
+        InputError: lists all faults in the order of their lines.
+    """
+    module, _, root = KINDS[kind].partition(":")
+    data = read_limited(path)
+    plain = load_plain(path, data, root, rules)
+    if plain is not None:
+        return plain
+    value, document = load_document(path, getattr(importlib.import_module(module), root), rules, data)
+    return as_view(value), document
 
 
 def kind_of(path: Path, *, max_bytes: int = MAX_BYTES) -> str:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.checks_of_jobs import cost_faults, over_before, tiny_data
-from planner.inputs.documents import Document, load_document, load_plain
+from planner.inputs.documents import Document, read_document
 from planner.inputs.faults import Fault, Source, near
-from planner.inputs.load import LoadedWorkload, load_workload, read_limited
+from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.owned import ending
-from planner.inputs.plain import PIPELINE_ROOT
-from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -37,7 +35,10 @@ def load_pipeline(path: Path) -> LoadedPipeline:
     Raises:
         InputError: lists all faults with their places.
     """
-    pipeline, document = _read(path)
+    read: tuple[Pipeline, Document] = read_document(
+        path, "pipeline", lambda pipeline: _task_faults(pipeline, path.parent)
+    )
+    pipeline, document = read
     source = document.source
     digest = hashlib.sha256(document.data)
     workloads: list[LoadedWorkload | None] = []
@@ -62,20 +63,6 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                 raise source.error([Fault(("tasks", at, "workload"), text)])
         workloads.append(loaded)
     return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
-
-
-def _read(path: Path) -> tuple[Pipeline, Document]:
-    def rules(pipeline: Pipeline) -> Iterator[Fault]:
-        return _task_faults(pipeline, path.parent)
-
-    data = read_limited(path)
-    plain = load_plain(path, data, PIPELINE_ROOT, rules)
-    if plain is not None:
-        return plain
-    from planner.inputs.pipeline_schema import Pipeline as Model
-
-    pipeline, document = load_document(path, Model, rules, data)
-    return as_view(pipeline), document
 
 
 def data_set_aside(loaded: LoadedPipeline) -> tuple[str, ...]:

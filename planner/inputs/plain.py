@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 _SCHEMAS = Path(__file__).parent.parent / "data" / "schemas"
 SCHEMA_PATH = _SCHEMAS / "workload.v1.json"
 ROOT, STATE_ROOT = "Workload", "RunState"
-PORTFOLIO_ROOT, PIPELINE_ROOT = "Portfolio", "Pipeline"
+PORTFOLIO_ROOT, PIPELINE_ROOT, SCHEDULE_ROOT, SERVING_ROOT = "Portfolio", "Pipeline", "Schedule", "Serving"
 # Sections that the workload's schema lacks, by the schema that is read for them; others may repeat them.
 _OTHERS = {
     STATE_ROOT: ("state.v1.json", "StateZone", "Spell"),
+    SERVING_ROOT: ("serving.v1.json", "Bucket", "EngineChoice", "Latency", "Machine", "Network"),
+    SCHEDULE_ROOT: ("schedule.v1.json", "ScheduleData", "ScheduleJob", "SchedulePool"),
     PIPELINE_ROOT: ("pipeline.v1.json", "PipelineTask", "Read", "RiskAversion", "SizedCandidate"),
     PORTFOLIO_ROOT: (
         "portfolio.v1.json", "JobData", "PortfolioJob", "RelaxationWeights", "Rolling", "SharedCommitment",

@@ -8,16 +8,19 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.checks_of_jobs import tiny_data
-from planner.inputs.documents import Document, load_document
+from planner.inputs.documents import Document, read_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
-from planner.inputs.schedule_schema import Schedule
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.schedule_schema import Schedule
 
 MAX_CSV_BYTES = 16 * 1024 * 1024
 MAX_HOURS = 24 * 7 * 26  # half a year
@@ -31,6 +34,7 @@ class LoadedSchedule:
     """A valid question.
 
     Attributes:
+        schedule: the file, a read-only view.
         forecast: price and available nodes by (hour, number of the pool); what is absent is not offered.
         n_hours: hours of the forecast.
         windows: first hour of each job, and the hour after its last one.
@@ -49,7 +53,8 @@ def load_schedule(path: Path) -> LoadedSchedule:
     Raises:
         InputError: lists all faults with their places.
     """
-    schedule, document = load_document(path, Schedule, _faults)
+    read: tuple[Schedule, Document] = read_document(path, "schedule", _faults)
+    schedule, document = read
     file = path.parent / schedule.forecast_csv
     if not file.is_file():
         raise document.source.error([Fault(("forecast_csv",), f"no such file: {schedule.forecast_csv}")])

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from planner.inputs.checks_post_training import engine_faults
 from planner.inputs.faults import Fault, FaultError
 from planner.inputs.models import merge_model
+from planner.inputs.plain import section_of
 from planner.inputs.resolve import resolve_model
-from planner.inputs.training_schema import Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.serving_schema import Serving
+    from planner.inputs.training_schema import Model
 
 _OF_PREDICTIONS = ("inference", "latency", "confidence")
 
@@ -26,8 +27,7 @@ def served_model(serving: Serving) -> ResolvedModel:
     Raises:
         FaultError: unknown preset, or a needed size is missing.
     """
-    assert serving.model is not None
-    return resolve_model(Model(**serving.model.model_dump(exclude_unset=True)))
+    return resolve_model(_as_of_a_workload(serving))
 
 
 def prediction_faults(serving: Serving, predicted: Sequence[int]) -> Iterator[Fault]:
@@ -45,14 +45,19 @@ def prediction_faults(serving: Serving, predicted: Sequence[int]) -> Iterator[Fa
     except FaultError as error:
         yield from error.faults
     else:
-        if (
-            merge_model(Model(**serving.model.model_dump(exclude_unset=True)))[0].get("architecture")
-            != "decoder"
-        ):
+        if merge_model(_as_of_a_workload(serving))[0].get("architecture") != "decoder":
             yield Fault(("model",), "speeds are predicted of models that generate text: give requests_per_s")
     yield from engine_faults(serving.inference, ("inference",))
     if predicted:
         yield from _needs(serving, predicted)
+
+
+def _as_of_a_workload(serving: Serving) -> Model:
+    """The network of a file that names one, as a workload's section `model` with the same keys."""
+    assert serving.model is not None
+    given = serving.model.model_fields_set
+    model: Model = section_of("Model", **{name: value for name, value in serving.model if name in given})
+    return model
 
 
 def _needs(serving: Serving, predicted: Sequence[int]) -> Iterator[Fault]:

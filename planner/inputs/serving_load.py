@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
-from planner.inputs.documents import Document, load_document
+from planner.inputs.documents import Document, read_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.serving_checks import prediction_faults
-from planner.inputs.serving_schema import Serving
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.serving_schema import Serving
 
 MAX_CSV_BYTES = 16 * 1024 * 1024
 COLUMNS = ("machine", "bucket", "requests_per_s")
@@ -24,7 +27,7 @@ class LoadedServing:
     """A valid question.
 
     Attributes:
-        serving: the file.
+        serving: the file, a read-only view.
         speeds: requests per second given by (machine, bucket), those of the CSV included.
         document: for messages that need a place.
     """
@@ -48,7 +51,8 @@ def load_serving(path: Path) -> LoadedServing:
     Raises:
         InputError: lists all faults with their places.
     """
-    serving, document = load_document(path, Serving, _faults)
+    read: tuple[Serving, Document] = read_document(path, "serving", _faults)
+    serving, document = read
     speeds = {
         (m.name, bucket): float(speed) for m in serving.machines for bucket, speed in m.requests_per_s.items()
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.asked.job import resolve_job
 from planner.candidates.choose import choose
 from planner.candidates.constraints.facts import NoLayout
@@ -57,14 +58,14 @@ def _divisible(search: CandidateSearch) -> list[int]:
     """Multiples of admitted clusters' accelerators next to the batch, nearest first; empty where one divides it."""
     context, shapes = search.candidates.context, search.candidates.shapes
     asked, hardware = context.asked, context.market.offer_set.hardware
-    admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
+    admitted = distinct_values(hardware_of_offer(context.market)[search.offer_bits == 0])
     few = shapes["nodes"] <= asked.workload.constraints.max_nodes
     own = shapes.take(np.flatnonzero(np.isin(shapes["hardware_row"], admitted) & few))
     undivided = own.is_in("reason", NoLayout.reasons)
     if np.asarray(own["fits"], dtype=np.bool_).any() or not undivided.any():
         return []
     each = hardware["accelerator_count"][own["hardware_row"].astype(np.int64)]
-    sizes = np.unique(np.maximum(each * own["nodes"], 1.0)[undivided].astype(np.int64)).tolist()
+    sizes = distinct_values(np.maximum(each * own["nodes"], 1.0)[undivided].astype(np.int64)).tolist()
     batch = asked.job.training.global_batch
     near = {size * (batch // size + more) for size in sizes for more in (0, 1)} - {0, batch}
     return sorted(near, key=lambda other: (abs(other - batch), other))

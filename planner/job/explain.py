@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.choose import best_where
 from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
@@ -115,7 +116,7 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
 
 def _why_no_shape(search: CandidateSearch, rows: Ints) -> list[str]:
     context = search.candidates.context
-    hardware = np.unique(
+    hardware = distinct_values(
         context.market.offer_set.hardware_of_type[context.market.offer_set.type_of_offer[rows]]
     )
     shapes = search.candidates.shapes

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct, distinct_values
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS, SHAPE_FILTERS
 from planner.candidates.limits import case_of
 from planner.candidates.model import IN_TURN, SINGLE
@@ -82,7 +83,10 @@ def lost_offers(search: CandidateSearch, winner: int) -> tuple[Lost, ...]:
 
 def _as_bought(search: CandidateSearch, winner: int) -> Candidates:
     """The candidates with spot that is kept out bought as it would be; what costs less is judged for confidence too."""
-    value, words = value_of(search.candidates)[winner], np.unique(search.offer_bits[search.offer_bits != 0])
+    value, words = (
+        value_of(search.candidates)[winner],
+        distinct_values(search.offer_bits[search.offer_bits != 0]),
+    )
     candidates = with_kept_out(search.candidates, search.offer_bits, words, float(value), _MOST_DEARER)
     bits, case = candidates.bits.copy(), case_of(candidates.context)
     less = candidates.cost_usd < search.candidates.cost_usd[winner]
@@ -210,7 +214,7 @@ def _runs(candidates: Candidates, winner: int) -> Bools:
 def _nearest(candidates: Candidates, count: Ints) -> dict[int, int]:
     """Position of each offer's candidate that the fewest filters remove (`count` of each), the cheapest of these."""
     order = np.lexsort((candidates.cost_usd, count, candidates.offer))
-    rows, first = np.unique(candidates.offer[order], return_index=True)
+    rows, first = distinct(candidates.offer[order])[:2]
     return dict(zip(rows.tolist(), order[first].tolist(), strict=True))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.facts import Memory
 from planner.candidates.sizes import hardware_of_offer
 from planner.job.batch import best_with
@@ -50,7 +51,7 @@ def _sureness(search: CandidateSearch) -> list[float]:
     """How certainly the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
     context, shapes = search.candidates.context, search.candidates.shapes
     limits, hardware = context.asked.workload.constraints, context.market.offer_set.hardware
-    admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
+    admitted = distinct_values(hardware_of_offer(context.market)[search.offer_bits == 0])
     count = hardware["accelerator_count"][shapes["hardware_row"].astype(np.int64)]
     own = np.isin(shapes["hardware_row"], admitted) & (shapes["nodes"] <= limits.max_nodes)
     own &= shapes["nodes"] * count <= (np.inf if limits.max_accelerators is None else limits.max_accelerators)
@@ -58,4 +59,4 @@ def _sureness(search: CandidateSearch) -> list[float]:
         return []
     short = own & shapes.is_in("reason", Memory.reasons)
     fits = np.floor(100.0 * (1.0 - shapes["oom_probability"][short])) / 100.0
-    return np.unique(fits[fits >= LEAST])[::-1].tolist()  # type: ignore[no-any-return]
+    return distinct_values(fits[fits >= LEAST])[::-1].tolist()  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.bought_in_parts import unit_money
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import MIXED
@@ -70,7 +71,7 @@ def _counts(candidates: Candidates, at: Ints) -> tuple[Ints, Ints, Floats, Float
     assert mixes is not None
     pool = mixes.pool[candidates.detail[at]]
     parts: list[tuple[npt.NDArray[Any], ...]] = []
-    for number in np.unique(pool).tolist():
+    for number in distinct_values(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
         paid = candidates.hours[at[mine]] - candidates.waiting_hours[at[mine]]
         start, hours = context.dates.start, candidates.hours[at[mine]]
@@ -93,4 +94,4 @@ def _is_linear(asked: Asked, market: Market, offers: Ints) -> bool:
     It is not where instances of one quota need different units of it.
     """
     needs = draws_on(asked.workload.constraints.quota, market.offer_set, market.tariffs)
-    return all(len(np.unique(units[offers][units[offers] > 0])) <= 1 for _, units in needs)
+    return all(len(distinct_values(units[offers][units[offers] > 0])) <= 1 for _, units in needs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.facts import Precision
 from planner.candidates.sizes import hardware_of_offer
 from planner.job.batch import best_with
@@ -31,7 +32,7 @@ def other_precision(search: CandidateSearch) -> tuple[Relaxation, ...]:
     training = context.asked.workload.training
     if training is None or context.asked.workload.kind != "training":
         return ()
-    admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
+    admitted = distinct_values(hardware_of_offer(context.market)[search.offer_bits == 0])
     lacks = np.isin(shapes["hardware_row"], admitted) & shapes.is_in("reason", Precision.reasons)
     asked = context.asked.job.training.precision
     for other in _OTHERS.get(asked, ()) if lacks.any() else ():

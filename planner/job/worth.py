@@ -15,6 +15,7 @@ from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.engine import Engine
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
+from planner.inputs.plain import section_of
 from planner.market.quota import draws_on
 from planner.records import record
 from planner.render.precision import dollars_stated
@@ -160,14 +161,12 @@ def _of_quotas(limits: Constraints, market: Market) -> Iterator[_Change]:
 
 def _of_offers(limits: Constraints) -> Iterator[_Change]:
     """Limits of the file that only keep offers out; what it admits (`include_arm64`, `allow_derived`) is none."""
-    from planner.inputs.schema import Constraints as Schema
-
+    defaults = section_of("Constraints")
     paths = (path for item in CONSTRAINTS for path in item.paths if path.startswith(_PREFIX))
     for name in dict.fromkeys(path.removeprefix(_PREFIX) for path in paths):
         value = getattr(limits, name)
         if name in limits.model_fields_set - _BY_UNIT and not isinstance(value, bool):
-            nothing = Schema.model_fields[name].get_default()
-            yield _Change(name, _said(value), "without it", {name: nothing})
+            yield _Change(name, _said(value), "without it", {name: getattr(defaults, name)})
 
 
 def _said(value: Any) -> str:

@@ -11,6 +11,7 @@ from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fitting_names
 from catalogs.patterns import matches
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.table import distinct_values
 from planner.inputs.faults import Fault, near
 from planner.market.name_check import UNPRICED, NameCheck, residency_names, some_names
 from planner.market.offers import match_globs, match_names, places_of
@@ -323,7 +324,7 @@ def unknown_part(
     for key, name in (("provider", provider), ("region", region), ("instance_type", instance_type)):
         if name is None:
             continue
-        known = sorted({str(one) for one in np.unique(offers[key][rows])})
+        known = sorted({str(one) for one in distinct_values(offers[key][rows])})
         if name not in known:
             folded = next((one for one in known if one.casefold() == name.casefold()), "")
             return key, folded or near(name, known)

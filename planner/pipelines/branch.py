@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints, distinct_values
+from catalogs.tables.table import Bools, Floats, Ints, distinct, distinct_values
 from planner.pipelines.local_search import LocalSearch, repaired
 from planner.pipelines.marginals import Shares, nearest, worth_keeping
 from planner.pipelines.model import build_pipeline, part_of_pipeline
@@ -276,7 +276,7 @@ class Branching:
         inside = self._inside(used, x)
         mixed = np.flatnonzero(per_task(np.ones(len(x))) > 1)
         share = per_task(x * inside[used])[mixed]
-        knots, of = np.unique(np.round(np.minimum(share, 1 - share), SHARE_DIGITS), return_inverse=True)
+        knots, of = distinct(np.round(np.minimum(share, 1 - share), SHARE_DIGITS))[::2]
         knot = np.argmax(np.bincount(of, weights=apart[mixed], minlength=len(knots)))
         return Split(int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]), inside)
 

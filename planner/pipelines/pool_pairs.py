@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.performance.inference.pool import handover_s
 from planner.records import record
 
@@ -164,7 +165,7 @@ def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats
     out = []
     for own, other, refit in ((trainers, rollouts, first), (rollouts, trainers, second)):
         step = step_of(terms, own.step_s, other.step_s.min(), refit)
-        edges = np.unique(np.quantile(own.step_s, np.linspace(0.0, 1.0, _EDGES)))
+        edges = distinct_values(np.quantile(own.step_s, np.linspace(0.0, 1.0, _EDGES)))
         cheapest = np.asarray(
             [_at_pace(other, step_of(terms, edge, other.step_s, least), terms) for edge in edges]
         )

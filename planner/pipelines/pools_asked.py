@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.candidates.context import OwnDeadlines
 from planner.candidates.engine import Engine
 from planner.candidates.model import IN_TURN
@@ -187,7 +188,7 @@ class Asked:
             np.asarray([ask.by.hours for ask in asks]), np.asarray([ask.by.later_hours for ask in asks])
         )
         market = context.market
-        wanted_rows = np.unique([ask.size[0] for ask in asks])
+        wanted_rows = distinct_values(np.asarray([ask.size[0] for ask in asks]))
         bits = np.where(np.isin(self._hardware, wanted_rows), self._bits, ELSEWHERE)
         beside = None
         if asks[0].beside:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.pipelines.pools_asked import Ask
 from planner.records import record
 
@@ -110,7 +111,7 @@ class Ended:
         The deadlines looked at first do not depend on the question's, but for the last, so a later one leaves them.
         """
         work = best.work
-        rooms = np.unique([*self._rooms(work), work.deadline_hours - work.hours])
+        rooms = distinct_values(np.append(self._rooms(work), work.deadline_hours - work.hours))
         usd = self._by_rooms(best, rooms)
         at = int(np.argmin(usd))
         low, high = rooms[max(at - 1, 0)], rooms[min(at + 1, len(rooms) - 1)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.pipelines.pools_asked import Ask
 from planner.pipelines.pools_ways import By
 
@@ -50,7 +51,7 @@ def floors(
         key = (
             own * (int(cell.max(initial=0)) - int(cell.min(initial=0)) + 1) + cell - int(cell.min(initial=0))
         )
-        _, first, of_pair = np.unique(key, return_index=True, return_inverse=True)
+        _, first, of_pair = distinct(key)
         least = np.full(len(first), np.inf)
         np.minimum.at(least, of_pair, beside)
         asks = []

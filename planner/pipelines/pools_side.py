@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine, candidates_of
 from planner.candidates.finish import sure_hours
@@ -81,7 +82,7 @@ class Side:
             late = candidates.hours[at] > limit[0]
             at = at[~late if unrecorded is None else ~(late | unrecorded[at])]
         region = market.region_of_offer[candidates.offer[at]]
-        _, first, own = np.unique(region, return_index=True, return_inverse=True)
+        _, first, own = distinct(region)
         rows = candidates.offer[at[first]]
         names = zip(offers["provider"][rows].tolist(), offers["region"][rows].tolist(), strict=True)
         place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)[

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from solvers.problem.errors import ModelError
 
 NEGLIGIBLE = (
@@ -227,7 +227,7 @@ def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
     cost = pipe.cost_usd[rows]
     order = np.lexsort((cost, hours, cell))
     rank = np.empty(len(rows), dtype=np.int64)
-    _, rank[:] = np.unique(cost, return_inverse=True)
+    _, rank[:] = distinct(cost)[::2]
     # a later cell ranks below every earlier one, so that one running minimum serves all cells
     number = np.cumsum(np.r_[0, np.diff(cell[order]) != 0]) if len(rows) else np.zeros(0, dtype=np.int64)
     value = rank[order] - number * (len(rows) + 1)

@@ -251,7 +251,7 @@ class WorkloadCandidates:
     ) -> CandidateTable:
         offer, nodes = _purchases(candidates, at)
         bought = offer >= 0
-        offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
+        offer_rows, inverse = distinct(offer[bought])[::2]
         way = np.full(offer.shape, -1, dtype=np.int64)
         way[bought] = self._ways_of(context.market, offer_rows)[inverse]
         pool_of = self._pools_of(context.market)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Ints, distinct_values
+from catalogs.tables.table import Bools, Ints, count_distinct, distinct_values
 from solvers.problem.presolve import part_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Copies:
         """
         at = np.searchsorted(self._keep, picks)
         led = at - self._first[:-1] + self._first[self.leader]
-        numbers, counts = np.unique(led, return_counts=True)
+        numbers, counts = count_distinct(led)
         return dict(zip(keys[numbers].tolist(), counts.astype(np.float64).tolist(), strict=True))
 
     def picks(self, point: Mapping[Hashable, float], keys: Ints) -> Ints:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.portfolios.model.blocks import PortfolioModel
 from planner.portfolios.model.families import start_model
 from planner.portfolios.reduce import Reduced, reduce_portfolio
@@ -82,7 +83,7 @@ def _add_oversize(model: PortfolioModel, slack_of: np.ndarray[tuple[int], np.dty
     reduced = model.reduced
     excess = reduced.entry_units - reduced.source.limit[reduced.live[reduced.entry_row]]
     too_large = np.flatnonzero(excess > 0)
-    present, row = np.unique(reduced.entry_row[too_large], return_inverse=True)
+    present, row = distinct(reduced.entry_row[too_large])[::2]
     tags = reduced.live[present].tolist()
     rows = model.builder.add_rows("oversize", len(present), upper=0.0, tags=tags)
     columns = model.x.start + reduced.entry_at[too_large]

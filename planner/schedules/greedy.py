@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.schedules.question import ScheduleInput
 
 
@@ -34,7 +34,7 @@ def _job(question: ScheduleInput, job: int, left: Floats, *, fastest: bool) -> F
         -np.broadcast_to(speed, ratio.shape) if fastest else ratio, axis=1, kind="stable"
     )
     free = np.where(question.usable[job], left, 0.0)
-    groups: list[Bools] = [region == r for r in np.unique(region)]
+    groups: list[Bools] = [region == r for r in distinct_values(region)]
     if not question.one_region[job]:
         groups = [region >= 0]
     best = np.zeros_like(free)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalogs.tables.table import Floats, Ints
+from catalogs.tables.table import Floats, Ints, distinct
 from planner.records import record
 from planner.schedules.question import Cell, ScheduleInput
 from solvers.execution.solve import solve
@@ -127,13 +127,13 @@ def _add_switches(builder: MilpBuilder, question: ScheduleInput, cells: _Cells) 
     needs = gang | (question.min_nodes[cells.job] > 1)
     region = np.where(gang, cells.region, ANYWHERE)
     code = (cells.job * question.n_hours + cells.hour) * (len(question.regions) + 1) + region + 1
-    distinct, at = np.unique(code[needs], return_inverse=True)
-    pair, place = np.divmod(distinct, len(question.regions) + 1)
+    groups, at = distinct(code[needs])[::2]
+    pair, place = np.divmod(groups, len(question.regions) + 1)
     job, hour = np.divmod(pair, question.n_hours)
     place = place - 1
     of_cell = np.full(len(code), -1, dtype=np.int64)
-    if not len(distinct):
-        return _Switches(job, hour, place, distinct, of_cell)
+    if not len(groups):
+        return _Switches(job, hour, place, groups, of_cell)
     names = zip(job.tolist(), hour.tolist(), place.tolist(), strict=True)
     block = builder.add_columns("z", [("z", *name) for name in names], upper=1.0, integer=True)
     column = np.arange(block.start, block.stop)
@@ -143,7 +143,7 @@ def _add_switches(builder: MilpBuilder, question: ScheduleInput, cells: _Cells) 
     builder.add_entries(number, cells.column[needs], 1.0)
     builder.add_entries(number, of_cell[needs], -cells.most[needs])
     lone = question.one_region[job]
-    hours, which = np.unique(pair[lone], return_inverse=True)
+    hours, which = distinct(pair[lone])[::2]
     several = np.bincount(which, minlength=len(hours)) > 1
     if several.any():
         row = np.full(len(hours), -1, dtype=np.int64)
@@ -163,19 +163,19 @@ def _add_limits(builder: MilpBuilder, question: ScheduleInput, cells: _Cells, sw
     """At most `max_nodes` and, where a job runs, at least `min_nodes`; by switch where there are switches."""
     pair = cells.job * question.n_hours + cells.hour
     group = np.where(switches.of_cell >= 0, switches.of_cell, -1 - pair)
-    distinct, at = np.unique(group, return_inverse=True)
-    if not len(distinct):
+    groups, at = distinct(group)[::2]
+    if not len(groups):
         return
     total = np.bincount(at, weights=cells.most)
-    job = np.zeros(len(distinct), dtype=np.int64)
+    job = np.zeros(len(groups), dtype=np.int64)
     job[at] = cells.job
-    switched = distinct >= 0
+    switched = groups >= 0
     above = total > question.max_nodes[job]
     _add_group(builder, "nodes", above, at, cells, 1.0,
                np.where(switched, 0.0, question.max_nodes[job]),
-               np.where(switched, distinct, -1), -question.max_nodes[job].astype(np.float64))  # fmt: skip
+               np.where(switched, groups, -1), -question.max_nodes[job].astype(np.float64))  # fmt: skip
     below = switched & (question.min_nodes[job] > 1)
-    _add_group(builder, "at_least", below, at, cells, -1.0, np.zeros(len(distinct)), distinct,
+    _add_group(builder, "at_least", below, at, cells, -1.0, np.zeros(len(groups)), groups,
                question.min_nodes[job].astype(np.float64))  # fmt: skip
 
 
@@ -228,8 +228,8 @@ def _add_copies(builder: MilpBuilder, question: ScheduleInput, cells: _Cells, sw
         return
     regions = len(question.regions)
     code = (cells.job * regions + cells.region) * question.n_hours + cells.hour
-    distinct, at = np.unique(code[needs], return_inverse=True)
-    pair, hour = np.divmod(distinct, question.n_hours)
+    groups, at = distinct(code[needs])[::2]
+    pair, hour = np.divmod(groups, question.n_hours)
     job, region = np.divmod(pair, regions)
     opens = np.r_[True, pair[1:] != pair[:-1]]
     previous = np.where(opens, question.first[job] - 1, np.r_[0, hour[:-1]])
@@ -260,8 +260,8 @@ def _link_copies(
         number = np.arange(rows.start, rows.stop)
         builder.add_entries(number, cells.column[needs][alone], 1.0)
         builder.add_entries(number, copy[alone], -cells.most[needs][alone])
-    distinct, first = np.unique(switch, return_index=True)
-    first = first[distinct >= 0]
+    groups, first = distinct(switch)[:2]
+    first = first[groups >= 0]
     if len(first):
         rows = builder.add_rows("data_of_switch", len(first), upper=0.0)
         number = np.arange(rows.start, rows.stop)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats, Ints
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.records import record
 from solvers.problem.errors import ModelError
 
@@ -227,7 +227,7 @@ def most_work(question: ScheduleInput) -> Floats:
     for job in range(len(question.jobs)):
         order = np.argsort(-question.speed[job], kind="stable")
         region = question.region[order]
-        groups = [region == r for r in np.unique(region)] if question.one_region[job] else [region >= 0]
+        groups = [region == r for r in distinct_values(region)] if question.one_region[job] else [region >= 0]
         best = np.zeros(question.n_hours)
         for group in groups:
             nodes = available[job][:, order] * group

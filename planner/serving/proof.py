@@ -113,7 +113,7 @@ def _price(question: ServingInput, node: _Node, usd_per_hour: float) -> None:
         total = builder.add_rows("total", 1, upper=question.max_nodes)
         builder.add_entries(total.start, np.arange(n.start, n.stop), 1.0)
     # milliseconds of work; a busy machine would pass a limit while it imports the solver. The search keeps the clock
-    relaxation = relax(builder.build(), math.inf)
+    relaxation = relax(builder.build(), math.inf, "auto")
     buckets = len(question.buckets)
     if relaxation.x is None or relaxation.duals is None:
         node.prices = np.zeros(buckets)

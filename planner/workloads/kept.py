@@ -47,7 +47,7 @@ class KeptAnswer:
     """
 
     def __init__(self, arguments: Mapping[str, object], now: datetime, within: timedelta | None) -> None:
-        """Look for the answer; where there is none, note from here on what is read to find it.
+        """Look for the answer.
 
         Args:
             arguments: all that the question says.
@@ -61,7 +61,16 @@ class KeptAnswer:
         self._path = cache_directory() / f"{_PREFIX}{self._key[:40]}.json"
         self.asked_at = now
         self.plan = self._read(now, within)
-        self._reading = Reading() if self.plan is None else None
+        self._reading: Reading | None = None
+
+    def watch(self) -> None:
+        """Where there is no answer, note from here on what is read to find it, so that it can be kept.
+
+        To be called once the planner is imported: what imports read is the program's own, of which the key keeps track,
+        and hundreds of files that need no notes.
+        """
+        if self.plan is None:
+            self._reading = Reading()
 
     def _read(self, now: datetime, within: timedelta | None) -> Plan | None:
         # A copy may be damaged in any way; every failure to read it means only that it is not used.
@@ -80,7 +89,7 @@ class KeptAnswer:
         return None
 
     def keep(self, plan: Plan, options: Options) -> None:
-        """Keep the answer, unless something that it follows from may differ the next time."""
+        """Keep the answer found since `watch`, unless something that it follows from may differ the next time."""
         if self._reading is None:
             return
         read = self._reading.states(apart_from=PACKAGES)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.fleet.model.prepared import SAFETY, FleetModel
 
 NAME = "diversification"
@@ -28,5 +29,5 @@ def add(model: FleetModel) -> None:
     share = fleet.max_share_per_provider
     if share is not None and share < 1:
         provider = offers.of("provider")
-        present = np.unique(provider[offers.work > 0])
+        present = distinct_values(provider[offers.work > 0])
         model.share_rows("provider_share", provider, share, tags=tuple(present.tolist()), groups=present)

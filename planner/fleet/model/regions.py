@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Floats, distinct_values
 from planner.fleet.model.prepared import FleetModel, Prepared, Switch
 from solvers.search.tighten import BOUND_MARGIN
 
@@ -26,7 +26,7 @@ def add(model: FleetModel) -> None:
     """Add switches where opening costs or is limited, and share rows where the share is."""
     fleet = model.offers.source
     region = model.offers.of("region")
-    present = np.unique(region)
+    present = distinct_values(region)
     if fleet.max_regions is not None and fleet.max_regions < len(present):
         opened = present
     else:

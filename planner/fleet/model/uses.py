@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.fleet.model.prepared import FleetModel
 
 NAME = "uses"
@@ -22,7 +23,7 @@ def add(model: FleetModel) -> None:
     for number, use in enumerate(offers.source.uses):
         at = np.flatnonzero(use.in_full[keep] > 0)
         most = float(use.in_full[keep] @ offers.upper)
-        places = np.unique(region[at])
+        places = distinct_values(region[at])
         switch = int(model.switch_of(places)[0]) if len(places) == 1 else -1
         if most > use.limit or (switch >= 0 and len(at) > 1):
             wanted.append((number, at, min(most, use.limit), switch))

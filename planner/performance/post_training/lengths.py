@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Floats, distinct
 from planner.normal import Z90
 from planner.normal.arrays import rough_normal_quantile
 from planner.performance.post_training.spec import Lengths
@@ -25,10 +25,10 @@ def log_width(lengths: Lengths) -> float:
 
 def longest_of(number: Floats, width: Floats) -> Floats:
     """Mean longest of `number` sequences over the mean length; 1 for a single one or equal lengths."""
-    sizes, at = np.unique(np.maximum(np.atleast_1d(number), 1.0), return_inverse=True)
-    mean = rough_normal_quantile((sizes - 0.375) / (sizes + 0.25))[at.ravel()]
+    sizes, at = distinct(np.maximum(np.ravel(number), 1.0))[::2]
+    mean = rough_normal_quantile((sizes - 0.375) / (sizes + 0.25))[at]
     # 0.49 for 4 draws, 0.34 for 10, 0.2 for 100
-    variance = (1.0 / (1.0 + 0.83 * np.log(sizes)))[at.ravel()]
+    variance = (1.0 / (1.0 + 0.83 * np.log(sizes)))[at]
     result: Floats = np.exp(width * mean + 0.5 * width * width * (variance - 1.0))
     return result
 

@@ -1,4 +1,4 @@
-"""The plain reader on portfolios and pipelines: what it takes, the models take with the same values."""
+"""The plain reader on files other than workloads: what it takes, the models take with the same values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,21 @@ from pydantic import BaseModel, ValidationError
 
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.pipeline_schema import Pipeline
-from planner.inputs.plain import PIPELINE_ROOT, PORTFOLIO_ROOT, read_section, section_of
+from planner.inputs.plain import (
+    PIPELINE_ROOT,
+    PORTFOLIO_ROOT,
+    SCHEDULE_ROOT,
+    SERVING_ROOT,
+    read_section,
+    section_of,
+)
 from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.portfolio_schema import Portfolio, PortfolioJob, SharedCommitment
 from planner.inputs.risk_schema import RiskAversion
+from planner.inputs.schedule_load import load_schedule
+from planner.inputs.schedule_schema import Schedule
+from planner.inputs.serving_load import load_serving
+from planner.inputs.serving_schema import Serving
 from planner.inputs.view import SectionView, as_view, encode_section
 from tests.conftest import CliResult
 from tests.planner.inputs.test_plain import ODD, ROOT, _paths
@@ -61,8 +72,34 @@ PIPELINE = {
         {"name": "b", "workload": "w.yaml", "reads": [{"task": "a", "size": "2TB"}]},
     ],
 }  # fmt: skip
+SCHEDULE = {
+    "version": 1, "kind": "schedule", "name": "all", "description": "of it", "start": "2026-12-01",
+    "work_unit": "samples", "forecast_csv": "hours.csv",
+    "pools": [{
+        "name": "p", "provider": "aws", "region": "us-east-1", "instance_type": "p5.48xlarge",
+        "purchase_option": "spot", "work_per_node_hour": 1.5, "startup_hours": 0.25, "startup_usd": 2,
+    }],
+    "jobs": [{
+        "name": "a", "work": 150, "earliest_start": "1d", "deadline": "2026-12-05", "min_nodes": 2, "max_nodes": 8,
+        "one_region": False, "data": {"size": "2TB", "location": "aws/us-east-1"}, "work_per_node_hour": {"p": 3},
+    }],
+}  # fmt: skip
+SERVING = {
+    "version": 1, "kind": "serving", "name": "all", "description": "of it", "headroom_ratio": 0.2, "max_nodes": 9,
+    "buckets": [{"name": "short", "requests_per_s": 12, "input_tokens": 300, "output_tokens": 80.5}],
+    "machines": [
+        {
+            "name": "m", "provider": "aws", "region": "us-east-1", "instance_type": "g6.xlarge",
+            "purchase_option": "reserved_1y", "usd_per_hour": "$1.20", "max_nodes": 4, "tensor_parallel": 2,
+            "requests_per_s": {"short": 3}, "measured": {"short": 2.5},
+        },
+    ],
+    "model": {"preset": "llama-3-8b", "layers": 32}, "inference": {"engine": "vllm", "precision": "fp8"},
+    "latency": {"time_to_first_token_s": 1, "time_per_token_s": 0.05}, "confidence": 0.95, "speeds_csv": "more.csv",
+}  # fmt: skip
 KINDS: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
     PORTFOLIO_ROOT: (Portfolio, PORTFOLIO), PIPELINE_ROOT: (Pipeline, PIPELINE),
+    SCHEDULE_ROOT: (Schedule, SCHEDULE), SERVING_ROOT: (Serving, SERVING),
 }  # fmt: skip
 
 
@@ -143,6 +180,8 @@ def test_a_file_read_by_the_models_is_a_view_too(tmp_path: Path) -> None:
     assert isinstance(plain.portfolio, SectionView)
     assert all(isinstance(job, SectionView) for job in (*plain.jobs, *loaded.jobs))
     assert isinstance(load_pipeline(EXAMPLES / "pipeline.yaml").pipeline, SectionView)
+    assert isinstance(load_schedule(EXAMPLES / "schedule.yaml").schedule, SectionView)
+    assert isinstance(load_serving(EXAMPLES / "serving.yaml").serving, SectionView)
 
 
 def test_jobs_of_a_csv_are_those_of_the_models(tmp_path: Path) -> None:
@@ -158,21 +197,39 @@ def test_jobs_of_a_csv_are_those_of_the_models(tmp_path: Path) -> None:
     assert load_portfolio(path).jobs == (as_view(PortfolioJob.model_validate(values)),)
 
 
-@pytest.mark.parametrize(("kind", "name"), [("portfolio", "load_portfolio"), ("pipeline", "load_pipeline")])
-def test_a_valid_file_needs_no_pydantic(kind: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "room"),
+    [
+        ("portfolio", "portfolios"),
+        ("pipeline", "pipelines"),
+        ("schedule", "schedules"),
+        ("serving", "serving"),
+        ("serving-llama-8b", "serving"),
+    ],
+)
+def test_a_valid_file_needs_no_pydantic(file: str, room: str) -> None:
+    kind = file.partition("-")[0]
     code = (
-        f"import sys; from pathlib import Path; from planner.inputs.{kind}_load import {name}\n"
-        f"import planner.{kind}s.answer; {name}(Path(sys.argv[1])); sys.exit('pydantic' in sys.modules)"
+        f"import sys; from pathlib import Path; from planner.inputs.{kind}_load import load_{kind}\n"
+        f"import planner.{room}.answer; load_{kind}(Path(sys.argv[1])); sys.exit('pydantic' in sys.modules)"
     )
-    asked = [sys.executable, "-c", code, str(EXAMPLES / f"{kind}.yaml")]
+    asked = [sys.executable, "-c", code, str(EXAMPLES / f"{file}.yaml")]
     assert subprocess.run(asked, cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["portfolio", "pipeline"])
+@pytest.mark.parametrize(
+    ("kind", "known"),
+    [
+        ("portfolio", "budget_usd"),
+        ("pipeline", "budget_usd"),
+        ("schedule", "known here"),
+        ("serving", "buckets"),
+    ],
+)
 def test_standard_input_is_read_once_whoever_refuses_it(
-    kind: str, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+    kind: str, known: str, run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"version: 1\nkind: {kind}\nname: two\nbudget: 3\n".encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     refused = run_cli(kind, "-")
-    assert refused.code == 2 and "-:4:1: budget" in refused.stderr and "budget_usd" in refused.stderr
+    assert refused.code == 2 and "-:4:1: budget" in refused.stderr and known in refused.stderr

@@ -47,6 +47,7 @@ def _keep(
 ) -> Path:
     plan = plan_of("bert-large") if plan is None else plan
     answer = _answer(now, within)
+    answer.watch()
     answer.keep(plan, Options(now, **options))
     return answer._path
 
@@ -200,10 +201,12 @@ def test_few_answers_and_no_large_one_are_kept(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kept, "MAX_COPIES", 3)
     for number in range(5):
         answer = _answer(max_results=number)
+        answer.watch()
         answer.keep(plan_of("bert-large"), Options(NOW))
     assert len(list(answer._path.parent.glob("answer-*"))) == 3
     monkeypatch.setattr(kept, "MAX_BYTES", 1000)
     answer = _answer(max_results=9)
+    answer.watch()
     answer.keep(plan_of("bert-large"), Options(NOW))
     assert not answer._path.exists()
 
@@ -225,5 +228,6 @@ def test_an_answer_that_was_looked_up_is_not_kept_again() -> None:
     path = _keep()
     again = _answer(NOW + timedelta(minutes=3))
     before = path.stat().st_mtime_ns
+    again.watch()
     again.keep(plan_of("grpo-8b"), Options(NOW))
     assert path.stat().st_mtime_ns == before, "its five minutes go on"
