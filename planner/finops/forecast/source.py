@@ -18,6 +18,7 @@ from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
+    from planner.finops.read.rates import Rates
 
 
 @record(frozen=True, eq=False)
@@ -48,6 +49,7 @@ def read_costs(
     currency: str | None = None,
     endings: bool = False,
     mapping: Mapping[str, str] | None = None,
+    rates: Rates | None = None,
     exact_tags: bool = False,
 ) -> Costs:
     """Read a bill, or a file of daily costs.
@@ -60,6 +62,7 @@ def read_costs(
         currency: of the rows to take from a bill; of a CSV file what its amounts are in.
         endings: whether commitments that end are looked for, along the first dimension.
         mapping: of a bill's columns, see `read.open_bill`.
+        rates: put a bill's currencies into one (`read.rates.load_rates`).
         exact_tags: as of `bill.daily_of_bill`.
 
     Raises:
@@ -70,6 +73,8 @@ def read_costs(
     if daily is not None:
         if mapping:
             raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
+        if rates is not None:
+            raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
         if endings:
             raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
         scopes = load_daily(daily, until_last_day=True)
@@ -81,7 +86,7 @@ def read_costs(
     from planner.finops.provider_days import lost_providers
     from planner.finops.read import open_bill
 
-    with open_bill(focus, currency=currency, mapping=mapping) as bill:
+    with open_bill(focus, currency=currency, mapping=mapping, rates=rates) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         warnings += tuple(
