@@ -22,10 +22,11 @@ EIGHT = '{"GpuCount":8,"CoreCount":96,"InstanceType":"p5.48xlarge"}'
 def block(unit: str, quantity: float | str, used: float) -> list[dict[str, str]]:
     """Paid by the hour for 31 days, and 3 days of a block for 1,440 of which `used` hours a day are use."""
     gpus = {"SkuPriceDetails": EIGHT}
+    own = {**gpus, "CapacityReservationId": "cr-1"}
     rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, **gpus)
     rows.append(
         charge(OCTOBER, 1440, days=3, ChargeCategory="Purchase", ServiceName="Blocks", SkuId="block", ResourceId="cr-1",
-               PricingUnit=unit, PricingQuantity=quantity, **gpus)
+               PricingUnit=unit, PricingQuantity=quantity, **own)
     )  # fmt: skip
     if used:
         rows += each_day(
@@ -35,7 +36,8 @@ def block(unit: str, quantity: float | str, used: float) -> list[dict[str, str]]
             PricingQuantity=used,
             ResourceId="gpu01",
             PricingCategory="Other",
-            **gpus,
+            CapacityReservationStatus="Used",
+            **own,
         )
     return rows
 
@@ -90,6 +92,17 @@ def test_idle_machines_of_a_block_cost_what_was_paid(tmp_path: Path) -> None:
     found = figures(review)
     assert found["usage_free_money"].value == pytest.approx((72 - 12) * 10)
     assert found["usage_matched_ratio"].value == pytest.approx(720 / (31 * 96 + 1440))
+
+
+@pytest.mark.parametrize(("unit", "quantity", "share"), [("Hours", 144, 0.5), ("Units", 1, None)])
+def test_the_use_of_a_block(unit: str, quantity: float, share: float | None, tmp_path: Path) -> None:
+    """72 of 144 hours: it stood with 0 used and 0 unused beside the reservations."""
+    review = made(tmp_path, quantity, 24, unit=unit, sections=("contracts",))
+    (row,) = rows_of(review, "contracts", "reservations")
+    assert row["use"] == share
+    if share:
+        assert (row["used"], row["unused"]) == (pytest.approx(720), pytest.approx(720))
+        assert "used to 50.0 %; 720 USD" in section(review, "contracts").sentences[-1]
 
 
 def test_fees_of_blocks_in_the_cost_and_usage_report(tmp_path: Path) -> None:
