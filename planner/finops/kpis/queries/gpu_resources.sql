@@ -7,8 +7,8 @@
 --   that costs nothing are told apart by kind, see planner.finops.usage.ahead
 -- source: FOCUS ResourceId, ResourceName, SubAccountId, SubAccountName, Tags, SkuPriceDetails property GpuCount
 -- columns: ChargePeriodStart, ChargePeriodEnd, ServiceProviderName, RegionId, ResourceId, ResourceName, SubAccountId,
---   SubAccountName, Tags, PricingUnit, PricingQuantity, SkuPriceDetails, BilledCost, EffectiveCost, CommitmentDiscountId,
---   ChargeCategory
+--   SubAccountName, Tags, PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, CommitmentDiscountId,
+--   CommitmentDiscountStatus, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 -- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
@@ -26,7 +26,7 @@ WITH texts AS (
     RegionId AS region_id,
     CASE
       WHEN ChargeCategory = 'Purchase' THEN 'bought'
-      WHEN EffectiveCost = 0 AND BilledCost = 0 AND CommitmentDiscountId IS NULL THEN 'free'
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 'free'
       ELSE 'paid'
     END AS kind,
     DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) AS days_count,
@@ -41,7 +41,7 @@ WITH texts AS (
     ServiceProviderName, RegionId,
     CASE
       WHEN ChargeCategory = 'Purchase' THEN 'bought'
-      WHEN EffectiveCost = 0 AND BilledCost = 0 AND CommitmentDiscountId IS NULL THEN 'free'
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 'free'
       ELSE 'paid'
     END,
     DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)

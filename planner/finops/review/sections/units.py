@@ -118,11 +118,23 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
         )
+        rows = _with_ahead(rows)
         kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
         places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum().to_dict()
         inputs.answers["gpu_sums"] = GpuSums(kinds, places)
     gpu_sums: GpuSums = inputs.answers["gpu_sums"]
     return gpu_sums
+
+
+def _with_ahead(rows: pd.DataFrame) -> pd.DataFrame:
+    """Hours and cost by place and kind, with what was bought ahead: its hours, or those of use that costs nothing."""
+    keys = ["provider", "region_id", *_KIND]
+    amounts = ["hours", "cost", "bought_gpu_hours", "free_gpu_hours", "bought_cost"]
+    sums = rows.groupby(keys, as_index=False, sort=False, dropna=False)[amounts].sum()
+    ahead = sums[["bought_gpu_hours", "free_gpu_hours"]].max(axis=1).clip(lower=0.0)
+    sums["hours"] += ahead
+    sums["cost"] += sums["bought_cost"].where(ahead > 0, 0.0)
+    return sums
 
 
 def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:

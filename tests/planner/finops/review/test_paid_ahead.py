@@ -25,7 +25,7 @@ def block(unit: str, quantity: float | str, used: float) -> list[dict[str, str]]
     own = {**gpus, "CapacityReservationId": "cr-1"}
     rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, **gpus)
     rows.append(
-        charge(OCTOBER, 1440, days=3, ChargeCategory="Purchase", ServiceName="Blocks", SkuId="block", ResourceId="cr-1",
+        charge(OCTOBER, 1440, days=3, ChargeCategory="Purchase", SkuId="block", ResourceId="cr-1",
                PricingUnit=unit, PricingQuantity=quantity, **own)
     )  # fmt: skip
     if used:
