@@ -71,12 +71,7 @@ def read_costs(
     if bool(focus) == (daily is not None):
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
-        if mapping:
-            raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
-        if rates is not None:
-            raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
-        if endings:
-            raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
+        _refuse_of_bills(mapping, rates, endings=endings)
         scopes = load_daily(daily, until_last_day=True)
         return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
     from planner.finops.account_days import account_gaps
@@ -103,6 +98,16 @@ def read_costs(
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
+
+
+def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, endings: bool) -> None:
+    """Options that daily costs cannot have."""
+    if mapping:
+        raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
+    if rates is not None:
+        raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
+    if endings:
+        raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
 
 
 def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
