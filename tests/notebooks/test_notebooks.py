@@ -136,7 +136,7 @@ def test_both_read_a_bill_of_two_currencies(tmp_path: Path) -> None:
     days = date(2026, 8, 1), date(2026, 10, 31)
     bill = write_bill(tmp_path / "bill.csv", each_day(*days) + each_day(*days, BillingCurrency="EUR"))
     (tmp_path / "rates.csv").write_text("date,from,to,rate\n2026-08,EUR,USD,1.5\n", encoding="utf-8")
-    given = {"bill": str(bill), "rates": str(tmp_path / "rates.csv"), "target": "USD"}
+    given: Any = {"bill": str(bill), "rates": str(tmp_path / "rates.csv"), "target": "USD"}
     review: Any = _run(FOLDER / "monthly_review.ipynb", **given)["review"]
     assert review.currency == "USD" and review.verdict.startswith("October 2026 cost 7,750 USD")
     answer: Any = _run(FOLDER / "budget_forecast.ipynb", **given)["answer"]
