@@ -127,8 +127,7 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
             kinds = concat([kinds, ahead[kinds.columns]]).groupby(_KIND, as_index=False, sort=False).sum()
             more = ahead.groupby(["provider", "region_id", "chip"])["hours"].sum()
             places = places.add(more, fill_value=0.0)
-        places = places.to_dict()
-        inputs.answers["gpu_sums"] = GpuSums(kinds, places)
+        inputs.answers["gpu_sums"] = GpuSums(kinds, places.to_dict())
     gpu_sums: GpuSums = inputs.answers["gpu_sums"]
     return gpu_sums
 
