@@ -21,6 +21,7 @@ from planner.commands.options import (
     map_option,
     output_options,
     planned_option,
+    rates_options,
 )
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -38,6 +39,7 @@ from planner.render.formats import ANSWER_FORMATS
 @map_file_option
 @daily_option
 @currency_option
+@rates_options
 @click.option(
     "--day", type=DayOption(), default=None, help="Check the periods of this day; default: the last known."
 )
@@ -54,6 +56,7 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS, private=True)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
+    rates: Path | None, target: str | None,
     plans: tuple[str, ...], drop_days: int | None, pairs: tuple[str, ...], map_file: Path | None,
     details: tuple[str, ...], fiscal_year_start: int | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
@@ -68,12 +71,14 @@ def budget(
     from planner.finops.budget.fiscal import fiscal_year
     from planner.finops.budget.report import budget_report
     from planner.finops.read.mapping import read_mapping
+    from planner.finops.read.rates import read_rates
 
     budgets, more = _budgets_and_bill(paths)
     is_quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     budget_check = check_files(
         budgets, (*focus, *more), daily=daily, plans=plans, day=day.date() if day is not None else None,
         currency=currency, drop_days=drop_days, mapping=read_mapping(pairs, map_file),
+        rates=read_rates(rates, target),
         tell=None if is_quiet else partial(click.echo, file=sys.stderr),
     )  # fmt: skip
     answer = budget_check.answer

@@ -21,6 +21,7 @@ from planner.commands.options import (
     more_paths,
     output_options,
     planned_option,
+    rates_options,
     vintages_option,
 )
 from planner.commands.output import show_answer
@@ -58,6 +59,7 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
     help="Cost column of the bill.",
 )
 @currency_option
+@rates_options
 @click.option(
     "--exact-tags",
     is_flag=True,
@@ -127,7 +129,8 @@ def forecast(
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int | None,
     horizon: int, fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int,
     drop_days: int | None, score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...],
-    map_file: Path | None, exact_tags: bool, details: tuple[str, ...], output: str, out: Path | None,
+    rates: Path | None, target: str | None, map_file: Path | None, exact_tags: bool, details: tuple[str, ...],
+    output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in total and by scope.
 
@@ -145,6 +148,7 @@ def forecast(
     from planner.finops.forecast.scenarios import parse_scenario
     from planner.finops.forecast.source import check_currency, read_costs
     from planner.finops.read.mapping import read_mapping
+    from planner.finops.read.rates import read_rates
     from planner.render.progress import counted_progress
 
     if daily is not None and by not in ("total", "scope"):
@@ -154,7 +158,8 @@ def forecast(
     planned, plan_currency = load_plans(plans)
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end,
-                       mapping=read_mapping(pairs, map_file), exact_tags=exact_tags)  # fmt: skip
+                       mapping=read_mapping(pairs, map_file), rates=read_rates(rates, target),
+                       exact_tags=exact_tags)  # fmt: skip
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
         calendar=calendar, size=period, count=periods or _PERIODS[period], horizon_days=horizon,  # type: ignore[arg-type]

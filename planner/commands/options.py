@@ -349,6 +349,20 @@ currency_option = click.option(
     metavar="CODE",
     help="ISO 4217 code: use only rows in this currency, and assume it for amounts without a currency.",
 )
+
+
+def rates_options(command: _Command) -> _Command:
+    """The file of exchange rates, and the currency of the answer: `planner.finops.read.rates.read_rates`."""
+    target = click.option(
+        "--in", "target", default=None, metavar="CODE", help="ISO 4217: the currency of --rates."
+    )
+    rates = click.option(
+        "--rates", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
+        help="Exchange rates (date, from, to, rate) to convert all currencies to the one of --in.",
+    )  # fmt: skip
+    return rates(target(command))
+
+
 planned_option = click.option(
     "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; may be repeated."
 )

@@ -20,6 +20,7 @@ from planner.commands.options import (
     map_option,
     more_paths,
     output_options,
+    rates_options,
     vintages_option,
 )
 from planner.commands.output import show_answer, show_text
@@ -113,9 +114,7 @@ class MonthOption(click.ParamType[date]):
     "--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Include a forecast."
 )
 @currency_option
-@click.option("--rates", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
-              help="Exchange rates (date, from, to, rate) to convert all currencies to the one of --in.")  # fmt: skip
-@click.option("--in", "target", default=None, metavar="CODE", help="ISO 4217: the currency of --rates.")
+@rates_options
 @click.option(
     "--engine",
     type=click.Choice(ENGINE_NAMES),
@@ -318,9 +317,10 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any, *, tags_late
     from planner.errors import InputError
     from planner.finops.read import open_bill
     from planner.finops.read.mapping import read_mapping
+    from planner.finops.read.rates import read_rates
 
     cubes: tuple[Path, ...] = given["cubes"]
-    rates = _rates(given["rates"], given["target"])
+    rates = read_rates(given["rates"], given["target"])
     if not focus:
         from planner.finops.cube import open_cube
 
@@ -362,20 +362,6 @@ def _connection(given: dict[str, Any]) -> str | None:
     if click.get_current_context().get_parameter_source("connection") is ParameterSource.ENVIRONMENT:
         return None
     raise InputError(f"--connection: is for a warehouse; --engine {given['engine']} reads files itself")
-
-
-def _rates(path: Path | None, target: str | None) -> Any:
-    """Rates into one currency, or None; a file and a currency go together."""
-    from planner.errors import InputError
-    from planner.finops.read.rates import load_rates
-
-    if (path is None) != (target is None):
-        raise InputError(
-            "--in: name the file of rates with --rates CSV"
-            if path is None
-            else "--rates: name the currency with --in CODE"
-        )
-    return None if path is None or target is None else load_rates(path, target)
 
 
 def _budgets(path: Path | None) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.finops.forecast.source import read_costs
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.read import open_bill
+    from planner.finops.read.rates import load_rates
     from planner.finops.review.answer import review_bill
     from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
     from planner.finops.review.report import render_review
@@ -47,6 +48,7 @@ _PLACES = {
     "load_budgets": "planner.inputs.budget_load",
     "load_daily": "planner.finops.forecast.daily",
     "load_plans": "planner.finops.plan_vs_actual",
+    "load_rates": "planner.finops.read.rates",
     "load_usage": "planner.finops.usage.read",
     "load_utilisation": "planner.finops.utilisation",
     "open_bill": "planner.finops.read",
@@ -72,6 +74,7 @@ __all__ = [
     "load_budgets",
     "load_daily",
     "load_plans",
+    "load_rates",
     "load_usage",
     "load_utilisation",
     "open_bill",

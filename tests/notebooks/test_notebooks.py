@@ -106,7 +106,9 @@ def test_the_review_runs_on_another_bill_and_month(
 def test_what_if_draws_its_answers_in_a_kernel(tmp_path: Path) -> None:
     """Cost by deadline and by scenario as pictures, by papermill, on a workload of one's own."""
     own = tmp_path / "mine.yaml"
-    own.write_text((FOLDER.parent / "examples" / "resnet50-imagenet.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    own.write_text(
+        (FOLDER.parent / "examples" / "resnet50-imagenet.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     shown = _papermill("what_if", tmp_path, workload=str(own))
     assert shown.count("<svg") >= 2 and "Cost by scenario" in shown
     assert shown.count("<h4>Scenarios</h4>") == 1  # it stands on the screen and behind it
@@ -127,6 +129,18 @@ def test_the_budget_takes_the_currency_of_the_bill(tmp_path: Path) -> None:
         FOLDER / "budget_forecast.ipynb", bill=str(write_bill(tmp_path / "bill.csv", rows)), by="service"
     )
     assert names["answer"].currency == names["currency"] == "EUR"
+
+
+def test_both_read_a_bill_of_two_currencies(tmp_path: Path) -> None:
+    """They had no parameter for rates, without which such a bill is refused."""
+    days = date(2026, 8, 1), date(2026, 10, 31)
+    bill = write_bill(tmp_path / "bill.csv", each_day(*days) + each_day(*days, BillingCurrency="EUR"))
+    (tmp_path / "rates.csv").write_text("date,from,to,rate\n2026-08,EUR,USD,1.5\n", encoding="utf-8")
+    given: Any = {"bill": str(bill), "rates": str(tmp_path / "rates.csv"), "target": "USD"}
+    review: Any = _run(FOLDER / "monthly_review.ipynb", **given)["review"]
+    assert review.currency == "USD" and review.verdict.startswith("October 2026 cost 7,750 USD")
+    answer: Any = _run(FOLDER / "budget_forecast.ipynb", **given)["answer"]
+    assert answer.currency == "USD"
 
 
 def test_the_example_bill_is_what_its_generator_makes(tmp_path: Path) -> None:

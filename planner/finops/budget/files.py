@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from planner.finops.read.rates import Rates
+
 
 @record(frozen=True, eq=False)
 class CheckedFiles:
@@ -42,6 +44,7 @@ def check_files(
     currency: str | None,
     drop_days: int | None,
     mapping: Mapping[str, str] | None = None,
+    rates: Rates | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> CheckedFiles:
     """Check the budgets of a file against a bill or daily costs.
@@ -55,6 +58,7 @@ def check_files(
         currency: ISO 4217; None: that of the bill, of daily costs that of the budgets.
         drop_days: last days to leave out; None: those whose bill looks late.
         mapping: of a bill's columns, see `read.open_bill`.
+        rates: put a bill's currencies into one (`read.rates.load_rates`).
         tell: told what a reader must know about the bill, before the budgets are checked.
 
     Raises:
@@ -67,7 +71,13 @@ def check_files(
     if currency is None and daily is not None:
         currency = loaded.file.currency
     costs = read_costs(
-        bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency, mapping=mapping
+        bill,
+        daily,
+        dimensions(loaded),
+        cost=loaded.file.cost,
+        currency=currency,
+        mapping=mapping,
+        rates=rates,
     )
     if costs.currency == UNKNOWN_CURRENCY:
         raise InputError(

@@ -173,11 +173,12 @@ def _budget(
     complete = not any(one.state in ("no data", TWICE) for one in mine)
     tail = ends[-1] if ends and held and complete else None
     left = len([one for one in mine if one.state == "ahead"])
+    lands = spent + math.fsum(one.expected or 0.0 for one in mine if one.state in ("running", "ahead"))
     return FiscalBudget(
         budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", months,
         budget.period != "month", planned, spent, whole,
-        spent + tail.landing if tail else (spent if complete and not held else None),
-        spent + tail.low if tail else None, spent + tail.high if tail else None,
+        lands if tail else (spent if complete and not held else None),
+        lands + tail.low - tail.landing if tail else None, lands + tail.high - tail.landing if tail else None,
         (whole - spent - (_running(mine) or 0.0)) / left if left and complete else None,
     )  # fmt: skip
 

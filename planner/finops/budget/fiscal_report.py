@@ -63,7 +63,8 @@ def _said(one: FiscalBudget, currency: str) -> str:
         landing, low, high, off = (
             figure(value, places) for value in (one.reforecast, one.low, one.high, abs(whole))
         )
-        said += f"; {lands} at {landing} ({low} to {high}), {off} {'over' if whole > 0 else 'under'}"
+        span = f" ({low} to {high})" if half else ""
+        said += f"; {lands} at {landing}{span}, {off} {'over' if whole > 0 else 'under'}"
     return f"{said}."
 
 

@@ -18,6 +18,7 @@ from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
+    from planner.finops.read.rates import Rates
 
 
 @record(frozen=True, eq=False)
@@ -48,6 +49,7 @@ def read_costs(
     currency: str | None = None,
     endings: bool = False,
     mapping: Mapping[str, str] | None = None,
+    rates: Rates | None = None,
     exact_tags: bool = False,
 ) -> Costs:
     """Read a bill, or a file of daily costs.
@@ -60,6 +62,7 @@ def read_costs(
         currency: of the rows to take from a bill; of a CSV file what its amounts are in.
         endings: whether commitments that end are looked for, along the first dimension.
         mapping: of a bill's columns, see `read.open_bill`.
+        rates: put a bill's currencies into one (`read.rates.load_rates`).
         exact_tags: as of `bill.daily_of_bill`.
 
     Raises:
@@ -68,10 +71,7 @@ def read_costs(
     if bool(focus) == (daily is not None):
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
-        if mapping:
-            raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
-        if endings:
-            raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
+        _refuse_of_bills(mapping, rates, endings=endings)
         scopes = load_daily(daily, until_last_day=True)
         return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
     from planner.finops.account_days import account_gaps
@@ -81,7 +81,7 @@ def read_costs(
     from planner.finops.provider_days import lost_providers
     from planner.finops.read import open_bill
 
-    with open_bill(focus, currency=currency, mapping=mapping) as bill:
+    with open_bill(focus, currency=currency, mapping=mapping, rates=rates) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         warnings += tuple(
@@ -98,6 +98,16 @@ def read_costs(
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
+
+
+def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, endings: bool) -> None:
+    """Options that daily costs cannot have."""
+    if mapping:
+        raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
+    if rates is not None:
+        raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
+    if endings:
+        raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
 
 
 def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:

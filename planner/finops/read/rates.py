@@ -57,6 +57,21 @@ class Rates:
         return known[place - 1] if place else None
 
 
+def read_rates(path: Path | None, target: str | None) -> Rates | None:
+    """Rates into one currency, None without a file: what --rates and --in ask for.
+
+    Raises:
+        InputError: one of the two is missing, or the file cannot be used.
+    """
+    if (path is None) != (target is None):
+        raise InputError(
+            "--in: name the file of rates with --rates CSV"
+            if path is None
+            else "--rates: name the currency with --in CODE"
+        )
+    return None if path is None or target is None else load_rates(path, target)
+
+
 def load_rates(path: Path, target: str) -> Rates:
     """Read a file of rates.
 

@@ -108,7 +108,7 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
         most = max(sorted(named), key=lambda code: named[code])
         raise InputError(
             f"the bill mixes currencies: {shown}; amounts are never added across currencies: choose one with "
-            f"--currency {most}, which most rows are in; planner review also converts, with --rates FILE --in {most}"
+            f"--currency {most}, which most rows are in, or convert with --rates FILE --in {most}"
         )
     if not named:
         message = "no row names its BillingCurrency; "

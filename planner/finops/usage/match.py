@@ -14,6 +14,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
+from planner.finops.usage.ahead import spread_ahead
 from planner.finops.usage.model import Allocated, Measured, Usage
 from planner.records import record
 
@@ -114,7 +115,7 @@ def charges_of(frame: Any, run_tag: Sequence[str], team_tag: Sequence[str]) -> l
         team_tag: spellings of the first mandatory tag's key.
     """
     out = []
-    for row in frame.to_dict("records"):
+    for row in spread_ahead(frame.to_dict("records")):
         first = date.fromisoformat(str(row["x_day"])[:10])
         tags = _tags(_text(row["tag_text"]))
         resource = _text(row["resource_id"]) or _text(row["resource_name"])

@@ -25,7 +25,8 @@ def two_payers(path: Path, last: date = date(2026, 10, 24), cost: float = 300) -
 def test_a_payer_whose_file_lacks_days_is_told(tmp_path: Path) -> None:
     """Its last week was missing: "5.4 % less than September 2026", a forecast without it, and all checks passed."""
     path = two_payers(tmp_path / "bill.csv")
-    review = review_of(path, only=("overview", "quality"))
+    review = review_of(path, only=("overview", "bridge", "quality"))
+    assert section(review, "bridge").sentences[0].endswith(f"looks like new, ended or less use: {GAP}.")
     assert f"5.4 % less than September 2026 (with care: {GAP})" in review.verdict
     quality = section(review, "quality")
     assert f"But some of the cost may be missing: {GAP}." in quality.sentences[0]

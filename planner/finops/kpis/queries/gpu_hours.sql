@@ -2,15 +2,18 @@
 -- title: GPU-hours and their cost
 -- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine comes from
 --   SkuPriceDetails (FOCUS 1.1 and later), where these are missing from the machine that the charge names, or the
---   unit counts them (GPU-Hours); charges with none of these are not in it.
+--   unit counts them (GPU-Hours); charges with none of these are not in it. What is bought ahead and is no commitment
+--   discount, such as a capacity block, is in it where the purchase bears the cost.
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: sum of PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount over SKUs with GpuCount
 --   above 0; of units that count GPUs the hours alone, of units that count cores the hours x GpuCount / CoreCount. The
---   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours
+--   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours.
+--   Hours that were bought and hours of use that costs nothing, of a service in a region, are the same hours:
+--   the larger sum counts, priced as Other
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountStatus,
---   ChargeCategory
+--   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,
+--   CommitmentDiscountStatus, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 -- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
@@ -23,6 +26,11 @@ WITH texts AS (
     PricingCategory AS pricing_category,
     SkuPriceDetails AS details,
     x_hours_of AS hours_of,
+    CASE
+      WHEN ChargeCategory = 'Purchase' THEN 2
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
+      ELSE 0
+    END AS kind,
     SUM(PricingQuantity * x_unit_hours) AS hours,
     MAX(CASE WHEN x_hours_of IS NULL THEN COALESCE(PricingUnit, '(none)') END) AS unknown_unit,
     SUM(CASE WHEN CapacityReservationStatus = 'Unused' OR CommitmentDiscountStatus = 'Unused'
@@ -32,20 +40,27 @@ WITH texts AS (
       AS counted_cost
   FROM focus
   WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')
-    AND ChargeCategory = 'Usage'
+    AND ChargeCategory IN ('Usage', 'Purchase')
+    AND (ChargeCategory = 'Usage' OR (CommitmentDiscountId IS NULL AND EffectiveCost <> 0))
     AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
       OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-  GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, PricingCategory, SkuPriceDetails, x_hours_of
+  GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, PricingCategory, SkuPriceDetails, x_hours_of,
+    CASE
+      WHEN ChargeCategory = 'Purchase' THEN 2
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
+      ELSE 0
+    END
 ), counted AS (
   SELECT
-    x_month, provider, service, region_id, pricing_category, hours_of, hours, unused_hours, effective_cost, counted_cost,
-    unknown_unit,
+    x_month, provider, service, region_id, pricing_category, hours_of, kind, hours, unused_hours, effective_cost,
+    counted_cost, unknown_unit,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores
   FROM texts
 ), rated AS (
   SELECT
-    x_month, provider, service, region_id, pricing_category, hours, unused_hours, effective_cost, counted_cost,
+    x_month, provider, service, region_id, kind, hours, unused_hours, effective_cost, counted_cost,
+    CASE WHEN kind = 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
     CASE WHEN hours_of = 'core' AND COALESCE(cores, 0) <= 0 THEN 'cores of an unknown number'
       ELSE unknown_unit END AS unknown_unit,
     CASE
@@ -55,6 +70,20 @@ WITH texts AS (
     END AS gpus_per_unit
   FROM counted
   WHERE gpus > 0 OR hours_of = 'gpu'
+), summed AS (
+  SELECT
+    x_month, provider, service, region_id, pricing_category,
+    COALESCE(SUM(CASE WHEN kind = 0 THEN hours * gpus_per_unit END), 0) AS paid_hours,
+    COALESCE(SUM(CASE WHEN kind = 1 THEN hours * gpus_per_unit END), 0) AS free_hours,
+    COALESCE(SUM(CASE WHEN kind = 2 THEN hours * gpus_per_unit END), 0) AS bought_hours,
+    COALESCE(SUM(unused_hours * gpus_per_unit), 0) AS unused_gpu_hours,
+    SUM(effective_cost) AS effective_cost,
+    SUM(CASE WHEN kind = 2 THEN effective_cost ELSE 0 END) AS bought_cost,
+    SUM(CASE WHEN kind = 2 OR gpus_per_unit IS NULL THEN 0 ELSE counted_cost END) AS counted_cost,
+    SUM(CASE WHEN kind < 2 AND gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
+    MAX(unknown_unit) AS unknown_unit
+  FROM rated
+  GROUP BY x_month, provider, service, region_id, pricing_category
 )
 SELECT
   x_month,
@@ -62,11 +91,10 @@ SELECT
   service,
   region_id,
   pricing_category,
-  COALESCE(SUM(hours * gpus_per_unit), 0) AS gpu_hours,
-  COALESCE(SUM(unused_hours * gpus_per_unit), 0) AS unused_gpu_hours,
-  SUM(effective_cost) AS effective_cost,
-  SUM(CASE WHEN gpus_per_unit IS NULL THEN 0 ELSE counted_cost END) AS counted_cost,
-  SUM(CASE WHEN gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
-  MAX(unknown_unit) AS unknown_unit
-FROM rated
-GROUP BY x_month, provider, service, region_id, pricing_category
+  paid_hours + CASE WHEN bought_hours > free_hours THEN bought_hours ELSE free_hours END AS gpu_hours,
+  unused_gpu_hours,
+  effective_cost,
+  counted_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN bought_cost ELSE 0 END AS counted_cost,
+  unknown_unit_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN 0 ELSE bought_cost END AS unknown_unit_cost,
+  unknown_unit
+FROM summed

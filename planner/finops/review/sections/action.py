@@ -32,6 +32,7 @@ class Action:
         pool: provider and service whose use it changes.
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
+        same: what tells it apart in every month, where `what` counts things or `thing` has several actions.
         unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
         rate: of commitments on the steady use of a service, what they save of its cost.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `at least` (the saving on
@@ -48,6 +49,7 @@ class Action:
     basis: Basis = "estimate"
     sure: Confidence = Confidence()
     thing: str = ""
+    same: str = ""
     plan: str = ""
     needs: str = ""
     file: str = ""
@@ -57,7 +59,7 @@ class Action:
     @property
     def id(self) -> str:
         """By which a ledger accepts it (`planner.finops.ledger`), the same in every month."""
-        return action_id(self.kind, *self.pool, self.thing or self.what)
+        return action_id(self.kind, *self.pool, self.same or self.thing or self.what)
 
     @property
     def weight(self) -> float:

@@ -88,7 +88,8 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
     of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
     return Action(
         kind, f"{count} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}", amount, owner,
-        largest.command, pool, largest.basis, largest.sure, plan=largest.plan, needs=largest.needs, file=largest.file,
+        largest.command, pool, largest.basis, largest.sure, same="smaller",
+        plan=largest.plan, needs=largest.needs, file=largest.file,
     )  # fmt: skip
 
 
@@ -214,7 +215,7 @@ def _waste(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "commit_less", f"Fill or shrink {what}", f"{percent(used / (used + unused))} of {of} is used", unused,
             main_owner(inputs, text(provider), commitment=key) if key else "", _command(inputs, "unused_commitments"),
-            (text(provider), ""), "at most", sure, key,
+            (text(provider), ""), "at most", sure, key, key or "smaller",
         ))  # fmt: skip
     return out
 
@@ -282,7 +283,7 @@ def _idle(inputs: Inputs) -> list[Action]:
         key, called = text(row["resource_id"]), "" if is_reservation else text(row["resource_name"])
         name = f"{called} ({key})" if called and called != key else key or "(unnamed)"
         what = f"Shrink the capacity reservation {name}" if is_reservation else f"Delete {name}"
-        why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid for and not used"
+        why = f"{text(row['service'])} in {_regions(row)} was paid for and not used"
         provider, service, owner = text(row["provider"]), text(row["service"]), text(row["owner"])
         out.append(Action(
             "delete_idle", what, why, float(row["effective_cost"]),
@@ -291,6 +292,14 @@ def _idle(inputs: Inputs) -> list[Action]:
             sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
         ))  # fmt: skip
     return out
+
+
+def _regions(row: dict[str, Any]) -> str:
+    """Where something is: its regions, of more than two their number."""
+    names = dict.fromkeys(text(row[key], "no region") for key in ("region_id", "last_region_id"))
+    return (
+        " and ".join(names) if row["regions_count"] <= len(names) else f"{int(row['regions_count'])} regions"
+    )
 
 
 def _move_or_switch(inputs: Inputs) -> list[Action]:
@@ -378,6 +387,7 @@ def _unusual(inputs: Inputs) -> list[Action]:
                f"{one.product or one.service} in {one.region or 'no region'} cost more than the days around it"
                + _goes_on(inputs, one),
                one.excess, one.team or one.account,
-               _command(inputs, "anomalies_service"), basis="once", sure=sure, thing=one.sku)
+               _command(inputs, "anomalies_service"), basis="once", sure=sure, thing=one.sku,
+               same=f"{one.service} {one.sku} {one.day}")
         for one in found[:3]
     ]  # fmt: skip

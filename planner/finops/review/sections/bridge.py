@@ -93,7 +93,7 @@ def build(inputs: Inputs) -> Section:
         (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
         _sentence(inputs, bridge), drawn_only=True,
     )  # fmt: skip
-    sentences = (" ".join(filter(None, (_sentence(inputs, bridge), _left_out(inputs)))),)
+    sentences = (" ".join(filter(None, (_sentence(inputs, bridge), _left_out(inputs), _gaps(inputs)))),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
     )
@@ -106,6 +106,12 @@ def _left_out(inputs: Inputs) -> str:
     words = "; ".join(one.words for one in inputs.gate.left_out)
     verb = "is" if len(inputs.left_out) == 1 else "are"
     return f"{and_words(inputs.left_out)} {verb} left out of both months: {words}."
+
+
+def _gaps(inputs: Inputs) -> str:
+    """That days of a billing account are not there, which look like a change."""
+    gaps = inputs.account_gaps()
+    return f"With care, since a missing file looks like new, ended or less use: {gaps}." if gaps else ""
 
 
 def _sentence(inputs: Inputs, bridge: Bridge) -> str:

@@ -50,15 +50,15 @@ class Drawdown:
 def build(inputs: Inputs) -> Section | None:
     """Drawdown with its pace, ends to come, use of reservations; None where the bill has neither."""
     rows = records_of(inputs.ask("contract_drawdown"))
-    reserved = records_of(inputs.ask("capacity_reservations"))
+    reserved = [_divided(row) for row in records_of(inputs.ask("capacity_reservations"))]
     is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
     found = _told_apart(
         [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
     )
     if not found and not reserved:
         return None
-    used = sum(float(row["used_cost"]) for row in reserved)
-    unused = sum(float(row["unused_cost"]) for row in reserved)
+    used = math.fsum(_number(row["used_cost"]) for row in reserved)
+    unused = math.fsum(_number(row["unused_cost"]) for row in reserved)
     figures = (
         figure(inputs, "contracts_gap_money", "Committed and not drawn at this pace",
                sum(one.gap for one in found) if any(one.landing is not None for one in found) else None, "money",
@@ -69,6 +69,22 @@ def build(inputs: Inputs) -> Section | None:
     )  # fmt: skip
     tables = [one for one in (_contracts(found), _ends(inputs, rows), _reservations(reserved)) if one.rows]
     return Section("contracts", TITLE, _sentences(inputs, found, used, unused), figures, tuple(tables))
+
+
+def _divided(row: dict[str, Any]) -> dict[str, Any]:
+    """A reservation whose cost is on its purchase, divided by the hours that were used; not known without hours."""
+    bought, hours = _number(row["bought_cost"]), _number(row["bought_hours"])
+    used = (
+        math.nan
+        if bought and hours <= 0
+        else bought * min(1.0, _number(row["free_hours"]) / hours)
+        if bought
+        else 0.0
+    )
+    return row | {
+        "used_cost": float(row["used_cost"]) + used,
+        "unused_cost": float(row["unused_cost"]) + bought - used,
+    }
 
 
 def _day(value: Any) -> date:
@@ -153,7 +169,7 @@ def _reservations(rows: list[dict[str, Any]]) -> Table:
          float(row["unused_cost"]), ratio(float(row["used_cost"]), float(row["used_cost"]) + float(row["unused_cost"])))
         for row in rows
     ]  # fmt: skip
-    reservations.sort(key=lambda row: (-row[4], row[0]))
+    reservations.sort(key=lambda row: (-_number(row[4]), row[0]))
     return table(
         "reservations",
         "Capacity reservations and blocks",

@@ -146,7 +146,8 @@ def _budget(inputs: Inputs) -> list[Figure]:
     budget = figure(inputs, "overview_budget_money", f"Budget, {name}", line.amount, "money")
     gap = line.landing - line.amount
     side = "over" if gap > 0 else "under"
-    note = f"{money(abs(gap), inputs.bill.currency)} ({percent(abs(ratio(gap, line.amount)))}) {side}"
+    size = known_money(line, abs(gap), inputs.bill.currency)
+    note = f"{size} ({percent(abs(ratio(gap, line.amount)))}) {side}"
     if line.days_left:
         note = f"expected to end {note}; {percent(line.p_over, 0)} likely to go over"
     return [replace(budget, note=note)]

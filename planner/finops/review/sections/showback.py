@@ -56,7 +56,7 @@ def build(inputs: Inputs) -> Section | None:
     tax = inputs.spend(inputs.month, column=f"{file.cost}_cost", tax=True)
     bill = f"{money(whole, currency)}{' with tax' if round(tax, 2) else ''}"  # spend is without it elsewhere
     said = f"{percent(assigned)} of {bill} belongs to a team by the rules of {file.name}."
-    if assigned != assigned:
+    if assigned != assigned or free < 0:
         said = (
             f"{money(whole - free, currency)} belongs to teams by the rules of {file.name}, {money(free, currency)} of "
             f"the bill's {bill} to none."

@@ -118,11 +118,30 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
         )
+        ahead = _ahead(rows)
         kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
-        places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum().to_dict()
-        inputs.answers["gpu_sums"] = GpuSums(kinds, places)
+        places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum()
+        if len(ahead):
+            from pandas import concat
+
+            kinds = concat([kinds, ahead[kinds.columns]]).groupby(_KIND, as_index=False, sort=False).sum()
+            more = ahead.groupby(["provider", "region_id", "chip"])["hours"].sum()
+            places = places.add(more, fill_value=0.0)
+        inputs.answers["gpu_sums"] = GpuSums(kinds, places.to_dict())
     gpu_sums: GpuSums = inputs.answers["gpu_sums"]
     return gpu_sums
+
+
+def _ahead(rows: pd.DataFrame) -> pd.DataFrame:
+    """What was bought ahead, by place and kind: its hours, or those of use that costs nothing, and its cost."""
+    amounts = ["bought_gpu_hours", "free_gpu_hours", "bought_cost"]
+    own = rows[(rows[amounts] != 0).any(axis=1)]
+    sums = own.groupby(["provider", "region_id", *_KIND], as_index=False, sort=False, dropna=False)[
+        amounts
+    ].sum()
+    sums["hours"] = sums[["bought_gpu_hours", "free_gpu_hours"]].max(axis=1).clip(lower=0.0)
+    sums["cost"] = sums["bought_cost"].where(sums["hours"] > 0, 0.0)
+    return sums
 
 
 def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.finops.read.tag_keys import dearest_spellings
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, nothing, percent, ratio, table, withheld
@@ -41,7 +42,7 @@ def build(inputs: Inputs) -> Section | None:
         if goodput is not None and matched.measured_known
         else None
     )
-    tables = (_teams(matched), _matched(matched))
+    tables = (_teams(matched, exact_tags=inputs.exact_tags), _matched(matched))
     return Section(
         "usage", TITLE, _sentences(inputs, matched, useful, usage), tuple(_figures(inputs, matched, useful)), tables,
         (_waterfall(matched, useful),), status, reason,
@@ -113,11 +114,14 @@ def _figures(inputs: Inputs, matched: Matched, useful: float | None) -> list[Fig
     return [figures[0], *(flagged(one, said) for one in figures[1:6]), *figures[6:]]
 
 
-def _teams(matched: Matched) -> Table:
-    teams = sorted({one.team for one in matched.parts})
+def _teams(matched: Matched, *, exact_tags: bool) -> Table:
+    costs: dict[str, float] = {}
+    for one in matched.parts:
+        costs[one.team] = costs.get(one.team, 0.0) + one.cost
+    names = {team: team for team in costs} if exact_tags else dearest_spellings(costs)
     rows = []
-    for team in teams:
-        own = [one for one in matched.parts if one.team == team]
+    for team in sorted({*names.values()}):
+        own = [one for one in matched.parts if names[one.team] == team]
         hours = {state: sum(one.hours for one in own if one.state == state) for state in ("busy", *IDLE)}
         idle = sum(one.cost for one in own if one.state in IDLE)
         unknown = sum(one.cost for one in own if one.state in ("unmeasured", "unknown", "unmatched"))

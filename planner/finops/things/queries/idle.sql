@@ -15,7 +15,7 @@ WITH charged AS (
     COALESCE(CapacityReservationId, ResourceId, ''), COALESCE(SkuId, '')
 ), summed AS (
   SELECT provider, service, region, sku_id, cost, idle,
-    SUM(cost) OVER (PARTITION BY provider, service, region, resource) AS line
+    SUM(cost) OVER (PARTITION BY provider, service, resource) AS line
   FROM charged
 ), listed AS (
   SELECT provider, service, region, sku_id, idle, line,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -117,6 +118,25 @@ def test_the_mixed_bill_suggests_the_currency_of_most_rows(bill_file: Path) -> N
     write_bill(bill_file, [charge(OCTOBER, 900, BillingCurrency="EUR"), *yen])
     with pytest.raises(InputError, match="--currency JPY, which most rows are in"):
         open_bill([bill_file])
+
+
+def test_forecasts_and_budgets_convert_too(bill_file: Path, run_cli: Callable[..., Any]) -> None:
+    """Only the review did: a bill of several currencies had no forecast and no budget."""
+    given = ("--focus", str(bill_file), "--rates", str(rates_file(bill_file.parent)), "--in", "USD")
+    budgets = bill_file.with_name("budgets.yaml")
+    budgets.write_text(
+        "version: 1\nkind: budget\ncurrency: USD\nbudgets: [{name: all, amount: 9999, period: month}]\n",
+        encoding="utf-8",
+    )
+    made = json.loads(run_cli("budget", str(budgets), *given, "--day", "2026-10-31", "-o", "json").stdout)
+    (line,) = made["lines"]
+    assert line["actual_to_date"] == pytest.approx(3100 + EURO - 1.1 + 310)
+    ahead = json.loads(run_cli("forecast", *given, "-o", "json").stdout)
+    assert ahead["currency"] == "USD" and not ahead.get("findings")
+    daily = bill_file.with_name("daily.csv")
+    daily.write_text("date,scope,cost\n2026-10-01,a,1\n", encoding="utf-8")
+    refused = run_cli("forecast", "--daily", str(daily), *given[2:])
+    assert refused.code == 2 and "--rates: is for a bill" in refused.stderr
 
 
 def test_the_command(bill_file: Path, run_cli: Callable[..., Any]) -> None:

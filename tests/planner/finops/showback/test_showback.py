@@ -324,6 +324,15 @@ def test_credits_of_nobody_leave_no_share_above_the_whole(tmp_path: Path) -> Non
     }  # fmt: skip
 
 
+def test_a_small_credit_of_nobody_is_said(tmp_path: Path) -> None:
+    """It said "100.0 % of 99.50 USD belongs to a team" of 100."""
+    rows = [charge(DAY, 100), charge(DAY, -0.5, ChargeCategory="Credit", Tags="")]
+    file = rules(tmp_path, "version: 1\nkind: showback\nrules: [{from_tag: team}]\n")
+    path = write_bill(tmp_path / "bill.csv", rows)
+    said = section(review_of(path, only=("showback",), beside=Beside(showback=file)), "showback").sentences[0]
+    assert said.startswith("100 USD belongs to teams") and "-0.50 USD of the bill's 99.50 USD to none" in said
+
+
 def test_a_bill_with_tax_is_told_from_the_spend_without_it(tmp_path: Path) -> None:
     """The month at a glance had 100 USD, the rules divided "107 USD"."""
     rows = [charge(DAY, 100), charge(DAY, 7, ChargeCategory="Tax", Tags="")]

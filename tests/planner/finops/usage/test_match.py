@@ -120,6 +120,27 @@ def test_a_review_with_slurm(tmp_path: Path) -> None:
     }
 
 
+def test_one_team_in_two_spellings_is_one_row(tmp_path: Path) -> None:
+    """ml and ML are one owner in every other part of the review; a scheduler's account counts with the tag."""
+    rows = [charge(OCTOBER, 10)]
+    for name, team in (("gpu01", "ml"), ("gpu09", "ML"), ("gpu08", "Nlp")):
+        rows += each_day(
+            OCTOBER,
+            THIRD,
+            192,
+            PricingQuantity=24,
+            SkuPriceDetails=EIGHT,
+            ResourceId=name,
+            Tags=f'{{"team":"{team}"}}',
+        )
+    usage = load_usage([write(tmp_path, "jobs", SACCT)])
+    path = write_bill(tmp_path / "bill.csv", rows)
+    made = review_of(path, only=("usage",), beside=Beside(usage=usage))
+    assert {row["team"] for row in rows_of(made, "usage", "usage_teams")} == {"ML", "Nlp"}
+    apart = review_of(path, only=("usage",), beside=Beside(usage=usage), exact_tags=True)
+    assert {row["team"] for row in rows_of(apart, "usage", "usage_teams")} == {"ml", "ML", "Nlp", "nlp"}
+
+
 def test_slurm_and_dcgm_together(tmp_path: Path) -> None:
     watched = prometheus(*((gpu(Hostname="gpu01", UUID=f"GPU-{n}"), [50.0] * 24) for n in range(8)))
     made = reviewed(tmp_path, write(tmp_path, "jobs", SACCT), write(tmp_path, "dcgm.json", watched))
