@@ -152,6 +152,49 @@ def test_pairs_of_roll_are_no_reinforcement(tmp_path: Path) -> None:
     assert (found["training.objective"], found["training.global_batch"]) == ("sft", 32)
 
 
+DEEPSPEED = """  strategy_args: {strategy_name: deepspeed_train, strategy_config: "${deepspeed_zero2}"}
+"""
+
+
+def test_the_stage_of_roll_is_that_of_the_section_it_names(tmp_path: Path) -> None:
+    head, rest = ROLL.split("  strategy_args:", 1)
+    text = head + DEEPSPEED + rest[rest.index("  device_mapping") :]
+    result = draft(tmp_path, "roll.yaml", text)
+    assert facts(result)["training.layout.zero_stage"] == 2
+    assert "deepspeed_zero2" in result.facts["training.layout.zero_stage"].where
+    found = facts(draft(tmp_path, "roll.yaml", text.replace("zero2", "zero3_cpuoffload")))
+    assert (found["training.layout.zero_stage"], found["training.memory.offload_optimizer"]) == (3, True)
+    assert "training.memory.offload_weights" not in found
+    unknown = draft(tmp_path, "roll.yaml", text.replace('"${deepspeed_zero2}"', "{}")).facts
+    stage = unknown["training.layout.zero_stage"]
+    assert stage.assumed and "DeepSpeed" in stage.where
+
+
+@pytest.mark.parametrize(
+    ("mapping", "share"),
+    [
+        ("list(range(0,4)) + list(range(8,12))", "0.666667"),
+        ('"[0, 1, 2, 3]"', "0.5"),
+        ("list(range(0, 4, 2))", "0.333333"),
+    ],
+)
+def test_accelerators_of_roll_by_any_text_of_their_numbers(tmp_path: Path, mapping: str, share: str) -> None:
+    text = ROLL.replace("list(range(4,8))", "MAPPING").replace("list(range(0,4))", "list(range(12,16))")
+    assert f"generation_share: {share}" in rollouts(
+        draft(tmp_path, "roll.yaml", text.replace("MAPPING", mapping))
+    )
+
+
+def test_a_reference_or_a_critic_apart_is_named(tmp_path: Path) -> None:
+    apart = "reference: {device_mapping: 'list(range(0,6))'}\n"
+    result = draft(tmp_path, "dpo.yaml", ROLL_PAIRS + apart)
+    assert any("reference.device_mapping: accelerators of its own (4)" in text for text in result.warnings)
+    beside = draft(tmp_path, "dpo.yaml", ROLL_PAIRS + apart.replace("6", "2"))
+    assert not any("device_mapping" in text for text in beside.warnings)
+    result = draft(tmp_path, "roll.yaml", ROLL + apart.replace("reference", "critic").replace("6", "9"))
+    assert any("critic.device_mapping: accelerators of its own (1)" in text for text in result.warnings)
+
+
 ALPACA = """\
 python finetune.py --base_model Qwen/Qwen2.5-7B --data_path d.json --micro_batch_size 2 --lora_r 16 \\
   --cutoff_len 512 --adapter_name dora --use_gradient_checkpointing
