@@ -317,7 +317,7 @@ FIXTURES: dict[str, str] = {
     "areal": AREAL, "prime_rl": PRIME_RL, "by_table": EASY_R1, "deepspeed_chat": DEEPSPEED_CHAT,
     "fairseq": FAIRSEQ, "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP,
     "ultralytics": ULTRALYTICS, "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
-    "nanogpt": "import time\nbatch_size = 12\nmax_iters = 100\n",
+    "nanogpt": "import time\nout_dir = 'out'\nbatch_size = 12\nmax_iters = 100\n",
 }  # fmt: skip
 
 
