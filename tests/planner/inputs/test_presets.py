@@ -107,7 +107,8 @@ def test_no_two_presets_share_a_spelling() -> None:
         "facebook/sam2.1-hiera-large", "nvidia/parakeet-tdt-0.6b-v3", "google/timesfm-2.5-200m-pytorch",
         "Prior-Labs/TabPFN-v2-clf", "arcinstitute/evo2_7b", "EvolutionaryScale/esm3-sm-open-v1", "openvla/openvla-7b",
         "Lightricks/LTX-Video", "MCG-NJU/videomae-base", "Qwen/Qwen3-Omni-30B-A3B-Instruct", "albert/albert-base-v2",
-        "allenai/longformer-base-4096", "thuml/sundial-base-128m", "Wan-AI/Wan2.2-T2V-A14B",
+        "allenai/longformer-base-4096", "thuml/sundial-base-128m", "facebook/vit-mae-base", "facebook/ijepa_vith14_1k",
+        "Wan-AI/Wan2.2-T2V-A14B",
         "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
     ],
 )  # fmt: skip
