@@ -140,14 +140,12 @@ def _pipe(data: Mapping[str, Any]) -> dict[str, Any]:
     model, adapter, optimizer = (part if isinstance(part, Mapping) else {} for part in parts)
     kind, batch = str(model.get("type") or ""), data.get(_BATCH)
     path = next((str(model[name]).rstrip("/") for name in _PATHS if model.get(name)), "")
-    sizes = (
-        [pair[1] for pair in batch if isinstance(pair, list) and len(pair) == 2]
-        if isinstance(batch, list)
-        else []
-    )
+    pairs = batch if isinstance(batch, list) else []
+    sizes = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    numbers = all(isinstance(size, int | float) for size in sizes)
     found = {
         _MODEL: (path if kind in _BY_PATH and path else kind).replace("_", "-"),
-        "train_batch_size": max(sizes) if sizes else batch,
+        "train_batch_size": max(sizes) if sizes and numbers else batch,
         "max_train_steps": data.get("max_steps"), "num_train_epochs": data.get("epochs"),
         "gradient_accumulation_steps": data.get("gradient_accumulation_steps"),
         "gradient_checkpointing": bool(data.get("activation_checkpointing")),

@@ -223,6 +223,14 @@ def test_a_flag_before_an_array_of_another_file_is_set(tmp_path: Path) -> None:
     assert "generation_share: 0.5" in rollouts(apart)
 
 
+def test_one_word_of_an_array_of_another_file_is_a_value_that_is_not_known(tmp_path: Path) -> None:
+    result = draft(
+        tmp_path, "slime.sh", SLIME.replace("train.py", "train.py --rollout-max-prompt-len ${LENGTHS[1]}")
+    )
+    assert any("rollout-max-prompt-len is not read" in warning for warning in result.warnings)
+    assert facts(result)["training.sequence_length"] == 8192
+
+
 def test_overrides_change_the_file_that_they_name(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "config.yaml").write_text(EASY_R1, encoding="utf-8")

@@ -30,7 +30,8 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "multilingual-minilm-l12"),
         ("someone/tuned-multilingual-MiniLM-L6", None),
         ("Snowflake/snowflake-arctic-embed-m-v2.0", "gte-multilingual-base"),  # built on it, not on BERT as before
-        ("openai/clip-vit-large-patch14-336", None), ("facebook/convnext-base-384", None),  # larger images ("", None), ("-", None),
+        ("openai/clip-vit-large-patch14-336", None), ("facebook/convnext-base-384", None),  # larger images
+        ("", None), ("-", None),
     ],
 )  # fmt: skip
 def test_preset_of_a_name(name: str, preset: str | None) -> None:

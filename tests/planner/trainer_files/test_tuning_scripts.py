@@ -212,6 +212,8 @@ def test_errors_name_the_keys_of_the_file(tmp_path: Path) -> None:
         InputError, match=r"train_batch_size.toml: micro_batch_size_per_gpu: must be a number"
     ):
         draft(tmp_path, "train_batch_size.toml", PIPE.replace("[[512, 4], [1024, 2]]", "[]"))
+    with pytest.raises(InputError, match=r"pipe.toml: micro_batch_size_per_gpu: must be a number"):
+        draft(tmp_path, "pipe.toml", PIPE.replace("[1024, 2]", "[1024, 'many']"))
 
 
 def test_the_comments_name_the_keys_of_the_file(tmp_path: Path) -> None:
