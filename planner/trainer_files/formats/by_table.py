@@ -186,12 +186,16 @@ def _updates(reading: Reading, stated: _Stated, prompts: int, samples: int) -> N
     each, own, count = (stated.whole(fact) for fact in ("update_prompts", "update_samples", "updates"))
     update = own or (each * samples if each else prompts * samples // count if count else None)
     fact = "update_samples" if own else "update_prompts" if each else "updates"
-    if update is None or update == prompts * samples:
+    if update is not None:
+        _add_update(reading, stated, update, prompts * samples, fact)
+
+
+def _add_update(reading: Reading, stated: _Stated, update: int, responses: int, fact: str) -> None:
+    """Note the responses of one update, unless it takes all; name those that are no whole share of a step's."""
+    if update == responses:
         return
-    if update > prompts * samples or prompts * samples % update:
-        reading.warn(
-            f"{stated.where(fact)}: {update} does not divide {prompts * samples} responses: left out"
-        )
+    if update > responses or responses % update:
+        reading.warn(f"{stated.where(fact)}: {update} does not divide {responses} responses: left out")
         return
     stated.add(reading, "rollouts.update_batch", update, fact)
 
@@ -226,9 +230,10 @@ def _mapped(reading: Reading, stated: _Stated) -> None:
                 stated.where("training"))  # fmt: skip
     micro, times = (stated.whole(fact) for fact in ("update_each", "update_times"))
     split = prod(reading.facts[name].value for name in _SPLITTING if name in reading.facts)
-    if micro is not None:
+    responses = reading.facts.get("training.global_batch")
+    if micro is not None and responses is not None:
         update = micro * (times or 1) * max(1, len(train) // split)
-        stated.add(reading, "rollouts.update_batch", update, "update_each")
+        _add_update(reading, stated, update, responses.value, "update_each")
     if generate and not train & generate:
         _apart(reading, stated, len(generate), len(train), stated.where("generating"))
     for key in stated.keys_of("others"):

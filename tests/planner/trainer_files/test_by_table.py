@@ -250,3 +250,6 @@ def test_an_update_of_no_whole_share_is_named(tmp_path: Path) -> None:
     result = draft(tmp_path, "run.yaml", EASY_R1.replace("global_batch_size: 64", "global_batch_size: 60"))
     assert any("does not divide" in warning for warning in result.warnings)
     assert "update_batch" not in rollouts(result)
+    result = draft(tmp_path, "roll.yaml", ROLL.replace("accumulation_steps: 32", "accumulation_steps: 10"))
+    assert any("20 does not divide 512 responses" in warning for warning in result.warnings)
+    assert "update_batch" not in rollouts(result)
