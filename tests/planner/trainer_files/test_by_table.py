@@ -122,6 +122,11 @@ def test_reinforcement_is_read(
     assert [part for part in generation if part not in example] == []
 
 
+def test_an_update_of_easy_r1_takes_256_prompts_unless_it_is_stated(tmp_path: Path) -> None:
+    text = EASY_R1.replace("    global_batch_size: 64\n", "").replace("batch_size: 256", "batch_size: 512")
+    assert "update_batch: 2048" in rollouts(draft(tmp_path, "run.yaml", text))
+
+
 def test_a_program_of_rl2_tells_its_objective(tmp_path: Path) -> None:
     found = facts(draft(tmp_path, "dpo.sh", RL2_DPO))
     assert found["training.objective"] == "dpo"
