@@ -228,7 +228,8 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
             return _assigned(default or "")
         if kind == "+":
             return default or "" if name in variables else ""
-        return _END if "[" in match[0] else UNSET  # words of an array that another file sets are no value
+        # all words of an array that another file sets are no value
+        return _END if "[@]" in match[0] or "[*]" in match[0] else UNSET
 
     for _ in range(_DEPTH):
         before = text

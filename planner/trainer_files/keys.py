@@ -46,6 +46,11 @@ class Lookup:
             return _walk(self.document.data, _referred(key, value))
         return value
 
+    def reference(self, key: str) -> str:
+        """The key that an OmegaConf reference given as the value names, empty where the value is none."""
+        value = _walk(self.document.data, key)
+        return _referred(key, value) if isinstance(value, str) and value.startswith("${") else ""
+
     def has(self, key: str) -> bool:
         """Whether the key is given and is neither null nor empty (`???`: OmegaConf's mark of what must be given)."""
         return self.get(key) not in (None, "", "???", [], {})

@@ -25,7 +25,9 @@ from planner.trainer_files.formats.common import (
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
-_RANGE = re.compile(r"range\(\s*([0-9]{1,6})\s*,\s*([0-9]{1,6})\s*\)")
+_RANGE = re.compile(r"range\(([0-9]{1,6}(?:\s*,\s*[0-9]{1,6}){0,2})\)")
+_LIST = re.compile(r"\[([0-9\s,]*)\]")
+_MOST = 100_000
 # names of losses, estimators and programs -> objectives
 _OBJECTIVES = {
     "gae": "ppo", "sft_loss": "sft", "policy_loss": "grpo", "rm": "reward", "dpo": "dpo",
@@ -64,9 +66,13 @@ class _Stated:
         self.keys = keys
         self.rows = rows
 
+    def keys_of(self, fact: str) -> list[str]:
+        """All keys that can state a fact."""
+        return [key for row in self.rows.get(fact, ()) for key in row.keys]
+
     def key(self, fact: str) -> str:
         """The key that states a fact, empty where none does."""
-        return self.keys.first(*(key for row in self.rows.get(fact, ()) for key in row.keys))
+        return self.keys.first(*self.keys_of(fact))
 
     def default(self, fact: str) -> str:
         """What the trainer takes by itself, empty where that is not known."""
@@ -74,7 +80,7 @@ class _Stated:
 
     def where(self, fact: str) -> str:
         """The key, or whose default it is."""
-        first = next((key for row in self.rows.get(fact, ()) for key in row.keys), "")
+        first = next(iter(self.keys_of(fact)), "")
         return self.key(fact) or (f"the default of {first}" if first else "as the trainer has it")
 
     def text(self, fact: str) -> str:
@@ -86,7 +92,7 @@ class _Stated:
 
     def flag(self, fact: str) -> bool:
         """Whether any key of a fact switches it on: true, or a number above zero."""
-        keys = [key for row in self.rows.get(fact, ()) for key in row.keys if self.keys.has(key)]
+        keys = [key for key in self.keys_of(fact) if self.keys.has(key)]
         if not keys:
             return self.default(fact) not in ("", "false", "0")
         return any(_is_on(self.keys, key) for key in keys)
@@ -180,12 +186,16 @@ def _updates(reading: Reading, stated: _Stated, prompts: int, samples: int) -> N
     each, own, count = (stated.whole(fact) for fact in ("update_prompts", "update_samples", "updates"))
     update = own or (each * samples if each else prompts * samples // count if count else None)
     fact = "update_samples" if own else "update_prompts" if each else "updates"
-    if update is None or update == prompts * samples:
+    if update is not None:
+        _add_update(reading, stated, update, prompts * samples, fact)
+
+
+def _add_update(reading: Reading, stated: _Stated, update: int, responses: int, fact: str) -> None:
+    """Note the responses of one update, unless it takes all; name those that are no whole share of a step's."""
+    if update == responses:
         return
-    if update > prompts * samples or prompts * samples % update:
-        reading.warn(
-            f"{stated.where(fact)}: {update} does not divide {prompts * samples} responses: left out"
-        )
+    if update > responses or responses % update:
+        reading.warn(f"{stated.where(fact)}: {update} does not divide {responses} responses: left out")
         return
     stated.add(reading, "rollouts.update_batch", update, fact)
 
@@ -220,22 +230,30 @@ def _mapped(reading: Reading, stated: _Stated) -> None:
                 stated.where("training"))  # fmt: skip
     micro, times = (stated.whole(fact) for fact in ("update_each", "update_times"))
     split = prod(reading.facts[name].value for name in _SPLITTING if name in reading.facts)
-    if micro is not None:
+    responses = reading.facts.get("training.global_batch")
+    if micro is not None and responses is not None:
         update = micro * (times or 1) * max(1, len(train) // split)
-        stated.add(reading, "rollouts.update_batch", update, "update_each")
+        _add_update(reading, stated, update, responses.value, "update_each")
     if generate and not train & generate:
         _apart(reading, stated, len(generate), len(train), stated.where("generating"))
+    for key in stated.keys_of("others"):
+        alone = _numbers(stated.keys.get(key)) - train - generate
+        if alone:
+            reading.warn(f"{key}: accelerators of its own ({len(alone)}) are not counted")
 
 
 def _numbers(value: Any) -> set[int]:
-    """Numbers of accelerators: a list, or Python text such as `list(range(0,8))`."""
-    if isinstance(value, list):
-        return {number for number in value if type(number) is int}
-    return {
-        number
-        for first, behind in _RANGE.findall(str(value))
-        for number in range(int(first), min(int(behind), 100_000))
+    """Numbers of accelerators: a list, or Python text such as `list(range(0,8)) + [12, 13]`."""
+    text = re.sub(r"\(\s+|\s+\)", lambda edge: edge[0].strip(), str(value))
+    found = {
+        int(word) for words in _LIST.findall(text) for word in words.split(",") if word.strip().isdigit()
     }
+    for bounds in _RANGE.findall(text):
+        first, *others = (int(word) for word in bounds.split(","))
+        step = others[1] if len(others) == 2 else 1
+        if step:
+            found.update(range(first, others[0], step) if others else range(first))
+    return {number for number in found if number < _MOST}
 
 
 def _apart(reading: Reading, stated: _Stated, generating: int, training: int, text: str) -> None:
@@ -246,6 +264,21 @@ def _apart(reading: Reading, stated: _Stated, generating: int, training: int, te
         stated.add(reading, "rollouts.steps_off_policy", stale, "staleness")
 
 
+def _deepspeed(reading: Reading, stated: _Stated) -> None:
+    """Note the stage of ZeRO, and what is kept in host memory, by the name of DeepSpeed's section."""
+    key = next(iter(stated.keys_of("deepspeed")), "")
+    name = stated.keys.reference(key)
+    stage = re.search(r"zero([0-3])", name)
+    if stage is None:
+        reading.add(
+            "training.layout.zero_stage", 3, "DeepSpeed, whose stage the file does not state", assumed=True
+        )
+        return
+    reading.add("training.layout.zero_stage", int(stage[1]), f"{key} {name}")
+    if "offload" in name:
+        add_offload(reading, f"{key} {name}", "optimizer")
+
+
 def _trainer_itself(reading: Reading, stated: _Stated) -> None:
     """Note how the trainer divides and recomputes the model."""
     megatron = "megatron" in stated.text("strategy")
@@ -254,6 +287,8 @@ def _trainer_itself(reading: Reading, stated: _Stated) -> None:
         reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
     elif stage is not None:
         stated.add(reading, "training.layout.zero_stage", int(stage[1]), "strategy")
+    elif "deepspeed" in stated.text("strategy"):
+        _deepspeed(reading, stated)
     else:
         reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
     text = "Megatron's fused kernels" if megatron else "the model runs as Transformers has it"

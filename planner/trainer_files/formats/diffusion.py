@@ -24,7 +24,13 @@ from planner.trainer_files.formats.common import (
     add_optimizer,
     add_whole,
 )
-from planner.trainer_files.formats.video_trainers import name_keys, renamed, title_of, tokens_of
+from planner.trainer_files.formats.video_trainers import (
+    in_their_words,
+    name_keys,
+    renamed,
+    title_of,
+    tokens_of,
+)
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -98,8 +104,16 @@ def read(document: Document) -> Reading:
     """Read a run.
 
     Raises:
-        InputError: the file trains nothing.
+        InputError: the file trains nothing, or a value cannot be; names file and key.
     """
+    try:
+        return _read(document)
+    except InputError as error:
+        place = f"{document.path}: "
+        raise InputError(place + in_their_words(str(error).removeprefix(place), document)) from error
+
+
+def _read(document: Document) -> Reading:
     opened = _opened(document)
     keys, reading = Lookup(opened), Reading(document.path, _title(document))
     _model(reading, keys, opened)
@@ -288,7 +302,8 @@ def _remarks(reading: Reading, keys: Lookup) -> None:
         frames = keys.whole("num_frames")
         tokens = tokens_of(preset.name, side, frames)
         if tokens is not None:
-            also = f", {frames} frames" if frames else ""
+            is_clip = tokens_of(preset.name, side, None) is None
+            also = f", num_frames {frames}" if is_clip else ""
             reading.add("training.sequence_length", tokens, f"{text}{also}: tokens of it and its text")
             return
         side = None

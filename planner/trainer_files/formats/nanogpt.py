@@ -9,6 +9,8 @@ from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("max_iters", "n_layer", "eval_iters", "lr_decay_iters")
+# constants of its train.py that scripts with a training loop of their own do not have
+_ITS_OWN = ("gradient_accumulation_steps", "init_from", "out_dir", "always_save_checkpoint")
 # karpathy/nanoGPT train.py (read on 2026-11-30)
 _DEFAULTS = {
     "batch_size": 12, "block_size": 1024, "gradient_accumulation_steps": 40, "max_iters": 600_000, "n_layer": 12,
@@ -21,7 +23,9 @@ _VOCAB = 50_304
 def recognises(document: Document) -> bool:
     """Whether its constants are those of nanoGPT."""
     values = document.data.get("values") if document.syntax == "python" else None
-    return isinstance(values, dict) and "batch_size" in values and any(name in values for name in _MARKS)
+    if not isinstance(values, dict) or "batch_size" not in values:
+        return False
+    return any(name in values for name in _MARKS) and any(name in values for name in _ITS_OWN)
 
 
 def read(document: Document) -> Reading:

@@ -52,6 +52,8 @@ _STORED = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16"
 # flags of LLaVA, InternVL and Qwen-VL that keep the language model frozen; a projector is as large as such adapters
 _FROZEN = {"tune_mm_mlp_adapter": True, "freeze_llm": True, "tune_mm_llm": False}
 _PROJECTOR_RANK = 8
+# flags of the same scripts that let the image encoder learn; InternVL's does unless freeze_backbone is set
+_ENCODER = ("tune_mm_vision", "unfreeze_mm_vision_tower")
 _LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
 
 
@@ -161,8 +163,17 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
     if frozen:
         add_adapter(reading, "lora", frozen, _PROJECTOR_RANK, frozen)
         reading.warn(
-            f"{frozen}: what learns beside the frozen language model is counted as adapters of its size"
+            f"{frozen}: what learns beside the frozen language model is counted as adapters of rank "
+            f"{_PROJECTOR_RANK}, which are about as large as a projector"
         )
+        learns = next((name for name in _ENCODER if keys.flag(name)), "")
+        if frozen == "freeze_llm" and not keys.flag("freeze_backbone"):
+            learns = "freeze_backbone" if keys.has("freeze_backbone") else "the default of freeze_backbone"
+        if learns:
+            reading.warn(
+                f"{learns}: the image encoder learns too: its gradients and the states of its optimizer "
+                "are not counted"
+            )
 
 
 def _precision(reading: Reading, keys: Lookup) -> None:

@@ -37,6 +37,10 @@ _TOKENS = {
     "hunyuan-video-13b": (16, 4, 256), "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226),
     "qwen-image-20b": (16, 0, 512), "flux.2-klein-4b": (16, 0, 512),
 }  # fmt: skip
+# what DiffSynth-Studio takes where an argument is left out (modelscope/DiffSynth-Studio@04da82cd
+# diffsynth/diffusion/parsers.py, read on 2026-11-30)
+_DIFFSYNTH_DEFAULTS = {"num_frames": 81, "lora_rank": 32}
+_DEFAULT = "the default of "
 # our name of a key -> that of the file, for the comments of a workload
 _THEIRS = {
     "diffusion-pipe": {
@@ -93,20 +97,26 @@ def renamed(document: Document) -> dict[str, Any] | None:
 def name_keys(reading: Reading, document: Document) -> None:
     """Have the comments name the keys as the file does, and say where the size of a sample is."""
     title = title_of(document)
-    theirs = _THEIRS.get(title, {})
-
-    def own(text: str) -> str:
-        return re.sub(r"[A-Za-z_]+", lambda word: theirs.get(word[0], word[0]), text) if theirs else text
-
+    defaults = tuple(_DEFAULT + name for name in _DIFFSYNTH_DEFAULTS)
     for key, fact in reading.facts.items():
-        reading.facts[key] = Fact(key, fact.value, own(fact.where), fact.assumed)
-    reading.hub_key = own(reading.hub_key)
+        where = in_their_words(fact.where, document)
+        reading.facts[key] = Fact(key, fact.value, where, fact.assumed or where.endswith(defaults))
+    reading.hub_key = in_their_words(reading.hub_key, document)
     named = {"diffusion-pipe": "dataset", "musubi-tuner": "dataset_config"}.get(title, "")
     if named and document.data.get(named):
         text = f"{named} {str(document.data[named])[:80]}"
         reading.warn(
             f"{text}: the size of its samples is not read: work is counted at the size of the preset"
         )
+
+
+def in_their_words(text: str, document: Document) -> str:
+    """A text with our names of keys, with those of the file instead."""
+    title = title_of(document)
+    theirs = dict(_THEIRS.get(title, {}))
+    if title == "DiffSynth-Studio":
+        theirs |= {name: _DEFAULT + name for name in _DIFFSYNTH_DEFAULTS if name not in document.data}
+    return re.sub(r"[A-Za-z_]+", lambda word: theirs.get(word[0], word[0]), text) if theirs else text
 
 
 def tokens_of(preset: str, side: int, frames: int | None) -> int | None:
@@ -130,14 +140,12 @@ def _pipe(data: Mapping[str, Any]) -> dict[str, Any]:
     model, adapter, optimizer = (part if isinstance(part, Mapping) else {} for part in parts)
     kind, batch = str(model.get("type") or ""), data.get(_BATCH)
     path = next((str(model[name]).rstrip("/") for name in _PATHS if model.get(name)), "")
-    sizes = (
-        [pair[1] for pair in batch if isinstance(pair, list) and len(pair) == 2]
-        if isinstance(batch, list)
-        else []
-    )
+    pairs = batch if isinstance(batch, list) else []
+    sizes = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    numbers = all(isinstance(size, int | float) for size in sizes)
     found = {
         _MODEL: (path if kind in _BY_PATH and path else kind).replace("_", "-"),
-        "train_batch_size": max(sizes) if sizes else batch,
+        "train_batch_size": max(sizes) if sizes and numbers else batch,
         "max_train_steps": data.get("max_steps"), "num_train_epochs": data.get("epochs"),
         "gradient_accumulation_steps": data.get("gradient_accumulation_steps"),
         "gradient_checkpointing": bool(data.get("activation_checkpointing")),
@@ -191,6 +199,7 @@ def _diffsynth(data: Mapping[str, Any]) -> dict[str, Any]:
     """Of DiffSynth-Studio, whose batch is one sample, or several accumulated."""
     first = str(data[_DIFFSYNTH]).partition(":")[0]
     found = {
+        **_DIFFSYNTH_DEFAULTS,
         **data,
         _MODEL: first,
         "train_batch_size": 1,
@@ -203,7 +212,6 @@ def _diffsynth(data: Mapping[str, Any]) -> dict[str, Any]:
         found["lora_type"] = "lora"
     if "height" in data and "width" in data:
         found["resolution"] = f"{data['width']},{data['height']}"
-    found.setdefault("num_frames", 81)  # of DiffSynth-Studio's parser
     return {key: value for key, value in found.items() if value is not None}
 
 

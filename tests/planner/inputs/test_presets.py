@@ -27,7 +27,8 @@ LATENT_ATTENTION = {
     "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2", "moonlight-16b-a3b", "glm-4.7-flash",
     "minicpm3-4b", "deepseek-v3.2", "glm-5", "kimi-vl-a3b",
 }  # fmt: skip
-# Their layers differ, or parts stand before the language model: counted in test_model_config.py.
+# Their layers differ, or parts stand before the language model: counted in test_model_config.py, by the size of the
+# encoder (`ENCODERS`), or compared with the published size alone.
 COUNTED_BY_LAYER = {
     *(f"mamba2-{size}" for size in ("130m", "370m", "780m", "1.3b", "2.7b")), "nemotron-h-8b",
     "nemotron-3-nano-30b-a3b", "jamba-1.5-mini", "jamba-1.5-large", "qwen3-next-80b-a3b", "qwen3-vl-4b",
@@ -107,7 +108,8 @@ def test_no_two_presets_share_a_spelling() -> None:
         "facebook/sam2.1-hiera-large", "nvidia/parakeet-tdt-0.6b-v3", "google/timesfm-2.5-200m-pytorch",
         "Prior-Labs/TabPFN-v2-clf", "arcinstitute/evo2_7b", "EvolutionaryScale/esm3-sm-open-v1", "openvla/openvla-7b",
         "Lightricks/LTX-Video", "MCG-NJU/videomae-base", "Qwen/Qwen3-Omni-30B-A3B-Instruct", "albert/albert-base-v2",
-        "allenai/longformer-base-4096", "thuml/sundial-base-128m", "Wan-AI/Wan2.2-T2V-A14B",
+        "allenai/longformer-base-4096", "thuml/sundial-base-128m", "facebook/vit-mae-base", "facebook/ijepa_vith14_1k",
+        "Wan-AI/Wan2.2-T2V-A14B",
         "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
     ],
 )  # fmt: skip
@@ -193,6 +195,28 @@ def test_dimensions_reproduce_the_published_size() -> None:
         assert published["params"] in possible, name
         if "active_params" in published:
             assert active == pytest.approx(published["active_params"], rel=0.01), name
+
+
+# Billions of the encoder (InternViT-300M and -6B, CLIP ViT-L/14 at 336 pixels), and what its projector takes.
+ENCODERS = {
+    (0.304, 4096): (
+        "internvl2.5-4b", "internvl2.5-8b", *(f"internvl3-{size}" for size in ("1b", "2b", "8b", "14b")),
+        *(f"internvl3.5-{size}" for size in ("1b", "2b", "4b", "8b", "14b", "30b-a3b")), "phi-3.5-vision",
+    ),
+    (5.54, 12800): ("internvl3-38b", "internvl3-78b", "internvl3.5-38b"),
+    (0.304, 1024): ("llava-1.5-7b", "llava-1.5-13b", "llava-v1.6-mistral-7b"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [(part, name) for part, names in ENCODERS.items() for name in names]
+)
+def test_what_stands_before_a_language_model_is_its_encoder(part: tuple[float, int], name: str) -> None:
+    values = dict(PRESETS[name].values)
+    fill_dimensions(values)
+    hidden, (billions, width) = int(values["hidden"]), part
+    before = int(PRESETS[name].values["params"]) - count_params(values)[0]
+    assert before - (width + hidden) * hidden == pytest.approx(billions * 1e9, rel=0.02)
 
 
 @pytest.mark.parametrize("name", [n for n, p in PRESETS.items() if p.values["family"] == "transformer"])
@@ -312,6 +336,9 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("internvl3-78b", 78.4),
         ("internvl3_5-1b", 1.06),
         ("internvl3.5-4b", 4.7),
+        ("internvl3.5-8b", 8.5),
+        ("internvl3.5-14b", 15.1),
+        ("internvl3.5-38b", 38.4),
         ("internvl3.5-30b-a3b", 30.8),
         ("internlm3-8b", 8.8),
         ("falcon-h1-7b", 7.586),

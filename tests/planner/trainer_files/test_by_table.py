@@ -122,6 +122,11 @@ def test_reinforcement_is_read(
     assert [part for part in generation if part not in example] == []
 
 
+def test_an_update_of_easy_r1_takes_256_prompts_unless_it_is_stated(tmp_path: Path) -> None:
+    text = EASY_R1.replace("    global_batch_size: 64\n", "").replace("batch_size: 256", "batch_size: 512")
+    assert "update_batch: 2048" in rollouts(draft(tmp_path, "run.yaml", text))
+
+
 def test_a_program_of_rl2_tells_its_objective(tmp_path: Path) -> None:
     found = facts(draft(tmp_path, "dpo.sh", RL2_DPO))
     assert found["training.objective"] == "dpo"
@@ -152,6 +157,49 @@ def test_pairs_of_roll_are_no_reinforcement(tmp_path: Path) -> None:
     assert (found["training.objective"], found["training.global_batch"]) == ("sft", 32)
 
 
+DEEPSPEED = """  strategy_args: {strategy_name: deepspeed_train, strategy_config: "${deepspeed_zero2}"}
+"""
+
+
+def test_the_stage_of_roll_is_that_of_the_section_it_names(tmp_path: Path) -> None:
+    head, rest = ROLL.split("  strategy_args:", 1)
+    text = head + DEEPSPEED + rest[rest.index("  device_mapping") :]
+    result = draft(tmp_path, "roll.yaml", text)
+    assert facts(result)["training.layout.zero_stage"] == 2
+    assert "deepspeed_zero2" in result.facts["training.layout.zero_stage"].where
+    found = facts(draft(tmp_path, "roll.yaml", text.replace("zero2", "zero3_cpuoffload")))
+    assert (found["training.layout.zero_stage"], found["training.memory.offload_optimizer"]) == (3, True)
+    assert "training.memory.offload_weights" not in found
+    unknown = draft(tmp_path, "roll.yaml", text.replace('"${deepspeed_zero2}"', "{}")).facts
+    stage = unknown["training.layout.zero_stage"]
+    assert stage.assumed and "DeepSpeed" in stage.where
+
+
+@pytest.mark.parametrize(
+    ("mapping", "share"),
+    [
+        ("list(range(0,4)) + list(range(8,12))", "0.666667"),
+        ('"[0, 1, 2, 3]"', "0.5"),
+        ("list(range(0, 4, 2))", "0.333333"),
+    ],
+)
+def test_accelerators_of_roll_by_any_text_of_their_numbers(tmp_path: Path, mapping: str, share: str) -> None:
+    text = ROLL.replace("list(range(4,8))", "MAPPING").replace("list(range(0,4))", "list(range(12,16))")
+    assert f"generation_share: {share}" in rollouts(
+        draft(tmp_path, "roll.yaml", text.replace("MAPPING", mapping))
+    )
+
+
+def test_a_reference_or_a_critic_apart_is_named(tmp_path: Path) -> None:
+    apart = "reference: {device_mapping: 'list(range(0,6))'}\n"
+    result = draft(tmp_path, "dpo.yaml", ROLL_PAIRS + apart)
+    assert any("reference.device_mapping: accelerators of its own (4)" in text for text in result.warnings)
+    beside = draft(tmp_path, "dpo.yaml", ROLL_PAIRS + apart.replace("6", "2"))
+    assert not any("device_mapping" in text for text in beside.warnings)
+    result = draft(tmp_path, "roll.yaml", ROLL + apart.replace("reference", "critic").replace("6", "9"))
+    assert any("critic.device_mapping: accelerators of its own (1)" in text for text in result.warnings)
+
+
 ALPACA = """\
 python finetune.py --base_model Qwen/Qwen2.5-7B --data_path d.json --micro_batch_size 2 --lora_r 16 \\
   --cutoff_len 512 --adapter_name dora --use_gradient_checkpointing
@@ -180,6 +228,14 @@ def test_a_flag_before_an_array_of_another_file_is_set(tmp_path: Path) -> None:
     assert "generation_share: 0.5" in rollouts(apart)
 
 
+def test_one_word_of_an_array_of_another_file_is_a_value_that_is_not_known(tmp_path: Path) -> None:
+    result = draft(
+        tmp_path, "slime.sh", SLIME.replace("train.py", "train.py --rollout-max-prompt-len ${LENGTHS[1]}")
+    )
+    assert any("rollout-max-prompt-len is not read" in warning for warning in result.warnings)
+    assert facts(result)["training.sequence_length"] == 8192
+
+
 def test_overrides_change_the_file_that_they_name(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "config.yaml").write_text(EASY_R1, encoding="utf-8")
@@ -198,4 +254,7 @@ def test_overrides_change_the_file_that_they_name(tmp_path: Path) -> None:
 def test_an_update_of_no_whole_share_is_named(tmp_path: Path) -> None:
     result = draft(tmp_path, "run.yaml", EASY_R1.replace("global_batch_size: 64", "global_batch_size: 60"))
     assert any("does not divide" in warning for warning in result.warnings)
+    assert "update_batch" not in rollouts(result)
+    result = draft(tmp_path, "roll.yaml", ROLL.replace("accumulation_steps: 32", "accumulation_steps: 10"))
+    assert any("20 does not divide 512 responses" in warning for warning in result.warnings)
     assert "update_batch" not in rollouts(result)

@@ -37,7 +37,8 @@ from tests.planner.trainer_files.fixtures_of_trainers import (
     UNSLOTH,
     XTUNER,
 )
-from tests.planner.trainer_files.test_by_table import EASY_R1
+from tests.planner.trainer_files.test_by_table import EASY_R1, ROLL, SKY_RL, SLIME
+from tests.planner.trainer_files.test_tuning_scripts import DIFFSYNTH, GROUPS, ONE, PIPE
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -317,7 +318,7 @@ FIXTURES: dict[str, str] = {
     "areal": AREAL, "prime_rl": PRIME_RL, "by_table": EASY_R1, "deepspeed_chat": DEEPSPEED_CHAT,
     "fairseq": FAIRSEQ, "trainer_script": TRAINER_SCRIPT, "xtuner": XTUNER, "vision": OPENCLIP,
     "ultralytics": ULTRALYTICS, "nemo_recipe": NEMO_RECIPE, "unsloth": UNSLOTH,
-    "nanogpt": "import time\nbatch_size = 12\nmax_iters = 100\n",
+    "nanogpt": "import time\nout_dir = 'out'\nbatch_size = 12\nmax_iters = 100\n",
 }  # fmt: skip
 
 
@@ -873,18 +874,26 @@ ODD = st.sampled_from(
 )  # fmt: skip
 
 
+# files of further trainers whose format reads several
+CHANGED = {
+    **FIXTURES, "roll": ROLL, "sky_rl": SKY_RL, "slime": SLIME, "pipe": PIPE, "one_trainer": ONE,
+    "diffsynth": DIFFSYNTH, "embedder": GROUPS,
+}  # fmt: skip
+
+
 @draws(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(FIXTURES)), st.data())
+@given(st.sampled_from(sorted(CHANGED)), st.data())
 def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
     tmp_path: Path, name: str, drawn: st.DataObject
 ) -> None:
-    lines = FIXTURES[name].splitlines()
+    lines = CHANGED[name].splitlines()
     for _ in range(drawn.draw(st.integers(1, 3))):
         at = drawn.draw(st.integers(0, len(lines) - 1))
         cut = drawn.draw(st.integers(0, len(lines[at])))
         lines[at] = lines[at][:cut] + drawn.draw(ODD)
     python = name in ("trainer_script", "xtuner", "nemo_recipe")
-    path = write(tmp_path, "changed.py" if python else "changed.txt", "\n".join(lines))
+    ending = ".py" if python else ".toml" if name == "pipe" else ".txt"
+    path = write(tmp_path, f"changed{ending}", "\n".join(lines))
     try:
         initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))
     except InputError as error:

@@ -28,7 +28,10 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None),
         ("OpenGVLab/InternVL3_5-8B-HF", "internvl3.5-8b"), ("google/gemma-3n-E4B-it", "gemma-3n-e4b"),
         ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "multilingual-minilm-l12"),
-        ("someone/tuned-multilingual-MiniLM-L6", None), ("", None), ("-", None),
+        ("someone/tuned-multilingual-MiniLM-L6", None),
+        ("Snowflake/snowflake-arctic-embed-m-v2.0", "gte-multilingual-base"),  # built on it, not on BERT as before
+        ("openai/clip-vit-large-patch14-336", None), ("facebook/convnext-base-384", None),  # larger images
+        ("", None), ("-", None),
     ],
 )  # fmt: skip
 def test_preset_of_a_name(name: str, preset: str | None) -> None:

@@ -89,21 +89,27 @@ VISION = (
 
 
 @pytest.mark.parametrize(
-    ("arguments", "rank", "named"),
+    ("arguments", "rank", "named", "encoder"),
     [
-        ("--freeze_llm True --use_llm_lora 16", 16, False),
-        ("--freeze_llm True --freeze_backbone True", 8, True),
-        ("--tune_mm_mlp_adapter True", 8, True),
-        ("--tune_mm_llm False --tune_mm_mlp True", 8, True),
-        ("--freeze_llm False --tune_mm_llm True --lora_enable False --lora_r 64", None, False),
+        ("--freeze_llm True --use_llm_lora 16", 16, False, ""),
+        ("--freeze_llm True --freeze_backbone True", 8, True, ""),
+        ("--freeze_llm True --freeze_backbone False", 8, True, "freeze_backbone: the image"),
+        ("--freeze_llm True", 8, True, "the default of freeze_backbone: the image"),
+        ("--tune_mm_mlp_adapter True --freeze_backbone False", 8, True, ""),  # of LLaVA: its language model
+        ("--tune_mm_llm False --tune_mm_mlp True", 8, True, ""),
+        ("--tune_mm_llm False --tune_mm_vision True", 8, True, "tune_mm_vision: the image"),
+        ("--freeze_llm False --tune_mm_llm True --lora_enable False --lora_r 64", None, False, ""),
     ],
 )
 def test_what_learns_beside_a_frozen_language_model(
-    tmp_path: Path, arguments: str, rank: int | None, named: bool
+    tmp_path: Path, arguments: str, rank: int | None, named: bool, encoder: str
 ) -> None:
     result = draft(tmp_path, "sft.sh", VISION + arguments)
     assert facts(result).get("training.lora_rank") == rank
     assert any("beside the frozen language model" in warning for warning in result.warnings) == named
+    learning = [warning for warning in result.warnings if "image encoder learns" in warning]
+    assert len(learning) == bool(encoder)
+    assert all(encoder in warning for warning in learning)
 
 
 def test_bits_of_the_script_of_qlora(tmp_path: Path) -> None:
@@ -190,6 +196,26 @@ def test_the_resolution_of_an_image_of_a_transformer(tmp_path: Path) -> None:
     assert facts(draft(tmp_path, "run.sh", text))["training.sequence_length"] == 1536
 
 
+def test_defaults_of_diffsynth_are_said_to_be_defaults_and_an_image_has_no_frames(tmp_path: Path) -> None:
+    clip = draft(tmp_path, "run.sh", DIFFSYNTH.replace("--num_frames 17 ", "--lora_base_model dit ")).facts
+    assert clip["training.sequence_length"].value == 32760  # 21 x 30 x 52
+    assert "the default of num_frames 81" in clip["training.sequence_length"].where
+    rank = clip["training.lora_rank"]
+    assert (rank.value, rank.assumed) == (32, True)
+    assert rank.where.endswith("the default of lora_rank")
+    image = DIFFSYNTH.replace("--num_frames 17 ", "").replace("Wan-AI/Wan2.1-T2V-14B", "Qwen/Qwen-Image")
+    assert "frames" not in draft(tmp_path, "run.sh", image).facts["training.sequence_length"].where
+
+
+def test_errors_name_the_keys_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"train_batch_size.toml: micro_batch_size_per_gpu: must be a number"
+    ):
+        draft(tmp_path, "train_batch_size.toml", PIPE.replace("[[512, 4], [1024, 2]]", "[]"))
+    with pytest.raises(InputError, match=r"pipe.toml: micro_batch_size_per_gpu: must be a number"):
+        draft(tmp_path, "pipe.toml", PIPE.replace("[1024, 2]", "[1024, 'many']"))
+
+
 def test_the_comments_name_the_keys_of_the_file(tmp_path: Path) -> None:
     result = draft(tmp_path, "pipe.toml", PIPE)
     assert "adapter.rank" in result.facts["training.lora_rank"].where
@@ -235,10 +261,22 @@ def test_constants_of_nanogpt_are_read_with_its_defaults(tmp_path: Path) -> None
     assert tuned["model.preset"] == "gpt-2-1.5b"
 
 
+def test_a_script_with_a_loop_of_its_own_is_not_taken_for_nanogpt(tmp_path: Path) -> None:
+    """It accumulates nothing and has a vocabulary of its own, which the defaults of train.py would get wrong."""
+    own = "import torch\n" + NANO.replace("gradient_accumulation_steps = 5 * 8\n", "eval_iters = 200\n")
+    with pytest.raises(InputError, match="is none of the files that are read"):
+        draft(tmp_path, "gpt.py", own)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
         ("act.sh", "lerobot-train \\\n  --dataset.repo_id=u/d \\\n  --policy.type=act --steps=10", "LeRobot"),
+        (
+            "config.json",
+            '{"type": "act", "n_obs_steps": 1, "input_features": {"i": {}}, "output_features": {"a": {}}}',
+            "LeRobot",
+        ),
         ("rcnn.yaml", "_BASE_: base.yaml\nMODEL: {MASK_ON: true}\nSOLVER: {MAX_ITER: 10}", "Detectron2"),
         ("rcnn.py", "_base_ = ['../a.py', '../b.py']", "MMEngine"),
         ("asr.yaml", "encoder: conformer\nencoder_conf: {output_size: 512}\nmax_epoch: 3", "ESPnet"),

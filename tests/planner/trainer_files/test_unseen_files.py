@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def _yaml(values: dict[str, str]) -> str:
     return "\n".join(f"{key}: {value}" for key, value in values.items())
 
 
-def _drafted(folder: Path, name: str, text: str, **wishes: str) -> Draft:
+def _drafted(folder: Path, name: str, text: str, **wishes: Any) -> Draft:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return gather([path], Wishes(**wishes))
