@@ -77,7 +77,7 @@ def read_section(name: str, data: Mapping[str, Any]) -> SectionView | None:
         return None
 
 
-def section_of(name: str, **values: Any) -> Any:
+def section_of(name: str, /, **values: Any) -> Any:
     """A section of values that need no check, with the defaults of all others; typed as its model where it is used."""
     fields = _section_node(name)["properties"]
     complete = {key: values[key] if key in values else _default(field) for key, field in fields.items()}

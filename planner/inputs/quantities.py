@@ -112,7 +112,8 @@ def parse_ratio(value: object) -> float:
             f"must be a ratio above 0 and at most 1, not percent: write {value / 100:g} instead of {value:g}"
         )
     if not 0 < value <= 1:
-        raise ValueError(f"must be a ratio above 0 and at most 1, got {value:g}")
+        given = str(value)[:60] if isinstance(value, int) else f"{value:g}"  # an int may be beyond all floats
+        raise ValueError(f"must be a ratio above 0 and at most 1, got {given}")
     return float(value)
 
 

@@ -144,7 +144,9 @@ def plan_serving(
         raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
     manifests = () if catalog is None else catalog.manifests
     changes, needed = _change(question, result, prices, options, clock)
-    proof = None if total is None else prove(question, float(total), options.gap, clock.for_next_s())
+    proof = None
+    if total is not None:
+        proof = prove(question, float(total), options.gap, clock.for_next_s(), options.backend)
     return ServingAnswer(
         serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio),
         sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),

@@ -54,7 +54,9 @@ class _Node:
         self.children: tuple[_Node, _Node] | None = None
 
 
-def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: float = math.inf) -> Proof:
+def prove(
+    question: ServingInput, usd_per_hour: float, gap: float, limit_s: float = math.inf, backend: str = "auto"
+) -> Proof:
     """Prove a bound of the question, up to a gap to a fleet that is known.
 
     Args:
@@ -63,12 +65,13 @@ def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: floa
         gap: relative gap at which to stop.
         limit_s: longest search, CPU seconds; what is proven until then is returned. Leaves are counted too, about 3 s
             of work at most, so that equal questions have equal proofs on a busy machine.
+        backend: of the relaxations that find prices, by its name in the registry.
     """
     useful = np.ceil(np.where(np.isfinite(question.machines), question.machines, 0.0).sum(axis=1) + HAIR)
     high = np.minimum(np.minimum(question.limit, question.max_nodes), useful)
     ends, order = time.process_time() + limit_s, count()
     root = _Node(np.zeros(len(high)), high, 0)
-    _price(question, root, usd_per_hour)
+    _price(question, root, usd_per_hour, backend)
     queue, leaves = [(root.bound, next(order), root)], 1
     most = min(
         MOST_LEAVES,
@@ -84,14 +87,14 @@ def prove(question: ServingInput, usd_per_hour: float, gap: float, limit_s: floa
         below[node.branch], above[node.branch] = node.most, node.most + 1
         node.children = _Node(node.low, below, node.depth + 1), _Node(above, node.high, node.depth + 1)
         for child in node.children:
-            _price(question, child, usd_per_hour)
+            _price(question, child, usd_per_hour, backend)
             heapq.heappush(queue, (child.bound, next(order), child))
         leaves += 1
     bound = math.floor(queue[0][0] / _ROUND * (1 - 1e-12)) * _ROUND
     return Proof(max(0.0, round(bound, 6)), tuple(_written(question, root)))
 
 
-def _price(question: ServingInput, node: _Node, usd_per_hour: float) -> None:
+def _price(question: ServingInput, node: _Node, usd_per_hour: float, backend: str) -> None:
     """Find the node's prices by its linear relaxation, and where it is best split."""
     needed, builder = question.machines, MilpBuilder("serving relaxation")
     n = builder.add_columns("n", question.keys, cost=question.usd_per_hour, lower=node.low, upper=node.high)
@@ -113,7 +116,7 @@ def _price(question: ServingInput, node: _Node, usd_per_hour: float) -> None:
         total = builder.add_rows("total", 1, upper=question.max_nodes)
         builder.add_entries(total.start, np.arange(n.start, n.stop), 1.0)
     # milliseconds of work; a busy machine would pass a limit while it imports the solver. The search keeps the clock
-    relaxation = relax(builder.build(), math.inf, "auto")
+    relaxation = relax(builder.build(), math.inf, backend)
     buckets = len(question.buckets)
     if relaxation.x is None or relaxation.duals is None:
         node.prices = np.zeros(buckets)

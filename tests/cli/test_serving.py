@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from solvers.backends.highs import HighsBackend
 from tests.conftest import ROOT, Run
 
 DAY = ("--as-of", "2026-11-20")
@@ -73,12 +74,25 @@ def test_speeds_may_come_from_a_csv(tmp_path: Path, run_cli: Run) -> None:
         ),
         ("name: long", "name: short", 2, "two buckets are called 'short'"),
         ("kind: serving", "kind: servin", 2, "kind"),
+        ("kind: serving", f"kind: serving\nconfidence: 1{'0' * 350}", 2, "at most 1, got 1000"),
     ],
 )
 def test_faults(old: str, new: str, code: int, message: str, tmp_path: Path, run_cli: Run) -> None:
     result = run_cli("serving", write(tmp_path, TEXT.replace(old, new, 1)), *DAY)
     assert result.code == code and message in result.stdout + result.stderr
     assert "Traceback" not in result.stderr and (code == 3 or "serving.yaml:" in result.stderr)
+
+
+def test_the_solver_asked_for_finds_the_proof_too(
+    run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who names another solver may have one that fails."""
+    path = write(tmp_path, TEXT)
+    asked = ("serving", path, "-o", "json", "--reproducible", *DAY)
+    proven = run_cli(*asked).stdout
+    monkeypatch.setattr(HighsBackend, "_relax", None)
+    by_scipy = json.loads(run_cli(*asked, "--backend", "scipy").stdout)["proof"]
+    assert by_scipy["proven"] == json.loads(proven)["proof"]["proven"]
 
 
 def test_what_limits_keep_out_is_counted(tmp_path: Path, run_cli: Run) -> None:

@@ -59,6 +59,13 @@ def ask(tmp_path: Path, catalog: Catalog) -> Ask:
     return run
 
 
+def test_a_model_may_have_a_name_of_its_own(ask: Ask) -> None:
+    named = ask(("{preset: llama-3.1-8b}", "{preset: llama-3.1-8b, name: ours}"))
+    assert {key: speed.requests_per_s for key, speed in named.items()} == {
+        key: speed.requests_per_s for key, speed in ask().items()
+    }
+
+
 def test_without_limits_the_speed_is_that_of_batch_inference() -> None:
     model = ModelSpec(
         "m", ModelFamily.TRANSFORMER, 8e9, layers=32, hidden=4096, heads=32, kv_heads=8, vocab=128_256
