@@ -24,7 +24,7 @@ from planner.records import record
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import EPS_HOURS, MODES, JobView
-from planner.spot.scarce import comes_given
+from planner.spot.zones import comes_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +159,7 @@ class _Luck:
         up: futures of the zones, shape `(n, n_zones, ticks)`.
         alone: whether spot alone, from the present on, is in time in each, shape `(n,)`.
         had_ratio: probability that on-demand comes when it is asked for.
-        link_ratio: how far it is scarce when spot is (`planner.spot.scarce`).
+        link_ratio: how far it is scarce when spot is (`planner.spot.zones`).
     """
 
     up: Bools

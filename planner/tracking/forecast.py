@@ -10,7 +10,7 @@ import numpy as np
 from catalogs.tables.table import Floats
 from planner.normal import Z80
 from planner.records import record
-from planner.spot.scarce import comes_given
+from planner.spot.zones import comes_given
 from planner.tracking.model import Speed
 from planner.tracking.renewal import SETBACK_SHAPE, Interruptions
 

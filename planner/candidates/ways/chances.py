@@ -29,7 +29,7 @@ from planner.candidates.starts import fallback_had
 from planner.candidates.ways.course import Cells, Frame, cells_of, change_hours, frame_of
 from planner.records import record
 from planner.spot.renewal import p_meet_deadline
-from planner.spot.scarce import scarce_together
+from planner.spot.zones import scarce_together
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints

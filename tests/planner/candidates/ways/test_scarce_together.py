@@ -10,7 +10,7 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.ways.chances import chances_of, in_time_by_either, keep_confidence, least_alone
 from planner.candidates.ways.course import cells_of, frame_of
 from planner.plan.launch import Launch
-from planner.spot.scarce import comes_given
+from planner.spot.zones import comes_given
 from tests.planner.candidates.ways.cases import ONE_ZONE, answer
 
 LINKS = (0.0, 0.14, 0.43, 1.0)
