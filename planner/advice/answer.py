@@ -24,6 +24,7 @@ from planner.records import record
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import EPS_HOURS, MODES, JobView
+from planner.spot.zones import comes_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +159,7 @@ class _Luck:
         up: futures of the zones, shape `(n, n_zones, ticks)`.
         alone: whether spot alone, from the present on, is in time in each, shape `(n,)`.
         had_ratio: probability that on-demand comes when it is asked for.
-        link_ratio: how far it is scarce when spot is (`planner.candidates.ways.chances`).
+        link_ratio: how far it is scarce when spot is (`planner.spot.zones`).
     """
 
     up: Bools
@@ -173,11 +174,7 @@ class _Luck:
             finished: whether the run was in time in each future, shape `(n,)`.
             asked: whether it asked for on-demand, shape `(n,)`.
         """
-        late, never = 1.0 - float(self.alone.mean()), 1.0 - self.had_ratio
-        both = never * late + self.link_ratio * (min(never, late) - never * late)
-        never_late = both / late if late > 0.0 else 0.0
-        never_else = (never - both) / (1.0 - late) if late < 1.0 else 0.0
-        had = np.where(asked, 1.0 - np.where(self.alone, never_else, never_late), 1.0)
+        had = np.where(asked, comes_given(~self.alone, self.had_ratio, self.link_ratio), 1.0)
         return float((had * finished + (1.0 - had) * self.alone).mean())
 
 

@@ -14,7 +14,7 @@ from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
 from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
-from planner.plan.profile import assumed as assumed_of
+from planner.plan.profile import linked
 from planner.records import record
 from planner.spot.pools import RECORDED
 
@@ -76,7 +76,7 @@ class SpotPlan:
         accelerators_per_node: of one instance.
         on_demand_had_ratio: probability that on-demand comes when it is asked for: the plan's, else as the bundled
             table of waits has it.
-        scarce_together_ratio: how far on-demand is scarce when spot is, as one more zone of the region would be.
+        scarce_together_ratio: how far on-demand is scarce when spot is (docs/spot/launch.md).
     """
 
     name: str
@@ -178,7 +178,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         workload_sha256=plan.workload_sha256,
         accelerators_per_node=spot[0].accelerators_per_node,
         on_demand_had_ratio=_on_demand_had(plan, spot[0]),
-        scarce_together_ratio=assumed_of(plan, "spot_zone_correlation_ratio", 0.0),
+        scarce_together_ratio=linked(plan),
     )
 
 

@@ -126,7 +126,7 @@ class Launch:
         strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that meets the deadline);
             `spot_with_steady` (some instances are bought otherwise and run beside spot); `spot_in_fleet` (independent
             workers; hours are summed over them).
-        p_meet_deadline: None without a deadline; with a fall-back it is that of the speed, while on-demand can be had.
+        p_meet_deadline: None without a deadline; with a fall-back, by spot or by on-demand, whichever comes.
         p_meet_spot_only_ratio: the same without on-demand.
         p_on_demand_needed_ratio: 0 without a fall-back.
         spot_hours, on_demand_hours: expected, paid, of the whole cluster.

@@ -92,6 +92,14 @@ def assumed(plan: Any, key: str, default: float) -> float:
     return value if math.isfinite(value) and value > 0 else default
 
 
+def linked(plan: Any) -> float:
+    """How far on-demand is scarce when spot is (docs/spot/launch.md), 0..1: 0 in plans that do not say it."""
+    spot = {(line.provider, line.region) for line in plan.lines if line.purchase_option == "spot"}
+    later = {(line.provider, line.region) for line in plan.lines if line.purchase_option == "on_demand"}
+    level = "zone" if not later or spot & later else "region"
+    return assumed(plan, f"spot_{level}_correlation_ratio", 0.0)
+
+
 def _spread_usd(plan: Any) -> float:
     """Twice what the 90th percentile lies above the expected cost: about 0 where a whole term is owed anyway."""
     return math.inf if plan.risk is None else 2.0 * float(plan.risk.worst_cost_usd - plan.total_usd)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from catalogs.tables.rows import distinct_rows
-from catalogs.tables.table import Floats, Ints, distinct
+from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 
@@ -146,3 +146,29 @@ def subsets(count: int, most: int) -> list[tuple[int, ...]]:
     from itertools import combinations
 
     return [own for size in range(2, min(most, count) + 1) for own in combinations(range(count), size)]
+
+
+def scarce_together(never: Floats | float, late: Floats | float, link: Floats | float) -> Floats:
+    """Probability that on-demand does not come and spot alone is too late: on-demand is linked to spot as a zone is.
+
+    Args:
+        never: that on-demand does not come, 0..1.
+        late: that spot alone is too late, of the same shape.
+        link: how far both markets are one, 0 (independent) to 1.
+    """
+    apart = never * late
+    return np.asarray(apart + link * (np.minimum(never, late) - apart), dtype=np.float64)
+
+
+def comes_given(late: Bools, had: float, link: float) -> Floats:
+    """Probability that on-demand comes in each of equally probable futures, shape `(n,)`; its mean is `had`.
+
+    Args:
+        late: whether spot alone is too late, shape `(n,)`.
+        had: probability that on-demand comes.
+        link: how far both markets are one, 0 to 1.
+    """
+    share, never = float(late.mean()), 1.0 - had
+    both = float(scarce_together(never, share, link))
+    where_late, elsewhere = both / max(share, 1e-300), (never - both) / max(1.0 - share, 1e-300)
+    return 1.0 - np.where(late, where_late, elsewhere)

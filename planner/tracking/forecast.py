@@ -10,6 +10,7 @@ import numpy as np
 from catalogs.tables.table import Floats
 from planner.normal import Z80
 from planner.records import record
+from planner.spot.zones import comes_given
 from planner.tracking.model import Speed
 from planner.tracking.renewal import SETBACK_SHAPE, Interruptions
 
@@ -81,44 +82,41 @@ class _Run:
         self.planned, self.rng, self.work = planned, rng, work.copy()
         self.rates, self.scales = np.maximum(rates, 1e-12), scales
         self.hours, self.paid = np.zeros(len(work)), np.zeros(len(work))
-        # at this time on-demand must be asked for, so that what is left then is done in time
-        comes = planned.fallback_usd_per_hour is not None and deadline is not None
-        self.comes = (rng.random(len(work)) < planned.had_ratio) & comes
+        self.falls_back = planned.fallback_usd_per_hour is not None and deadline is not None
+        self.luck = rng.random(len(work))
         self.deadline = np.inf if deadline is None else deadline
 
     def to_the_end(self, down: bool) -> tuple[Floats, Floats, Floats]:
         """Hours to the end, paid hours, and those of them on-demand."""
         planned, n = self.planned, len(self.work)
-        on_demand = np.zeros(n)
+        # from this time on on-demand must be asked for, so that what is left then is done in time
+        guard = self.deadline - planned.fallback_hours - planned.paid_setback_ratio * planned.setback_hours
+        # with on-demand from there on: hours, paid hours, those of them on-demand
+        other, asked = np.zeros((3, n)), np.zeros(n, dtype=np.bool_)
         if down:
             self._set_back(np.ones(n, dtype=np.bool_))
         for _ in range(_MOST_SPELLS):
             active = self.work > 0
             if not active.any():
                 break
-            guard = (
-                self.deadline - planned.fallback_hours - planned.paid_setback_ratio * planned.setback_hours
-            )
             spell = np.where(active, self.rng.standard_exponential(n) / self.rates, 0.0)
             ran = np.minimum(spell, self.work)
             self.hours, self.paid, self.work = self.hours + ran, self.paid + ran, self.work - ran
             broken = active & (self.work > 0)
             self._set_back(broken)
             # what stands still at the last moment that on-demand can help goes on there
-            late = broken & self.comes & (self.hours + self.work >= guard) & (self.hours < self.deadline)
-            over = np.where(late, np.maximum(self.hours + self.work - guard, 0.0), 0.0)
-            waited = np.where(late, np.minimum(over, self.waited), 0.0)
-            self.hours = (
-                self.hours
-                - waited
-                + np.where(late, planned.fallback_hours, 0.0)
-                + np.where(late, self.work, 0.0)
-            )
-            self.paid = self.paid + np.where(late, self.work, 0.0)
-            on_demand = on_demand + np.where(late, self.work, 0.0)
-            self.work = np.where(late, 0.0, self.work)
+            late = broken & ~asked & (self.hours + self.work >= guard) & (self.hours < self.deadline)
+            late &= self.falls_back
+            waited = np.minimum(np.maximum(self.hours + self.work - guard, 0.0), self.waited)
+            after = self.hours - waited + planned.fallback_hours + self.work
+            other = np.where(late, [after, self.paid + self.work, self.work], other)
+            asked |= late
             self.work = np.where(self.hours > _LONGEST_HOURS, 0.0, self.work)
-        return self.hours, self.paid, on_demand
+        # spot went on alone in all; where on-demand was asked for and comes, it did from there on
+        too_late = self.hours > self.deadline
+        with_it = asked & (self.luck < comes_given(too_late, planned.had_ratio, planned.link_ratio))
+        hours, paid, on_demand = np.where(with_it, other, [self.hours, self.paid, np.zeros(n)])
+        return hours, paid, on_demand
 
     def _set_back(self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
         """An interruption: a setback of which a share is paid."""

@@ -13,7 +13,7 @@ from planner.normal import Z80
 from planner.plan.file import load_plan
 from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Plan, PlanLine
-from planner.plan.profile import assumed
+from planner.plan.profile import assumed, linked
 from planner.records import record
 
 _RECORDED_SD, _UNRECORDED_SD = (
@@ -43,8 +43,8 @@ class Planned:
         rate_per_hour, rate_sd: interruptions per hour in use, and the spread of its logarithm.
         setback_hours, paid_setback_ratio: mean hours that an interruption costs, and the share of them that is paid.
         usd_per_hour, usd_low, usd_high: of all nodes in use, and its 80 % interval.
-        fallback_usd_per_hour, fallback_hours, had_ratio: on-demand that takes over: price, hours until it is there,
-            and how often it comes; None without one.
+        fallback_usd_per_hour, fallback_hours, had_ratio, link_ratio: on-demand that takes over: price, hours until it
+            is there, how often it comes, and how far it is scarce when spot is; None without one.
         other_usd: storage and transfer, all of the run.
         nodes: instances.
         network_ratio: share of communication in the predicted step, None where it is unknown.
@@ -76,6 +76,7 @@ class Planned:
     fallback_usd_per_hour: float | None
     fallback_hours: float
     had_ratio: float
+    link_ratio: float
     other_usd: float
     nodes: int
     network_ratio: float | None
@@ -139,7 +140,7 @@ def planned_of(plan: Plan, place: str) -> Planned:
         rate, rate_sd, setback, paid, usd, low, high,
         _line_usd(fallback) if fallback is not None and falls_back else None,
         0.0 if launch is None else launch.on_demand_acquire_s / 3600.0,
-        1.0 if launch is None or launch.p_on_demand_had_ratio is None else launch.p_on_demand_had_ratio,
+        1.0 if launch is None or launch.p_on_demand_had_ratio is None else launch.p_on_demand_had_ratio, linked(plan),
         _other_usd(plan), _nodes(plan), _network_ratio(plan),
         1.0 if launch is None else max(launch.checkpoints.interval_hours, 1e-3),
     )  # fmt: skip

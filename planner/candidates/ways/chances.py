@@ -29,6 +29,7 @@ from planner.candidates.starts import fallback_had
 from planner.candidates.ways.course import Cells, Frame, cells_of, change_hours, frame_of
 from planner.records import record
 from planner.spot.renewal import p_meet_deadline
+from planner.spot.zones import scarce_together
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
@@ -81,9 +82,7 @@ def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confiden
     if len(open_):
         few, frames = cells.take(open_), frame.take(open_)
         had = fallback_had(candidates, few.on_demand, candidates.nodes[few.base])
-        needed = np.minimum(
-            _least_alone(confidence, frames.surely, had, link_of(candidates, few)), confidence
-        )
+        needed = np.minimum(least_alone(confidence, frames.surely, had, link_of(candidates, few)), confidence)
         alone = spot_chance(candidates, few, frames.room, None, needed)
         enough[open_] = np.maximum(alone, at_least(candidates, few, frames, alone)) >= confidence
     return enough
@@ -105,19 +104,16 @@ def in_time_by_either(surely: Floats, alone: Floats | float, had: Floats, link: 
         link: how far both markets are one, 0..1 (`link_of`).
     """
     late, never = np.clip(1.0 - alone / np.maximum(surely, 1e-300), 0.0, 1.0), 1.0 - had
-    both = never * late + link * (np.minimum(never, late) - never * late)
-    return np.asarray(surely * (1.0 - both), dtype=np.float64)
+    return np.asarray(surely * (1.0 - scarce_together(never, late, link)), dtype=np.float64)
 
 
-def _least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) -> Floats:
+def least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) -> Floats:
     """The chance of spot alone from which on `in_time_by_either` reaches `confidence`; 1 where none does."""
-    never, both = 1.0 - had, 1.0 - confidence / np.maximum(surely, 1e-300)
-    steep, flat = (
-        never + link * had,
-        never * (1.0 - link),
-    )  # slopes up to a chance of being late of `never`, and on
-    beyond = never + (both - never * steep) / np.where(flat > 0.0, flat, 1.0)
-    late = np.where(both <= never * steep, both / np.where(steep > 0.0, steep, 1.0), beyond)
+    never, both = 1.0 - had, np.maximum(1.0 - confidence / np.maximum(surely, 1e-300), -1.0)
+    # slopes of `both` up to a chance of being late of `never`, and on
+    steep, flat = never + link * had, never * (1.0 - link)
+    beyond = never + (both - never * steep) / np.maximum(flat, 1e-300)
+    late = np.where(both <= never * steep, both / np.maximum(steep, 1e-300), beyond)
     return np.asarray(np.where(both < 0.0, 1.0, surely * (1.0 - np.clip(late, 0.0, 1.0))), dtype=np.float64)
 
 

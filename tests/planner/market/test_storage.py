@@ -21,6 +21,7 @@ from planner.market.pricing import HOURS_PER_MONTH
 from planner.market.storage import stores
 from planner.market.storage.lines import store_lines
 from planner.market.storage.stores import Stores
+from planner.plan.front_notes import before_you_buy
 from tests.draws import draws
 from tests.planner.spine_catalogs import (
     A10,
@@ -223,6 +224,11 @@ def test_encoded_images_on_few_cores_are_loader_bound_with_remedies() -> None:
     assert plain.loading is not None and encoded.loading is not None
     assert plain.loading.is_bound and not plain.loading.in_speed
     assert encoded.loading.is_bound and encoded.loading.in_speed
+    (said,) = [text for section in before_you_buy(plain) for text in section.sentences if "CPU cores" in text]
+    cores, needed = plain.loading.cores_per_accelerator, plain.loading.cores_needed_per_accelerator
+    assert cores and needed and f"only {100 * cores / needed:.0f} % as many images a second" in said
+    assert "not in the speed" in said and "data.encoded: image" in said
+    assert "CPU cores" not in str(before_you_buy(encoded))
     assert encoded.loading.exposed_ratio > 0.2
     assert encoded.total_usd > plain.total_usd
     assert plain.performance is not None and encoded.performance is not None

@@ -73,6 +73,23 @@ def test_the_chance_of_being_late_beats_the_plans(tracked: list[tuple[Tracked, f
     assert brier < 0.75 * prior_brier
 
 
+def test_a_run_is_late_more_often_where_on_demand_is_scarce_when_spot_is() -> None:
+    """Spot alone and on-demand are drawn by the rule of the plan (docs/spot/launch.md)."""
+
+    def p_late(had: float, link: float) -> float:
+        planned = replace(
+            spot_planned(125.0), fallback_usd_per_hour=6.0, fallback_hours=0.5, had_ratio=had, link_ratio=link
+        )
+        found = track(planned, steady(60.0, 300), Ask(futures=4000)).p_late
+        assert found is not None
+        return found
+
+    never, always = p_late(0.0, 0.43), p_late(1.0, 0.43)
+    assert (never, always) == (p_late(0.0, 0.0), p_late(1.0, 0.0)) and always < 0.5 * never
+    chances = [p_late(0.9, link) for link in (0.0, 0.43, 1.0)]
+    assert always < chances[0] < chances[1] - 0.005 < chances[2] - 0.01 and chances[2] <= never
+
+
 def steady(step_s: float, rows: int = 500, per_row: int = 6, hours: float = 0.2) -> Progress:
     start = spot_planned().start.timestamp() + 3600.0 * hours
     n = np.arange(1.0, rows + 1.0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.candidates.model import IN_TURN
-from planner.candidates.ways.chances import chances_of, in_time_by_either, keep_confidence
+from planner.candidates.ways.chances import chances_of, in_time_by_either, keep_confidence, least_alone
 from planner.candidates.ways.course import cells_of, frame_of
 from planner.plan.launch import Launch
+from planner.spot.zones import comes_given
 from tests.planner.candidates.ways.cases import ONE_ZONE, answer
 
 LINKS = (0.0, 0.14, 0.43, 1.0)
@@ -54,3 +56,40 @@ def test_what_is_kept_is_what_reaches_the_confidence(link: float) -> None:
     frame, stated = frame_of(made, cells), chances_of(made, cells.base).meet[0]
     assert keep_confidence(made, cells, frame, stated - 1e-4).all()
     assert not keep_confidence(made, cells, frame, stated + 1e-4).any()
+
+
+def drawn(count: int = 20_000) -> tuple[Floats, ...]:
+    """Chances of on-demand in time, of spot alone, of on-demand to come, and links; a fifth of each at an end."""
+    rng = np.random.default_rng(0)
+    return tuple(np.clip(rng.uniform(-0.125, 1.125, count), 0.0, 1.0) for _ in range(4))
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.5, 0.9, 0.99, 1.0])
+def test_the_least_chance_of_spot_alone_is_where_the_confidence_is_reached(confidence: float) -> None:
+    surely, _, had, link = drawn()
+    least = least_alone(confidence, surely, had, link)
+    can = surely >= confidence
+    assert (least[~can] == 1.0).all()
+    assert (in_time_by_either(surely, least, had, link)[can] >= confidence - 1e-9).all()
+    short = can & (least > 1e-5)
+    assert (in_time_by_either(surely, least - 1e-6, had, link)[short] < confidence + 1e-9).all()
+
+
+@pytest.mark.parametrize(("argument", "step"), [(0, 0.01), (1, 0.01), (2, 0.01), (3, -0.01)])
+def test_better_luck_in_anything_makes_no_plan_less_sure(argument: int, step: float) -> None:
+    before = drawn()
+    after = [np.clip(x + step, 0.0, 1.0) if at == argument else x for at, x in enumerate(before)]
+    assert (in_time_by_either(*after) >= in_time_by_either(*before) - 1e-12).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("had", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("link", LINKS)
+def test_in_futures_on_demand_comes_as_often_as_stated_and_seldom_where_spot_is_late(
+    share: float, had: float, link: float
+) -> None:
+    late = np.arange(100) < 100 * share
+    comes = comes_given(late, had, link)
+    assert comes.mean() == pytest.approx(had) and (comes >= -1e-12).all() and (comes <= 1.0 + 1e-12).all()
+    in_time = np.where(late, comes, 1.0).mean()
+    assert in_time == pytest.approx(in_time_by_either(np.ones(1), 1.0 - share, np.asarray([had]), link)[0])
