@@ -63,6 +63,43 @@ def test_a_time_limit_that_may_have_passed_is_no_disagreement(
     assert load_record(brute_force.RECORD)["schedule"].wrong == (3,)
 
 
+def test_a_seed_that_works_long_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is slow and wrong on an idle machine would be left out of every run."""
+    now = [0.0]
+
+    def slow(seed: int) -> None:
+        now[0] += 61.0
+        assert seed, "dearer than the bound"
+
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", slow)
+    monkeypatch.setattr("benchmarks.brute_force.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("benchmarks.brute_force.time.process_time", lambda: now[0])
+    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "2", "--family", "schedule"])
+    assert brute_force.main() == 1
+    assert "not told" not in capsys.readouterr().out
+
+
+def test_seeds_that_are_not_told_count_to_the_limit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+
+    def late(seed: int) -> None:
+        now[0] += 61.0
+        raise AssertionError
+
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", late)
+    monkeypatch.setattr("benchmarks.brute_force.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("benchmarks.brute_force.time.process_time", lambda: now[0] / 4)
+    monkeypatch.setattr(
+        "sys.argv", ["brute_force", "--seeds", "99", "--family", "schedule", "--cpu-limit", "20"]
+    )
+    assert brute_force.main() == 0
+    assert capsys.readouterr().out.count("not told") == 2
+
+
 def test_a_signal_ends_the_search_after_the_seed_that_is_tried(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
