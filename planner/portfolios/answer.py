@@ -145,7 +145,7 @@ def plan_portfolio(
     used: list[Catalog] = []
 
     gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
-    terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
+    terms, robust, wider = Terms.of(loaded.portfolio.risk, robust_level), None, None
     asking = _Asking(options, Clock(options.time_limit_s))
     plain = replace(asking, share=PLAIN_SHARE) if terms is not None and terms.averse else asking
     gathered, question, result = _with_later_starts(gatherer, loaded, plain, progress)
@@ -159,7 +159,6 @@ def plan_portfolio(
             relaxed = _relaxed(loaded, gathered, asking.left())
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
-    wider = None
     if terms is not None and result.picks is not None:
         wider = _widened(gatherer, loaded, plain, (gathered, question, result), terms)
         gathered, question, result = wider or (gathered, question, result)
@@ -167,8 +166,7 @@ def plan_portfolio(
         gathered, question, result, relaxed
     )  # before a choice with risk: what costs the same may vary more
     if terms is not None and result.picks is not None:
-        is_whole = wider is not None
-        with_risk, robust = choose_robust(gathered, question, result, terms, asking.left(), is_whole)
+        with_risk, robust = choose_robust(gathered, question, result, terms, asking.left(), wider is not None)
         if robust.partial:
             gathered = replace(gathered, notes=(*gathered.notes, NOT_ALL_PRICED))
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
