@@ -90,7 +90,7 @@ def verify(
 
     kind = kind_of(saved)
     _check_values(values, workload, kind)
-    _check_bills(bills, workload, kind)
+    _check_bills(bills, workload, saved, kind)
     try:
         if kind in _OF_WORKLOADS:
             loaded = _load(workload, values, objective, allow_flagged, allow_derived, spot_evidence)
@@ -117,14 +117,16 @@ def _check_values(values: tuple[str, ...], workload: Path | None, kind: str) -> 
         raise InputError("--set overrides values of a workload file: give it with --workload")
 
 
-def _check_bills(bills: tuple[str, ...], workload: Path | None, kind: str) -> None:
+def _check_bills(bills: tuple[str, ...], workload: Path | None, saved: Any, kind: str) -> None:
     """Refuse a bill of an answer that is from none.
 
     Raises:
-        InputError: the answer is no commitment plan, or a workload is given too.
+        InputError: the answer is no commitment plan or that of a question, or a workload is given too.
     """
     from planner.errors import InputError
 
+    if bills and kind == "commit" and saved.get("bill", ...) is None:  # earlier answers do not say it
+        raise InputError("the answer is that of a question, not of a bill: give its file with --workload")
     if bills and (kind != "commit" or workload is not None):
         raise InputError("--bill is for an answer of commit --from-focus, in place of --workload")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
 from planner.commitments.later import bought_now, planned
-from planner.commitments.screen import commit_screen, loss_words, saves, why_nothing
+from planner.commitments.screen import commit_screen, ended_early, loss_words, saves, why_nothing
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import percent, usd
 from planner.render.screen import on_screen
@@ -84,7 +84,8 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
     costs = f"{_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new commitments"
     first = f"Expected cost over {_years(answer)} {costs}: {saves(answer, _usd, 1)}"
     if not answer.lines:
-        why = "no commitment on sale lowers it" if answer.break_evens else why_nothing(answer)
+        lowest = answer.break_evens and not ended_early(answer)
+        why = "no commitment on sale lowers it" if lowest else why_nothing(answer)
         first = f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)}: {why}"
     second = (
         f"{'Optimal' if answer.status == 'optimal' else f'Best known, {_ENDS.get(answer.reason, answer.reason)}'}: "
@@ -113,7 +114,7 @@ def _lines(answer: CommitAnswer) -> Section:
         span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
         notes.append(f"prices of {span}; the source of each is in -o json")
     if not lines:
-        of = f" {_SET}" if answer.break_evens else ""
+        of = f" {_SET}" if answer.break_evens and not ended_early(answer) else ""
         nothing = ((f"nothing: {why_nothing(answer)}{of}",),)
         return table_section("buy", "Buy", (Column("what", "what", "text"),), nothing)
     rows = _line_rows(lines)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 8
 _WHOLE_FROM = 100  # US dollars
+_NEAR = 0.5  # a gap above it proves nothing that helps to choose
 _HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
 
 
@@ -43,17 +44,26 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str
         *_falls(answer),
     ]
     best = claims.best_plan("Best", answer.status, answer.gap_ratio, "choice")
-    proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
+    near = answer.status == "optimal" or answer.gap_ratio < _NEAR
+    far = f"proven to {percent(answer.gap_ratio, 2)}" if near else "how far from the best is not known"
+    proof = f"{best} {of}, {far}"
     proof += f" ({why_stopped})" if why_stopped else ""
     table = _lines(answer) if bought_now(answer) else None
     steps = (f"commit {asked_as} --certificate proof.json", "verify proof.json")
     return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", steps)
 
 
+def ended_early(answer: CommitAnswer) -> bool:
+    """Whether the search ended before the choice was proven to be the best; a price on losses alone is no such end."""
+    return answer.status != "optimal" and answer.reason != "avoid_loss"
+
+
 def why_nothing(answer: CommitAnswer) -> str:
-    """Why nothing is bought now: it costs less, or no commitment has a price to compare with."""
+    """Why nothing is bought now: it costs less, none has a price to compare with, or the search ended too soon."""
     if not answer.break_evens:
         return "none that is allowed has a known price, so none was weighed"
+    if ended_early(answer):
+        return "none was found to lower the cost before the search ended, but one may"
     until = "".join(f" until {line.begins}" for line in answer.lines[:1])  # planned for then
     return f"on-demand and what is owned cost least{until}"
 

@@ -64,9 +64,9 @@ def choose_robust(
     run = _Run(pipe, terms)
     plain = found = result
     first = run.outcome(result, run.costs)
-    bound, considered, solver = result.bound_usd, len(pipe.keys), ""
+    bound, considered, left, solver = result.bound_usd, len(pipe.keys), 0, ""
     if terms.averse:
-        near = run.worth_considering(result, first.objective_usd)
+        near, left = run.worth_considering(result, first.objective_usd)
         considered = int(near.sum())
         rows = np.flatnonzero(near)
         small = [replace(quota, units=quota.units[rows]) for quota in quotas]
@@ -82,6 +82,7 @@ def choose_robust(
         _usd(found) + run.tail(found, run.costs), _usd(plain) + run.tail(plain, run.costs),
         min(bound, chosen.objective_usd), considered, len(pipe.keys),
         sum(found.chosen[name] != plain.chosen[name] for name in pipe.tasks), solver, time.perf_counter() - began,
+        partial=left > 0,
     )  # fmt: skip
     return found, robust
 
@@ -101,8 +102,8 @@ class _Run:
     def outcome(self, result: PipelineResult, costs: ScenarioCosts) -> Outcome:
         return Outcome.of(_usd(result), self.tail(result, costs), self._terms)
 
-    def worth_considering(self, result: PipelineResult, most_usd: float) -> Bools:
-        """Candidates that a plan of a lower objective may have, the dearest left out where they are too many."""
+    def worth_considering(self, result: PipelineResult, most_usd: float) -> tuple[Bools, int]:
+        """Candidates that a plan of a lower objective may have, and how many of the dearest are too many."""
         pipe = self._pipe
         least = cheapest_usd(pipe)
         above = pipe.cost_usd - least[pipe.task]
@@ -115,7 +116,7 @@ class _Run:
             if not varies or varying < MOST_PRICED:
                 varying += varies
                 kept[at] = True
-        return kept
+        return kept, int((keep & ~kept).sum())
 
     def solve_part(self, pipe: PipelineInput, options: SolveOptions) -> PipelineResult:
         """The best choice of a part of the question; its cost and bound are of what is minimised."""

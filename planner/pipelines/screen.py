@@ -130,7 +130,15 @@ def _risk(answer: PipelineAnswer) -> list[Row]:
     """What the worst outcomes cost, where the choice counts them."""
     if answer.robust is None:
         return []
-    return [("risk", "at worst", answer.robust.chosen.worst_usd, "usd", answer.robust.sentence("task"))]
+    return [
+        (
+            "risk",
+            "at worst",
+            answer.robust.chosen.worst_usd,
+            "usd",
+            answer.robust.sentence("task", answer.gap_asked),
+        )
+    ]
 
 
 def _done(answer: PipelineAnswer) -> Row:

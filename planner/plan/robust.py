@@ -102,6 +102,7 @@ class Robust:
         considered: candidates considered; of: all that there are.
         changed: jobs or tasks that the two choices run in different ways.
         refused: the same of the choice of the scenarios, where it counted no less in fresh ones: the plain one stays.
+        partial: whether candidates that a better choice may have were left aside: they are too many, or time was short.
     """
 
     terms: Terms
@@ -118,6 +119,7 @@ class Robust:
     solver: str
     seconds: float
     refused: int = 0
+    partial: bool = False
 
     @property
     def confirmed(self) -> bool:
@@ -158,11 +160,12 @@ class Robust:
             "plain_scenario_usd": sorted(round(value, 6) for value in self.plain_scenario_usd.tolist()),
         }  # fmt: skip
 
-    def sentence(self, what: str) -> str:
+    def sentence(self, what: str, gap_asked: float) -> str:
         """What robustness costs and gives, for people.
 
         Args:
             what: what is chosen for: job or task.
+            gap_asked: up to which gap the choice counts as the least.
         """
         worst = f"worst {percent(1.0 - self.terms.level, 0)}"
         half = max(self.terms.half_width(usd) for usd in (self.scenario_usd, self.plain_scenario_usd))
@@ -172,6 +175,10 @@ class Robust:
             return (
                 f"{mean}; to run {ways} otherwise is better in these scenarios alone, not in {FRESH:,} fresh ones: the "
                 "choice of least expected cost stays"
+            )
+        if not self.changed and (self.partial or not self._is_least(gap_asked)):
+            return (
+                f"{mean}; no better choice than that of least expected cost was found, but there may be one"
             )
         if not self.changed:
             return f"{mean}; the choice with the lowest expected cost is also the robust one"
@@ -196,13 +203,16 @@ class Robust:
         of = f"{percent(1.0 - terms.weight, 0)} expected cost and {percent(terms.weight, 0)} worst outcomes"
         of += f" of the {self.considered:,} candidates considered"
         tail = f"over {terms.scenarios:,} scenarios. Without taxes and support plans."
-        if self.gap <= gap_asked * (1 + 1e-6) + 1e-9:
+        if self._is_least(gap_asked):
             return f"Least of {of}, proven to {percent(self.gap, 2)} {tail}"
         bound = max(self.bound_usd, 0.0)
         if self.chosen.objective_usd >= 2.0 * bound:
             return f"The least of {of} is not known {tail}"
         above = math.ceil((self.chosen.objective_usd / bound - 1.0) * 1000) / 1000
         return f"At most {percent(above, 1)} above the least of {of}, {tail}"
+
+    def _is_least(self, gap_asked: float) -> bool:
+        return self.gap <= gap_asked * (1 + 1e-6) + 1e-9
 
     def proof(self) -> str:
         """What is proven, for people."""

@@ -35,6 +35,10 @@ NOT_FOLLOWING = (
     "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
     "they would add too many candidates; a plan whose jobs follow each other may cost less"
 )
+NOT_ALL_PRICED = (
+    "risk: candidates that cost more but may vary less were left aside, for want of time or because they are too many; "
+    "a plan that counts less with its worst outcomes may exist"
+)
 MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices
 
 if TYPE_CHECKING:
@@ -141,7 +145,7 @@ def plan_portfolio(
     used: list[Catalog] = []
 
     gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
-    terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
+    terms, robust, wider = Terms.of(loaded.portfolio.risk, robust_level), None, None
     asking = _Asking(options, Clock(options.time_limit_s))
     plain = replace(asking, share=PLAIN_SHARE) if terms is not None and terms.averse else asking
     gathered, question, result = _with_later_starts(gatherer, loaded, plain, progress)
@@ -156,12 +160,15 @@ def plan_portfolio(
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
     if terms is not None and result.picks is not None:
-        gathered, question, result = _widened(gatherer, loaded, plain, (gathered, question, result), terms)
+        wider = _widened(gatherer, loaded, plain, (gathered, question, result), terms)
+        gathered, question, result = wider or (gathered, question, result)
     _take_sooner(
         gathered, question, result, relaxed
     )  # before a choice with risk: what costs the same may vary more
     if terms is not None and result.picks is not None:
-        with_risk, robust = choose_robust(gathered, question, result, terms, asking.left())
+        with_risk, robust = choose_robust(gathered, question, result, terms, asking.left(), wider is not None)
+        if robust.partial:
+            gathered = replace(gathered, notes=(*gathered.notes, NOT_ALL_PRICED))
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
@@ -301,20 +308,25 @@ def _widened(
     asking: _Asking,
     outcome: tuple[Gathered, Question, PortfolioResult],
     terms: Terms,
-) -> tuple[Gathered, Question, PortfolioResult]:
-    """The plan by expected cost among candidates that a choice with risk may need too, which others replace in cost."""
+) -> tuple[Gathered, Question, PortfolioResult] | None:
+    """The plan by expected cost among candidates that a choice with risk may need too, which others replace in cost.
+
+    None where time ends before.
+    """
     gathered, question, result = outcome
     asking = replace(asking, share=(1.0 + asking.share) / 2)
     given = all(one is None for one in loaded.workloads)
-    if not terms.averse or result.interrupted or given or asking.is_late:
+    if not terms.averse or given:
         return outcome
+    if result.interrupted or asking.is_late:
+        return None
     most = objective_with_risk(gathered, question, result, terms)
     gatherer.widen_for_risk(_up_to_usd(loaded, gathered, result, round(most * MICRO)))
     gathered = gatherer.gather()
     question = in_time(gathered.question)
     wider = solve_portfolio(question.numbers, asking.left())
     if wider.objective is None or wider.objective > (result.objective or 0):
-        return outcome
+        return None
     return gathered, question, wider
 
 

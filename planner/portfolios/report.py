@@ -76,7 +76,7 @@ def portfolio_report(
     risk = (
         None
         if answer.robust is None
-        else (answer.robust.sentence("job"), answer.robust.claim(answer.options.gap))
+        else (answer.robust.sentence("job", answer.options.gap), answer.robust.claim(answer.options.gap))
     )
     chosen = None if answer.shown is None else answer.gathered.question.table.take(answer.shown[1])
     dates = [] if chosen is None else price_dates(answer.gathered, chosen)

@@ -44,8 +44,9 @@ TRIED, LEAST_GAIN = 20, 1e-9  # ways of a job that limits may refuse before the 
 
 
 def choose_robust(
-    gathered: Gathered, question: Question, result: PortfolioResult, terms: Terms, options: PortfolioOptions
-) -> tuple[PortfolioResult, Robust]:
+    gathered: Gathered, question: Question, result: PortfolioResult, terms: Terms, options: PortfolioOptions,
+    is_whole: bool = True,
+) -> tuple[PortfolioResult, Robust]:  # fmt: skip
     """The choice of least expected cost and worst outcomes.
 
     Args:
@@ -54,6 +55,7 @@ def choose_robust(
         result: the plan by expected cost.
         terms: what is minimised.
         options: gap, backend, and the time left, of which `PRICED_SHARE` at most prices candidates in the scenarios.
+        is_whole: whether candidates that others replace in cost, but not in risk, were gathered too.
 
     Returns:
         The result with the robust plan in place of the plain one, under the bound on expected cost, and what robustness
@@ -67,9 +69,10 @@ def choose_robust(
     tail = run.costs.deviations(run.keys(plain)).sum(axis=0)
     first = Outcome.of(run.expected_usd(plain), tail, terms)
     picks, bound, considered, solver = plain, (result.exact_bound or 0) / MICRO, len(question.table), ""
+    partial = not is_whole
     if terms.averse:
-        near = run.worth_considering(result, first.objective_usd, clock)
-        considered = int(near.sum())
+        near, left = run.worth_considering(result, first.objective_usd, clock)
+        considered, partial = int(near.sum()), partial or left > 0
         wishes = SolveOptions(options.gap, clock.for_next_s(), options.backend)
         search = run.solve(near, plain, first.objective_usd, wishes)
         bound, solver = max(bound, search.bound), search.solver
@@ -80,7 +83,7 @@ def choose_robust(
     robust = Robust(
         terms, chosen_cost[0], plain_cost[0], chosen_cost[1], plain_cost[1], chosen_cost[2], plain_cost[2],
         min(bound, chosen_cost[0].objective_usd), considered, len(question.table), run.differing(picks, plain), solver,
-        time.perf_counter() - began,
+        time.perf_counter() - began, partial=partial,
     )  # fmt: skip
     return _with_picks(result, picks), robust
 
@@ -129,10 +132,10 @@ class _Run:
             expected + tail,
         )
 
-    def worth_considering(self, result: PortfolioResult, most_usd: float, clock: Clock) -> Bools:
+    def worth_considering(self, result: PortfolioResult, most_usd: float, clock: Clock) -> tuple[Bools, int]:
         """Candidates that a plan of a lower objective may have, each priced in the scenarios.
 
-        The dearest are left out where they are too many, or more than can be priced in time.
+        The dearest are left out where they are too many, or more than can be priced in time: how many comes second.
         """
         numbers, table = self._question.numbers, self._question.table
         above = np.zeros(len(table), dtype=np.int64)
@@ -154,7 +157,7 @@ class _Run:
                 known.add(key)
                 self.costs.deviation(self._gathered.sources[key[0]], key[1])
             kept[at] = True
-        return kept
+        return kept, int((keep & ~kept).sum())
 
     def solve(self, near: Bools, plain: Ints, objective_usd: float, options: SolveOptions) -> Search[Ints]:
         """The best choice among the candidates `near`, `plain` if there is no better one."""

@@ -50,3 +50,16 @@ def test_a_plan_that_costs_more_in_expectation_says_what_for(tmp_path: Path) -> 
     dearer = replace(answer, plan=replace(answer.plan, expected_usd=answer.nothing.expected_usd * 1.01))
     assert "(1 %) more, the price of less in the worst scenarios" in shown(dearer)
     assert "-$" not in shown(dearer) and "saves $" not in shown(dearer).split(" IF IT FALLS ")[0]
+
+
+def test_nothing_is_not_called_cheapest_where_time_ended_first(tmp_path: Path) -> None:
+    asked = question(
+        demand={"planned": [{"pool": "b", "instances": 5, "start": "2027-01-01", "end": "2029-12-31"}]},
+        risk={"weight": 0.5},
+    )
+    answer = advise(loaded(asked, tmp_path), None, with_regret=False, time_limit_s=0.0).answer
+    assert (answer.lines, answer.status) == ((), "feasible")
+    for text in (shown(answer), render_answer(commit_report(answer, details=("all",)), "table")):
+        assert "none was found to lower the cost before the search ended" in " ".join(text.split())
+        assert "cost least" not in text and "lowers it" not in text
+    assert "how far from the best is not known" in shown(answer) and "proven to" not in shown(answer)

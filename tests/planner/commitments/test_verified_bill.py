@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
+from tests.planner.commitments.test_begins import answered, as_json, ending
 from tests.planner.commitments.test_commit_bill import DAYS, FIRST, FLAT, REGION, charge, write
 
 Answer = dict[str, Any]
@@ -94,3 +95,6 @@ def test_another_bill_and_another_kind_of_answer_are_refused(
     assert (found.code, f"{FLAT} {REGION}" in found.stdout or "expected_usd" in found.stdout) == (5, True)
     twice = run_cli("verify", tmp_path / "answer.json", "--bill", bill, "--workload", bill)
     assert (twice.code, "in place of --workload" in twice.stderr) == (2, True)
+    (tmp_path / "of_question.json").write_text(json.dumps(as_json(answered(ending()))))
+    asked = run_cli("verify", tmp_path / "of_question.json", "--bill", bill)
+    assert (asked.code, "give its file with --workload" in asked.stderr) == (2, True)

@@ -274,4 +274,5 @@ def test_what_only_its_own_scenarios_prefer_is_refused(fresh_usd: float, kept: b
     assert (stays.chosen, stays.changed, stays.refused, stays.confirmed) == (plain, 0, 2, True)
     assert stays.values()["scenario_usd"] == [3.0, 5.0] and stays.gap == pytest.approx(0.15)
     assert stays.values()["price_usd"] == stays.values()["relief_usd"] == 0
-    assert "2 jobs otherwise" in stays.sentence("job") and "fresh" in stays.sentence("job")
+    said = stays.sentence("job", OPTIONS.gap)
+    assert "2 jobs otherwise" in said and "fresh" in said
