@@ -8,8 +8,9 @@
 -- formula: sum of PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount over SKUs with GpuCount
 --   above 0; of units that count GPUs the hours alone, of units that count cores the hours x GpuCount / CoreCount. The
 --   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours.
---   Hours that were bought and hours of use that costs nothing, of a service in a region, are the same hours:
---   the larger sum counts, priced as Other
+--   Hours that were bought and hours of use that costs nothing, of a machine type of a service in a region, are the
+--   same hours: the larger sum counts, priced as Other. The cost is in the month of the purchase: what is used in a
+--   later month counts again there, as hours that cost nothing
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,
@@ -54,12 +55,13 @@ WITH texts AS (
   SELECT
     x_month, provider, service, region_id, pricing_category, hours_of, kind, hours, unused_hours, effective_cost,
     counted_cost, unknown_unit,
+    CASE WHEN kind > 0 THEN JSON_EXTRACT_STRING(details, '$."InstanceType"') END AS machine,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores
   FROM texts
 ), rated AS (
   SELECT
-    x_month, provider, service, region_id, kind, hours, unused_hours, effective_cost, counted_cost,
+    x_month, provider, service, region_id, machine, kind, hours, unused_hours, effective_cost, counted_cost,
     CASE WHEN kind = 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
     CASE WHEN hours_of = 'core' AND COALESCE(cores, 0) <= 0 THEN 'cores of an unknown number'
       ELSE unknown_unit END AS unknown_unit,
@@ -83,7 +85,7 @@ WITH texts AS (
     SUM(CASE WHEN kind < 2 AND gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
     MAX(unknown_unit) AS unknown_unit
   FROM rated
-  GROUP BY x_month, provider, service, region_id, pricing_category
+  GROUP BY x_month, provider, service, region_id, machine, pricing_category
 )
 SELECT
   x_month,
@@ -91,10 +93,11 @@ SELECT
   service,
   region_id,
   pricing_category,
-  paid_hours + CASE WHEN bought_hours > free_hours THEN bought_hours ELSE free_hours END AS gpu_hours,
-  unused_gpu_hours,
-  effective_cost,
-  counted_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN bought_cost ELSE 0 END AS counted_cost,
-  unknown_unit_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN 0 ELSE bought_cost END AS unknown_unit_cost,
-  unknown_unit
+  SUM(paid_hours + CASE WHEN bought_hours > free_hours THEN bought_hours ELSE free_hours END) AS gpu_hours,
+  SUM(unused_gpu_hours) AS unused_gpu_hours,
+  SUM(effective_cost) AS effective_cost,
+  SUM(counted_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN bought_cost ELSE 0 END) AS counted_cost,
+  SUM(unknown_unit_cost + CASE WHEN bought_hours > 0 OR free_hours > 0 THEN 0 ELSE bought_cost END) AS unknown_unit_cost,
+  MAX(unknown_unit) AS unknown_unit
 FROM summed
+GROUP BY x_month, provider, service, region_id, pricing_category

@@ -19,31 +19,32 @@ WITH texts AS (
     SkuId AS sku_id,
     SkuMeter AS sku_meter,
     ChargeDescription AS description,
-    CASE WHEN ChargeCategory = 'Purchase' OR (EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL)
-      THEN 'Other' ELSE PricingCategory END AS pricing_category,
+    PricingCategory AS pricing_category,
     SkuPriceDetails AS details,
     x_hours_of AS hours_of,
-    SUM(CASE WHEN ChargeCategory = 'Purchase' OR (EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL)
-      THEN 0 ELSE PricingQuantity * x_unit_hours END) AS hours,
-    SUM(CASE WHEN ChargeCategory = 'Purchase' THEN PricingQuantity * x_unit_hours ELSE 0 END) AS bought_hours,
-    SUM(CASE WHEN ChargeCategory = 'Usage' AND EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL
-      THEN PricingQuantity * x_unit_hours ELSE 0 END) AS free_hours,
-    SUM(CASE WHEN ChargeCategory = 'Purchase' THEN EffectiveCost ELSE 0 END) AS bought_cost,
-    SUM(CASE WHEN ChargeCategory = 'Usage' AND PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL
-      THEN EffectiveCost ELSE 0 END) AS effective_cost
+    CASE
+      WHEN ChargeCategory = 'Purchase' THEN 2
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
+      ELSE 0
+    END AS kind,
+    SUM(PricingQuantity * x_unit_hours) AS hours,
+    SUM(CASE WHEN ChargeCategory = 'Purchase' OR (PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL)
+      THEN EffectiveCost ELSE 0 END) AS cost
   FROM focus
   WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')
     AND ChargeCategory IN ('Usage', 'Purchase')
     AND (ChargeCategory = 'Usage' OR (CommitmentDiscountId IS NULL AND EffectiveCost <> 0))
     AND ChargePeriodStart >= :start AND ChargePeriodStart < :end
-  GROUP BY ServiceProviderName, RegionId, SkuId, SkuMeter, ChargeDescription,
-    CASE WHEN ChargeCategory = 'Purchase' OR (EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL)
-      THEN 'Other' ELSE PricingCategory END,
-    SkuPriceDetails, x_hours_of
+  GROUP BY ServiceProviderName, RegionId, SkuId, SkuMeter, ChargeDescription, PricingCategory, SkuPriceDetails, x_hours_of,
+    CASE
+      WHEN ChargeCategory = 'Purchase' THEN 2
+      WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
+      ELSE 0
+    END
 ), parsed AS (
   SELECT
-    provider, region_id, sku_id, sku_meter, description, pricing_category, hours_of, hours, bought_hours, free_hours,
-    bought_cost, effective_cost,
+    provider, region_id, sku_id, sku_meter, description, hours_of, kind, hours, cost,
+    CASE WHEN kind = 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores,
     JSON_EXTRACT_STRING(details, '$."InstanceType"') AS instance_type,
@@ -51,13 +52,12 @@ WITH texts AS (
   FROM texts
 ), rated AS (
   SELECT
-    provider, region_id, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model, hours, bought_hours,
-    free_hours, bought_cost, effective_cost,
-    CASE
+    provider, region_id, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model, kind, cost,
+    hours * CASE
       WHEN hours_of = 'gpu' THEN 1
       WHEN hours_of = 'machine' THEN gpus
       WHEN hours_of = 'core' AND cores > 0 THEN gpus / cores
-    END AS gpus_per_unit
+    END AS gpu_hours
   FROM parsed
   WHERE gpus > 0 OR hours_of = 'gpu'
 )
@@ -70,10 +70,10 @@ SELECT
   pricing_category,
   instance_type,
   gpu_model,
-  COALESCE(SUM(hours * gpus_per_unit), 0) AS gpu_hours,
-  COALESCE(SUM(bought_hours * gpus_per_unit), 0) AS bought_gpu_hours,
-  COALESCE(SUM(free_hours * gpus_per_unit), 0) AS free_gpu_hours,
-  SUM(bought_cost) AS bought_cost,
-  SUM(effective_cost) AS effective_cost
+  COALESCE(SUM(CASE WHEN kind = 0 THEN gpu_hours END), 0) AS gpu_hours,
+  COALESCE(SUM(CASE WHEN kind = 2 THEN gpu_hours END), 0) AS bought_gpu_hours,
+  COALESCE(SUM(CASE WHEN kind = 1 THEN gpu_hours END), 0) AS free_gpu_hours,
+  SUM(CASE WHEN kind = 2 THEN cost ELSE 0 END) AS bought_cost,
+  SUM(CASE WHEN kind = 2 THEN 0 ELSE cost END) AS effective_cost
 FROM rated
 GROUP BY provider, region_id, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model

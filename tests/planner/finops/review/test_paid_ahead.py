@@ -69,6 +69,18 @@ def test_a_block_is_gpu_cost(unit: str, quantity: float, used: float, hours: flo
     assert len(section(review, "gpu").sentences) == 2  # nothing is left out
 
 
+def test_blocks_of_two_types_are_counted_apart(tmp_path: Path) -> None:
+    """One stood unused and one ran longer than was bought: hours of the one paid for hours of the other."""
+    rows = block("Hours", 144, 0)
+    other = {"SkuPriceDetails": EIGHT.replace("p5.", "p4d."), "CapacityReservationId": "cr-2"}
+    rows.append(charge(OCTOBER, 300, ChargeCategory="Purchase", SkuId="other", PricingQuantity=24, **other))
+    rows += each_day(OCTOBER, date(2026, 10, 3), 0, PricingQuantity=24, **other)
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu", "units"))
+    paid = 8 * (31 * 24 + 144 + 72)
+    assert figures(review)["gpu_hours"].value == pytest.approx(paid)
+    assert sum(row["hours"] for row in rows_of(review, "units", "units_gpus")) == pytest.approx(paid)
+
+
 def test_a_fee_without_hours_is_named(tmp_path: Path) -> None:
     review = made(tmp_path, 1, 0, unit="Units")
     assert figures(review)["gpu_hour_money"].value == pytest.approx(0.5)
