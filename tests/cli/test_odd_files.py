@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -46,6 +47,7 @@ NAMED: dict[tuple[str, str], tuple[str, ...]] = {
     ("calibrate", "workload"): ("calibrate", "FILE.yaml", "EX/daily-costs.csv"),
     ("calibrate", "log"): ("calibrate", BERT, "FILE.csv", "--instance-type", "p4d.24xlarge"),
     ("verify", "answer"): ("verify", "FILE.json"),
+    ("verify", "--bill"): ("verify", "COMMIT", "--bill", "FILE.csv"),
     ("verify", "--workload"): ("verify", "PLAN", "--workload", "FILE.yaml"),
     ("export", "plan"): ("export", "FILE.json", "--to", "torchrun"),
     ("explain", "workload"): ("explain", "FILE.yaml"),
@@ -77,12 +79,14 @@ NAMED: dict[tuple[str, str], tuple[str, ...]] = {
     ("forecast", "more"): ("forecast", "FILE.csv"),
     ("forecast", "--focus"): ("forecast", "--focus", "FILE.csv.gz"),
     ("forecast", "--map-file"): ("forecast", "--focus", "BILL", "--map-file", "FILE.csv"),
+    ("forecast", "--rates"): ("forecast", "--focus", "BILL", "--in", "EUR", "--rates", "FILE.csv"),
     ("forecast", "--daily"): ("forecast", "--daily", "FILE.csv"),
     ("forecast", "--plans"): ("forecast", *DAILY, "--plans", "FILE.json"),
     ("forecast", "--vintages"): ("forecast", "--focus", "BILL", "--vintages", "FILE.csv"),
     ("budget", "paths"): ("budget", "FILE.yaml", *DAILY),
     ("budget", "--focus"): ("budget", "budgets.yaml", "--focus", "FILE.csv"),
     ("budget", "--map-file"): ("budget", "budgets.yaml", "--focus", "BILL", "--map-file", "FILE.csv"),
+    ("budget", "--rates"): ("budget", "EX/budgets.yaml", "--focus", "BILL", "--in", "EUR", "--rates", "FILE.csv"),
     ("budget", "--plans"): ("budget", "EX/budgets.yaml", *DAILY, "--plans", "FILE.json"),
     ("budget", "--daily"): ("budget", "EX/budgets.yaml", "--daily", "FILE.csv"),
     ("review", "more"): ("review", "FILE.csv"),
@@ -144,6 +148,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("saved")
     saved_plans(folder)
+    of_bill = {"break_evens": [], "catalog": [], "bill": {"currency": None, "seed": 1, "expires": []}}
+    (folder / "commit.json").write_text(json.dumps(of_bill), "utf-8")
     (folder / "log.csv").write_text("step,time\n" + "".join(f"{n},{n * 2}\n" for n in range(50)), "utf-8")
     return folder
 
@@ -163,7 +169,7 @@ def odd(kind: str, path: Path) -> None:
 
 def words(arguments: tuple[str, ...], saved: Path, folder: Path, kind: str) -> list[str]:
     """The arguments with real paths; every FILE is made."""
-    known = {"PLAN": saved / "spot.json", "BILL": saved / "bill.csv", "LOG": saved / "log.csv"}
+    known = {"PLAN": saved / "spot.json", "BILL": saved / "bill.csv", "LOG": saved / "log.csv", "COMMIT": saved / "commit.json"}
     made = []
     for word in arguments:
         if word.startswith("FILE"):

@@ -16,7 +16,7 @@ PRETRAINING = {
     "model": {"preset": "llama-3-8b"},
     "training": {"tokens": 15e12, "global_batch": 2048, "sequence_length": 8192},
     "data": {"tokens": 15e12, "location": "aws/us-east-1"},
-    "constraints": {"deadline": "800d", "budget_usd": 2_600_000},
+    "constraints": {"deadline": "820d", "budget_usd": 2_600_000},
 }
 
 
@@ -25,7 +25,7 @@ def test_nine_ends_in_ten_are_before_a_deadline_that_is_met_more_often() -> None
     launch = optimize(loaded(PRETRAINING), OPTIONS).plan.launch
     assert launch is not None and launch.p_meet_deadline is not None
     assert launch.p_meet_deadline > 0.9
-    assert launch.p90_hours <= 800 * 24.0
+    assert launch.p90_hours <= 820 * 24.0
 
 
 @pytest.mark.parametrize(

@@ -129,16 +129,17 @@ def test_bounds_hold_for_every_part_of_the_room(tmp_path: Path, ahead: int, hour
     works = [pairs.work(rows) for _, rows in pairs._by_bound(400, one_chip=False)[0][::9]]
     whole = [Part(work, work.hours) for work in works if work.half_hours > 0]
     some, parts, asked, bounds = 1.5 * found.cost_usd, list[Part](), [], list[tuple[float, Part]]()
-    about_of = {}
+    tried = []
     for part, (listed, about) in zip(whole, pairs.bounds.of_parts(whole, some), strict=True):
         halves = part.split(listed)
-        parts += halves + [smaller for half in halves[2:] for smaller in half.split(listed)]
-        about_of[part.work.sizes] = about[:6]
-    for part, (least, _) in zip(parts, pairs.bounds.of_parts(parts, some), strict=True):
+        halves += [smaller for half in halves[2:] for smaller in half.split(listed)]
+        parts += halves
+        tried += [about[:6]] * len(halves)
+    for part, about, (least, _) in zip(parts, tried, pairs.bounds.of_parts(parts, some), strict=True):
         usd = {pair.ways: pair.usd for pair in least}
         for share in (0.02, 0.6, 1.0):  # of the part's rooms
             end = part.from_hours + share * (part.work.deadline_hours - part.from_hours)
-            for pair in about_of[part.work.sizes]:
+            for pair in about:
                 asked.append((part.work.ending(end), pair.ways))
                 bounds.append((usd.get(pair.ways, some), part))
     compared = 0
