@@ -27,6 +27,7 @@ KINDS = os.environ.get("PLANNER_ODD_FILES", "pipe").split(",")
 EXAMPLES = ROOT / "examples"
 BERT = "EX/bert-large.yaml"
 DAILY = ("--daily", "EX/daily-costs.csv")
+EUROS = ("--in", "EUR")
 DAY = ("--as-of", "2026-11-20")
 STATE = ("--state", "EX/spot-state.json")
 NOT_READ = {
@@ -79,14 +80,14 @@ NAMED: dict[tuple[str, str], tuple[str, ...]] = {
     ("forecast", "more"): ("forecast", "FILE.csv"),
     ("forecast", "--focus"): ("forecast", "--focus", "FILE.csv.gz"),
     ("forecast", "--map-file"): ("forecast", "--focus", "BILL", "--map-file", "FILE.csv"),
-    ("forecast", "--rates"): ("forecast", "--focus", "BILL", "--in", "EUR", "--rates", "FILE.csv"),
+    ("forecast", "--rates"): ("forecast", "--focus", "BILL", *EUROS, "--rates", "FILE.csv"),
     ("forecast", "--daily"): ("forecast", "--daily", "FILE.csv"),
     ("forecast", "--plans"): ("forecast", *DAILY, "--plans", "FILE.json"),
     ("forecast", "--vintages"): ("forecast", "--focus", "BILL", "--vintages", "FILE.csv"),
     ("budget", "paths"): ("budget", "FILE.yaml", *DAILY),
     ("budget", "--focus"): ("budget", "budgets.yaml", "--focus", "FILE.csv"),
     ("budget", "--map-file"): ("budget", "budgets.yaml", "--focus", "BILL", "--map-file", "FILE.csv"),
-    ("budget", "--rates"): ("budget", "EX/budgets.yaml", "--focus", "BILL", "--in", "EUR", "--rates", "FILE.csv"),
+    ("budget", "--rates"): ("budget", "budgets.yaml", "--focus", "BILL", *EUROS, "--rates", "FILE.csv"),
     ("budget", "--plans"): ("budget", "EX/budgets.yaml", *DAILY, "--plans", "FILE.json"),
     ("budget", "--daily"): ("budget", "EX/budgets.yaml", "--daily", "FILE.csv"),
     ("review", "more"): ("review", "FILE.csv"),
@@ -97,7 +98,7 @@ NAMED: dict[tuple[str, str], tuple[str, ...]] = {
     ("review", "--showback"): ("review", "--focus", "BILL", "--showback", "FILE.yaml"),
     ("review", "--usage"): ("review", "--focus", "BILL", "--usage", "FILE.csv"),
     ("review", "--vintages"): ("review", "--focus", "BILL", "--vintages", "FILE.csv"),
-    ("review", "--rates"): ("review", "--focus", "BILL", "--in", "EUR", "--rates", "FILE.csv"),
+    ("review", "--rates"): ("review", "--focus", "BILL", *EUROS, "--rates", "FILE.csv"),
     ("review", "--plans"): ("review", "--focus", "BILL", "--plans", "FILE.json"),
     ("catalog sign", "--key"): ("catalog", "sign", "--key", "FILE.pem", "--out", "signed"),
     ("catalog verify", "directory"): ("catalog", "verify", "FILE", "--key", "FILE.pem"),
@@ -169,7 +170,8 @@ def odd(kind: str, path: Path) -> None:
 
 def words(arguments: tuple[str, ...], saved: Path, folder: Path, kind: str) -> list[str]:
     """The arguments with real paths; every FILE is made."""
-    known = {"PLAN": saved / "spot.json", "BILL": saved / "bill.csv", "LOG": saved / "log.csv", "COMMIT": saved / "commit.json"}
+    files = {"PLAN": "spot.json", "BILL": "bill.csv", "LOG": "log.csv", "COMMIT": "commit.json"}
+    known = {word: saved / name for word, name in files.items()}
     made = []
     for word in arguments:
         if word.startswith("FILE"):
