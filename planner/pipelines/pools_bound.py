@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.starts import allotted_level
 from planner.pipelines.pools_asked import Ask, Asked
 from planner.pipelines.pools_prices import RunPrices
 from planner.pipelines.pools_together import Together
@@ -156,7 +155,6 @@ class Bounds:
         self._is_spot = sides[0].found.context.market.is_spot
         self._run_prices = RunPrices(sides[0].found.context.market.offer_set)
         self._shares: dict[tuple[int, int, int, int], float] = {}
-        self._sooner_by: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
     def in_time(self, number: int, works: Sequence[Work]) -> Bools:
         """Whether a pool is in time in any way, for each of some works; a late one is late beside any other."""
@@ -171,8 +169,8 @@ class Bounds:
             the first are listed), and what they cost about by the deadline of its work, of those that are in time then.
         """
         asked = self._asked_of(parts)
-        ends = [self._alone(part.work, part.work.deadline_hours, below_usd, 0) for part in parts]
-        ends += [self._alone(part.work, part.from_hours, below_usd, 1) for part in parts]
+        ends = [self._alone(part.work, part.work.deadline_hours, below_usd) for part in parts]
+        ends += [self._alone(part.work, part.from_hours, below_usd) for part in parts]
         alone = _answers(asked, ends)
         late, early = alone[: len(parts)], alone[len(parts) :]
         open_ = [n for n, ways in enumerate(late) if _meet(ways)]
@@ -193,66 +191,27 @@ class Bounds:
         rows = [sorted({row for pair in kept for row in pair.ways[n]}) for n in _BOTH]
         return self.asked[0].among(np.asarray(rows[0])), self.asked[1].among(np.asarray(rows[1]))
 
-    def _alone(self, work: Work, hours: float, below_usd: float, end: int) -> list[list[Ask]]:
-        """Both pools at their own pace by their half of the room to `hours`; and as both ask for on-demand together.
-
-        Whoever asks for on-demand beside another asks so much earlier: `end` says whether the least or the most of it
-        counts.
-        """
+    def _alone(self, work: Work, hours: float, below_usd: float) -> list[list[Ask]]:
+        """Both pools at their own pace by their half of the room to `hours`; and as both ask for on-demand together."""
         if hours <= work.hours:
             return [[], []]
         by = work.ending(hours).by(self.level, 1.0)
-        return [
-            [
-                self._ask(n, work, By(by.hours - sooner[end], by.level, by.later_hours), below_usd)
-                for sooner in self._sooner(n, work)
-            ]
-            for n in _BOTH
-        ]
-
-    def _sooner(self, number: int, work: Work) -> list[tuple[float, float, float]]:
-        """Hours that on-demand is asked for earlier: by nobody else, and beside the other pool where it has the type.
-
-        Each: the least and the most of any offer, and the most that it comes later in the mean.
-        """
-        if work.sizes[0][0] != work.sizes[1][0]:
-            return [(0.0, 0.0, 0.0)]
-        key = (number, *(size[1] for size in work.sizes), work.sizes[0][0])
-        if key not in self._sooner_by:
-            side, level = self.sides[number], allotted_level(self.level)
-            rows = offers_of(side, work.sizes[number])
-            rows = rows[~self._is_spot[rows] & (side.found.offer_bits[rows] == 0)]
-            own, both = (
-                np.full(len(rows), nodes)
-                for nodes in (work.sizes[number][1], work.sizes[0][1] + work.sizes[1][1])
-            )
-            starts = side.found.context.starts
-            more = starts.at_level(rows, both, level) - starts.at_level(rows, own, level)
-            more = more[
-                starts.has_spread(rows)
-            ]  # others are there when they are asked for, or at an hour of their own
-            mean = starts.hours(rows, both) - starts.hours(rows, own)
-            most = float(more.max(initial=0.0))
-            least = min(float(more.min(initial=np.inf)), most)
-            self._sooner_by[key] = (least, most, float(mean.max(initial=0.0)))
-        return [(0.0, 0.0, 0.0), self._sooner_by[key]]
+        return [[self._ask(n, work, by, below_usd, beside) for beside in _besides(n, work)] for n in _BOTH]
 
     def _slowed(self, part: Part, most: list[list[Ways]], least: list[list[Ways]]) -> list[list[Slowed]]:
         """By how much each way of both pools slows the other in the rooms of a part."""
         work, out = part.work, []
         for number in _BOTH:
             own = []
-            for joint, (sooner, most_sooner, later) in enumerate(self._sooner(number, work)):
-                ways, after = most[number][joint], later / work.hours
-                high = ways.stretch + ways.p_change * after
+            for joint, ways in enumerate(most[number]):
+                high = ways.stretch
                 # an hour less to wait wastes an hour less at most
-                rooms = part.work.deadline_hours - part.from_hours
-                low = ways.wasted - (rooms / 2.0 + most_sooner - sooner) / work.hours
+                low = ways.wasted - (part.work.deadline_hours - part.from_hours) / 2.0 / work.hours
                 if least[number]:
                     few = least[number][joint]
                     at = few.places(ways.codes)
                     low = np.maximum(low, np.append(few.wasted, -np.inf)[at])
-                    high = np.maximum(high, np.append(few.stretch + few.p_change * after, 1.0)[at])
+                    high = np.maximum(high, np.append(few.stretch, 1.0)[at])
                 # and changes to on-demand no less often
                 low = np.maximum(low + (ways.stretch - ways.wasted), 1.0)
                 if part.kept is not None:
@@ -271,10 +230,10 @@ class Bounds:
         out = []
         for number in _BOTH:
             own = []
-            for (sooner, _, _), other in zip(self._sooner(number, work), slow[1 - number], strict=True):
+            for beside, other in zip(_besides(number, work), slow[1 - number], strict=True):
                 low = other.low
-                by = By(_longest(work, other) - sooner, self.level, work.hours * (low - 0.5))
-                own.append(self._ask(number, work, by, below_usd, low))
+                by = By(_longest(work, other), self.level, work.hours * (low - 0.5))
+                own.append(self._ask(number, work, by, below_usd, beside, low))
             out.append(own)
         return out
 
@@ -333,9 +292,11 @@ class Bounds:
         """Whether both pools buy an offer that is not spot: they then wait for it as if asked for together."""
         return any(not self._is_spot[row] for row in set(ways[0]) & set(ways[1]))
 
-    def _ask(self, number: int, work: Work, by: By, below_usd: float, slowed: float = 1.0) -> Ask:
+    def _ask(
+        self, number: int, work: Work, by: By, below_usd: float, beside: int, slowed: float = 1.0
+    ) -> Ask:
         most = (below_usd - work.least_usd[1 - number]) / self._share(number, work)
-        return Ask(work.sizes[number], work.step_s * slowed, by, most)
+        return Ask(work.sizes[number], work.step_s * slowed, by, most, beside)
 
     def _share(self, number: int, work: Work) -> float:
         return self.share(number, work.sizes[number], work.hours, work.deadline_hours)
@@ -356,6 +317,11 @@ class Bounds:
     def prices(self, ways: Ways, low_hours: float, high_hours: float) -> Floats:
         """Least over own expected price of each way in runs of the pair."""
         return self._run_prices.shares(ways, (low_hours, high_hours))
+
+
+def _besides(number: int, work: Work) -> list[int]:
+    """Machines that the other pool asks for of the same on-demand offers: none, and its own where it has the type."""
+    return [0] if work.sizes[0][0] != work.sizes[1][0] else [0, work.sizes[1 - number][1]]
 
 
 def _longest(work: Work, other: Slowed) -> float:
