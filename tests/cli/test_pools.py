@@ -97,7 +97,7 @@ def test_a_pair_holds_and_its_step_is_that_of_both(
     [
         ("refit_s", 0.5, "refit_s"),
         ("step_s", 0.9, "step_s"),
-        ("sure_hours", 0.5, "pools[0].deadline_hours"),  # which follows from the planned end
+        ("sure_hours", 0.9, "pools[0].deadline_hours"),  # which follows from the planned end
         ("hours", 0.9, "hours"),
         ("cost_usd", 0.9, "cost_usd"),
     ],
