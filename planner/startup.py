@@ -50,12 +50,14 @@ def _start_quickly() -> None:
     """Let the program's own process import its modules and compute at less cost.
 
     numpy's BLAS starts a thread per core when it is loaded, and idle threads spin for a while: on two cores that is a
-    third of numpy's import. Planning multiplies no matrices, so one thread is enough, here and in processes that this
-    one starts; who wants more sets the variable. A command makes little garbage in cycles, so it is looked for less
-    often than by default (700 objects), which would take a sixtieth of a short command; at 10,000 it was 6 ms, for no
-    less memory. Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
+    third of numpy's import. Commands hardly multiply matrices, so one thread is enough, here and in processes that this
+    one starts; who wants more sets the variable, or OMP_NUM_THREADS, which BLAS takes without it.
+
+    A command makes little garbage in cycles, so it is looked for less often than by default (700 objects), which would
+    take a sixtieth of a short command; at 10,000 it was 6 ms, for no less memory. Memory that arrays give back is kept
+    for the next ones (`_keep_freed_memory`).
     """
-    os.environ.setdefault(_THREADS, "1")
+    os.environ.setdefault(_THREADS, os.environ.get("OMP_NUM_THREADS", "1"))
     gc.set_threshold(_MANY_OBJECTS)
     _keep_freed_memory()
 
