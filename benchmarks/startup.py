@@ -131,8 +131,8 @@ def measure(examples: Sequence[Path], runs: int, folder: Path) -> dict[str, list
         command = ["-m", "planner", "optimize", str(path)]
         jobs[f"{path.stem}, bare"] = partial(fresh, command)
         jobs[f"{path.stem}, first"] = partial(unseen, command)
+        jobs[f"{path.stem}, later"] = partial(again, command)  # takes the answer of the line above
         jobs[f"{path.stem}, first, no answer kept"] = partial(unseen, [*command, "--reuse-answers", "0"])
-        jobs[f"{path.stem}, later"] = partial(again, command)
         jobs[f"{path.stem}, planned anew"] = partial(again, [*command, "--reuse-answers", "0"])
         jobs[f"{path.stem}, search again"] = partial(_inner, _SEARCH, usual, str(path))
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
