@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalogs.tariffs import load_tariffs
+from catalogs.tariffs import DATA_DIRECTORY, load_tariffs
 from planner.inputs.yaml12 import YamlError, parse_yaml
 from planner.spot.renewal import spot_outcome
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 def read_tariffs() -> None:
     """Ask each kind of tariff once."""
-    tariffs = load_tariffs()
+    tariffs = load_tariffs(DATA_DIRECTORY)  # not those that the process keeps
     tariffs.transfer_curve("aws", "us-east-1", "gcp", "us-central1")
     tariffs.storage_price("aws", "us-east-1")
     tariffs.option_rule("aws", "spot")
