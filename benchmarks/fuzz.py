@@ -338,8 +338,8 @@ def saved_plans(folder: Path) -> None:
     head, *days = (EXAMPLES / "daily-costs.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     days = days[-4 * 60 :]  # of four scopes
     (folder / "daily.csv").write_text("".join((head, *days)), encoding="utf-8")
-    two = (day for day in days if day.split(",")[1] in ("platform", "data"))
-    (folder / "daily-two.csv").write_text("".join((head, *two)), encoding="utf-8")
+    long, short = ([day for day in days if day.split(",")[1] == scope] for scope in ("platform", "data"))
+    (folder / "daily-two.csv").write_text("".join((head, *long, *short[-28:])), encoding="utf-8")
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
     for name, example in (

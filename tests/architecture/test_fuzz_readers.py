@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -87,11 +88,15 @@ def _note(event: str, _: tuple[Any, ...]) -> None:
             frame = frame.f_back
 
 
-sys.addaudithook(_note)  # one, for a hook stays as long as the process
+@functools.cache
+def _listen() -> None:
+    """Hear of what is opened: one hook, for it stays as long as the process, and every event costs time."""
+    sys.addaudithook(_note)
 
 
 def _opening(part: Part, path: Path) -> set[str]:
     """Modules that are at work while files are opened."""
+    _listen()
     _AT_WORK.append(set())
     try:
         part.read(path)

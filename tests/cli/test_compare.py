@@ -201,5 +201,5 @@ def test_a_length_that_nobody_stated_is_named_by_every_command_that_prices_the_j
     named = said("optimize", DPO, *drop)
     assert len(named) == 1
     assert said("compare", DPO, "--over", "provider", *drop) == named
-    assert said("frontier", DPO, *drop) == named
-    assert said("frontier", DPO) == []
+    assert said("frontier", DPO, "--points", "2", *drop) == named
+    assert said("frontier", DPO, "--points", "2") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,11 @@ def test_larger_clusters_that_asking_does_not_bring_are_named(run_cli: Run, tmp_
     assert "larger clusters are left out" in shown and "constraints.obtainable" in shown
 
 
-def test_where_deadline_and_budget_give_way_neither_goes_to_an_end(run_cli: Run, tmp_path: Path) -> None:
+def test_where_deadline_and_budget_give_way_neither_goes_to_an_end(
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
+) -> None:
     """The least product of hours and dollars: not weeks after a deadline of a day to save a tenth."""
+    asked_once("planner.workloads.answer.optimize")
     path = write(
         tmp_path, model={"preset": "llama-3.1-70b"},
         training={"tokens": 100e9, "global_batch": 512, "sequence_length": 8192},

@@ -25,7 +25,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bert-large.yaml", "--pick", "p4d.24xlarge,g5.xlarge", *DAY),
     "estimate": ("estimate", "bert-large.yaml", "--instance-type", "p4d.24xlarge"),
     "pipeline": ("pipeline", "pipeline.yaml", *DAY),
-    "schedule": ("schedule", "schedule.yaml"),
+    "schedule": ("schedule", "schedule.yaml", "--gap", "5%"),
     "serving": ("serving", "serving.yaml", *DAY),
     "budget": ("budget", "budgets.yaml", "--daily", str(EXAMPLES / "daily-costs.csv")),
     "forecast": ("forecast", "--daily", str(EXAMPLES / "daily-costs.csv"), "--currency", "USD"),

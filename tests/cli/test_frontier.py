@@ -49,7 +49,10 @@ def test_a_fleet_has_no_frontier(run_cli: Run) -> None:
     assert result.code == 2 and "one synchronous job" in result.stderr and not result.stdout
 
 
-def test_the_last_deadline_is_listed_once_and_none_is_rounded_down(run_cli: Run, tmp_path: Path) -> None:
+def test_the_last_deadline_is_listed_once_and_none_is_rounded_down(
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.job.frontier.frontier")
     path = tmp_path / "w.yaml"
     path.write_text(
         "version: 1\nname: w\nmodel: {preset: bert-base}\n"

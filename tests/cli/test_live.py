@@ -52,7 +52,7 @@ class World:
 
     def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
         self.tmp_path, self.stack = tmp_path, stack
-        self.aws = aws.World()
+        self.aws = aws.World(page_size=100)  # an entry more on a page is a call less
         self.servers: dict[str, FakeServer] = {}
         self.limits: dict[str, dict[str, float]] = {}
 

@@ -193,7 +193,10 @@ def test_a_page_has_what_a_buyer_asks_for_with_dates_and_sources(name: str) -> N
     assert all(source.sha256[:12] in page for source in plan.catalog) and "transfer" in page
 
 
-def test_details_show_what_they_name_and_nothing_else(run_cli: Run) -> None:
+def test_details_show_what_they_name_and_nothing_else(
+    run_cli: Run, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.workloads.answer.optimize")
     asked = ("optimize", BERT, "--as-of", "2026-11-20")
     whole = run_cli(*asked, "--details", "all").stdout
     part = run_cli(*asked, "--details", "cost", "--details", "proof").stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +42,10 @@ p5.48xlarge,aws,us-west-2,h100-80gb-sxm,8,192,2048,4,31.46,USD,capacity_block
 """
 
 
-def test_a_budget_of_an_option_is_written_as_in_a_file(run_cli: Run) -> None:
+def test_a_budget_of_an_option_is_written_as_in_a_file(
+    run_cli: Run, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.workloads.size.size_workload")  # anew where it is another budget
     asked = ("size", "--data", "100GB", "--goal", "image_classification", *DAY, "-o", "json", "--budget")
     plain, signed = (json.loads(run_cli(*asked, usd).stdout) for usd in ("5000", "$5,000"))
     assert plain["outcome"] == signed["outcome"]

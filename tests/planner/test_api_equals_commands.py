@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import planner
+from benchmarks.fuzz import SMALLER, example_with
 from planner.asked.given import options_on
 from planner.asked.options import Options
 from planner.errors import CatalogError, InputError
@@ -147,8 +148,8 @@ QUESTIONS: dict[str, Question] = {
     ),
     "tco": (lambda: planner.tco(example("tco-2x4090"), as_of=DAY), ("tco", example("tco-2x4090"), *AS_OF)),
     "commitments": (
-        lambda: planner.commit(example("commit"), as_of=DAY, regret=False),
-        ("commit", example("commit"), *AS_OF, "--no-regret"),
+        lambda: planner.commit("commit.yaml", as_of=DAY, regret=False),
+        ("commit", "commit.yaml", *AS_OF, "--no-regret"),
     ),
     "commitments of a bill": (
         lambda: planner.commit(bill=EXAMPLES / "focus", seed=3, as_of=DAY, regret=False),
@@ -174,7 +175,16 @@ SEARCHES = (
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_every_other_question(name: str, run_cli: Run, asked_once: Callable[[str], None]) -> None:
+def test_every_other_question(
+    name: str,
+    run_cli: Run,
+    asked_once: Callable[[str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "commit.yaml").write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
+    (tmp_path / "commit-usage.csv").symlink_to(EXAMPLES / "commit-usage.csv")
+    monkeypatch.chdir(tmp_path)
     for search in SEARCHES:
         asked_once(search)
     ask, args = QUESTIONS[name]

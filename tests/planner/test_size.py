@@ -307,9 +307,11 @@ def test_threads_of_a_core_are_of_machines_of_the_catalog() -> None:
     )
 
 
-def test_rules_on_cores_are_held_against_cores(run_cli: Run) -> None:
+def test_rules_on_cores_are_held_against_cores(run_cli: Run, asked_once: Callable[[str], None]) -> None:
     """vCPUs over threads: rules R15 and R37 ask for 16 to 32 cores, of two vCPUs each where nothing else is known."""
-    asked = ("size", "--data", "100GB", "--goal", "image_classification", "--deadline", "3w", *DAY)
+    asked_once("planner.workloads.size.size_workload")
+    args = ("size", "--data", "100GB", "--goal", "image_classification", "--deadline", "3w", *DAY)
+    asked = (*args, "--budget", "5000")
     answer = json.loads(run_cli(*asked, "-o", "json").stdout)
     rules = {rule["rule_id"]: rule for rule in answer["rules"]}
     threads = answer["machines_have"]["threads_per_core"] or 2.0

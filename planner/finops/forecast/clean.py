@@ -90,7 +90,8 @@ def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = No
     once = once[-len(when) :]
     series, last = _filled(when, amount - once), min(len(when), _LAST_DAYS)
     back = (when[-1] - when[-last:]).astype(int)
-    series.reported[len(series.reported) - 1 - back] += once[-last:]
+    kept = back < len(series.reported)  # the day before the last may be years before it
+    series.reported[len(series.reported) - 1 - back[kept]] += once[-last:][kept]
     return series
 
 

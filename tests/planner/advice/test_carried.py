@@ -46,7 +46,7 @@ def carrying(values: dict[str, Any]) -> dict[str, Any]:
 
 def answer(run_cli: Run, folder: Path, plan: dict[str, Any], *more: str, **changes: Any) -> dict[str, Any]:
     files = write(folder, plan, state_values(**changes))
-    result = run_cli("advise", files[0], "--state", files[1], "-o", "json", *more)
+    result = run_cli("advise", files[0], "--state", files[1], "-o", "json", "--futures", "20", *more)
     assert result.code == 0, result.stderr
     found = json.loads(result.stdout)
     assert isinstance(found, dict)

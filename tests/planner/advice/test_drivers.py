@@ -24,11 +24,14 @@ TICK_HOURS = 0.5
 
 
 def programs(folder: Path) -> dict[str, str]:
-    """An environment in which `planner` is this checkout's, whether or not it is installed."""
+    """An environment in which `planner` is this checkout's, whether or not it is installed.
+
+    It says what to do and not what each action may cost, which drivers do not read: most of an answer's time.
+    """
     path = folder / "bin"
     path.mkdir()
     planner = path / "planner"
-    planner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m planner "$@"\n', encoding="utf-8")
+    planner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m planner "$@" --futures 0\n', encoding="utf-8")
     planner.chmod(0o755)
     python = path / "python3"
     python.symlink_to(sys.executable)

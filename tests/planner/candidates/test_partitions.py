@@ -57,7 +57,7 @@ def test_spot_there_is_named_with_its_fall_back(run_cli: Callable[..., CliResult
     job = {
         **work(training={"samples": 30_000_000, "sequence_length": 128, "global_batch": 256, "precision": "fp16"}),
         "model": {"preset": "bert-large"},
-        "constraints": {"deadline": "4d", "providers": ["alibaba"]},
+        "constraints": {"deadline": "4d", "max_nodes": 8, "providers": ["alibaba"]},
     }  # fmt: skip
     path, saved = tmp_path / "job.yaml", tmp_path / "plan.json"
     path.write_text(json.dumps(job))

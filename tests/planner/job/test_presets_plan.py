@@ -9,7 +9,7 @@ import pytest
 
 from catalogs.tables.model import Catalog
 from planner.inputs.presets import load_presets
-from tests.planner.spine_catalogs import A100X8, Offer, make_catalog, plan_on
+from tests.planner.spine_catalogs import A100X8, Offer, bought_on, make_catalog
 
 H100X8 = replace(
     A100X8, instance_type="p5.48xlarge", family="p5", accelerator="h100-80gb-sxm", accelerator_memory_gib=79.6,
@@ -35,7 +35,7 @@ def test_a_listed_preset_is_planned(catalog: Catalog, name: str) -> None:
         "training": {**amount, "global_batch": 512}, "data": {"size": "20GB"},
         "constraints": {"max_nodes": nodes, "obtainable": OBTAINABLE},
     }  # fmt: skip
-    plan = plan_on(catalog, sections).plan
+    plan = bought_on(catalog, sections).plan
     assert plan.status == "planned", plan.filters
     assert plan.performance is not None and plan.performance.mfu is not None
     assert 0.0 < plan.performance.mfu < 0.8

@@ -204,13 +204,7 @@ def test_a_broken_file_of_candidates_is_refused_by_its_line(
     assert f"{ways}{says}" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [("2026-10-20T00:00Z,zz,3\n", "no pool is called 'zz'"), ("2026-10-20T00:00Z\n", "has not the 3 cells")],
-)
-def test_a_broken_history_of_a_commitment_plan_is_refused_by_its_line(
-    run_cli: Run, tmp_path: Path, more: str, says: str
-) -> None:
+def test_a_broken_history_of_a_commitment_plan_is_refused_by_its_line(run_cli: Run, tmp_path: Path) -> None:
     """A pool that the question has not, and a short row, ended in internal errors."""
     question, target, usage = (
         tmp_path / "commit.yaml",
@@ -219,11 +213,15 @@ def test_a_broken_history_of_a_commitment_plan_is_refused_by_its_line(
     )
     question.write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
     lines = (EXAMPLES / "commit-usage.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    usage.write_text("".join(lines[: 1 + 3 * 48]), encoding="utf-8")
+    whole = "".join(lines[: 1 + 3 * 48])
+    usage.write_text(whole, encoding="utf-8")
     day = ("--as-of", "2026-11-20", "--no-regret")
     assert run_cli("commit", str(question), *day, "-o", "json", "--out", str(target)).code == 0
-    with usage.open("a", encoding="utf-8") as file:
-        file.write(more)
-    done = run_cli("verify", str(target), "--workload", str(question))
-    assert done.code == 2
-    assert f"{usage}:146" in done.stderr and says in done.stderr
+    for more, says in (
+        ("2026-10-20T00:00Z,zz,3\n", "no pool is called 'zz'"),
+        ("2026-10-20T00:00Z\n", "has not the 3 cells"),
+    ):
+        usage.write_text(whole + more, encoding="utf-8")
+        done = run_cli("verify", str(target), "--workload", str(question))
+        assert done.code == 2
+        assert f"{usage}:146" in done.stderr and says in done.stderr
