@@ -320,12 +320,10 @@ def test_pools_of_one_type_are_no_cheaper(tmp_path: Path) -> None:
     assert len(chips) == 1
 
 
-@pytest.mark.parametrize(("ahead", "steps", "deadlines"), [(0, 200, (1, 2, 3, 8, 30)), (1, 800, (2, 8, 30))])
-def test_a_later_deadline_never_costs_more_nor_does_none(
-    tmp_path: Path, ahead: int, steps: int, deadlines: tuple[int, ...]
-) -> None:
+@pytest.mark.parametrize(("ahead", "steps"), [(0, 200), (1, 800)])
+def test_a_later_deadline_never_costs_more_nor_does_none(tmp_path: Path, ahead: int, steps: int) -> None:
     last, first = np.inf, np.inf
-    for days in deadlines:
+    for days in (1, 2, 3, 8, 30):
         found = answer(ahead, 24 * days, steps)
         usd = np.inf if found.pair is None else found.pair.cost_usd
         assert usd <= last * (1 + 1e-5), days
