@@ -117,7 +117,9 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
         return Fault(at, f"'{name}' cannot be modelled as a preset. {reason}")
     stored = preset_in_few_bits(name)
     if stored is not None:
-        text = f"'{name}' is stored in few bits: name the model, and how it is trained (training.method: qlora)"
+        text = (
+            f"'{name}' is stored in few bits: name the model, and how it is trained (training.method: qlora)"
+        )
         return Fault(at, text, stored.name)
     text = (
         f"preset '{name}' is not known; 'planner schema presets' lists them, and any other model is described by "
