@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.commands.unknown_option import with_setting
 from planner.records import record
 from planner.startup import (
     EndedError,
@@ -387,7 +388,7 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
-        error.show(sys.stderr)
+        with_setting(error).show(sys.stderr)
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()

@@ -295,10 +295,10 @@ def _data_is_plausible(w: Workload) -> Iterator[Fault]:
         and data.location != "onprem"
         and len(list(filter(None, data.location.split("/")))) != 2
     ):
-        yield Fault(
-            ("data", "location"),
-            f"must be provider/region like aws/us-east-1, or onprem, got '{data.location}'",
-        )
+        text = f"must be provider/region like aws/us-east-1, or onprem, got '{data.location}'"
+        if "://" in data.location:
+            text += "; an address goes under run.data, the region of its bucket here"
+        yield Fault(("data", "location"), text)
 
 
 @_rule("constraints")
