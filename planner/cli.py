@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.unknown_option import with_setting
 from planner.records import record
 from planner.startup import (
     EndedError,
@@ -388,7 +387,8 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
-        with_setting(error).show(sys.stderr)
+        unknown = importlib.import_module("planner.commands.unknown_option")
+        unknown.with_setting(error).show(sys.stderr)
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()
