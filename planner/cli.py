@@ -387,7 +387,8 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
-        error.show(sys.stderr)
+        unknown = importlib.import_module("planner.commands.unknown_option")
+        unknown.with_setting(error).show(sys.stderr)
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()

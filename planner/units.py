@@ -170,6 +170,8 @@ def parse_count(value: object) -> int:
         word = re.match(_COUNT_WORD, text)
         if word is not None:
             raise ValueError(f"writes the size in words: '{text}'; {_in_digits(*word.groups())}")
+        if re.fullmatch(_GROUPED, text):
+            raise ValueError(f"has commas between its digits: '{text}'; write '{text.replace(',', '_')}'")
         if re.match(_COUNT, text) is None:
             raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
         number = _exact(text)

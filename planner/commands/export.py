@@ -43,7 +43,7 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--to", "target", required=True, metavar="TARGET", help="What to write; --list names the targets."
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
-              help="Folder for the files; without it a single file goes to stdout.")  # fmt: skip
+              help="Folder for the files; without it (or -) a single file goes to stdout.")  # fmt: skip
 @click.option("--framework", default="none", show_default=True, metavar="NAME",
               help="State the parallel layout as this framework's own flags; --list names them.")  # fmt: skip
 @click.option("--option", "values", multiple=True, metavar="KEY=VALUE",
@@ -75,7 +75,7 @@ def export(
         files = render_pools(saved, _name(plan), checked(target, chosen))
     else:
         files = write(launch_of(_plan(saved, plan), _name(plan)), target, chosen)
-    if out is not None:
+    if out is not None and str(out) != "-":
         for path in write_files(files, out, force=force):
             click.echo(str(path), file=sys.stdout)
         return
@@ -126,7 +126,7 @@ def _plan(saved: Any, path: Path) -> Plan:
     kind = _kind(saved)
     if kind != "plan":
         raise InputError(
-            f"{_name(path)}: a {kind.replace('_', ' ')}; export takes the plan of one workload: "
+            f"{_name(path)}: an answer of `planner {kind.partition('_')[0]}`; export takes the plan of one workload: "
             "planner optimize WORKLOAD -o json --out PLAN.json (--to skypilot takes planner pools too)"
         )
     return Plan.from_dict(saved, _name(path))

@@ -18,7 +18,7 @@ from planner.inputs.faults import Fault, near
 from planner.inputs.models import main_network, merge_model, missing_fields, networks
 from planner.inputs.owned import RULES as OWNED_RULES
 from planner.inputs.phases import RULES as PHASE_RULES
-from planner.inputs.presets import find_preset, preset_names, why_not_modelled
+from planner.inputs.presets import find_preset, preset_in_few_bits, preset_names, why_not_modelled
 
 if TYPE_CHECKING:
     from planner.inputs.faults import Path
@@ -115,6 +115,12 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
     reason = why_not_modelled(name)
     if reason:
         return Fault(at, f"'{name}' cannot be modelled as a preset. {reason}")
+    stored = preset_in_few_bits(name)
+    if stored is not None:
+        text = (
+            f"'{name}' is stored in few bits: name the model, and how it is trained (training.method: qlora)"
+        )
+        return Fault(at, text, stored.name)
     text = (
         f"preset '{name}' is not known; 'planner schema presets' lists them, and any other model is described by "
         "'config: ./config.json', or by 'family' and sizes"
@@ -289,10 +295,10 @@ def _data_is_plausible(w: Workload) -> Iterator[Fault]:
         and data.location != "onprem"
         and len(list(filter(None, data.location.split("/")))) != 2
     ):
-        yield Fault(
-            ("data", "location"),
-            f"must be provider/region like aws/us-east-1, or onprem, got '{data.location}'",
-        )
+        text = f"must be provider/region like aws/us-east-1, or onprem, got '{data.location}'"
+        if "://" in data.location:
+            text += "; an address goes under run.data, the region of its bucket here"
+        yield Fault(("data", "location"), text)
 
 
 @_rule("constraints")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
 from planner.inputs.json_schema import KINDS
-from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_answer, refuse_file_of
+from planner.inputs.load import (
+    MAX_BYTES,
+    OF_A_WORKLOAD,
+    decode,
+    is_workload,
+    read_limited,
+    refuse_answer,
+    refuse_file_of,
+)
 from planner.inputs.plain import read_section
 from planner.inputs.view import as_view
 from planner.records import record
@@ -89,7 +97,8 @@ def load_document(
     document = Document(path, data, parsed.source)
     if not isinstance(parsed.data, dict):
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
-    if parsed.data.keys().isdisjoint(model.model_fields.keys() - _COMMON_KEYS) and is_workload(parsed.data):
+    own = model.model_fields.keys() - _COMMON_KEYS - OF_A_WORKLOAD
+    if parsed.data.keys().isdisjoint(own) and is_workload(parsed.data):
         raise InputError(f"{name}: is a workload: `planner optimize {name}` plans it")
     refuse_answer(parsed.data, name)
     if "kind" in model.model_fields:

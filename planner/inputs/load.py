@@ -64,7 +64,7 @@ _OF_TRAINERS = frozenset({
 # Keys of a workload that they hardly have: with one, such a key is misplaced in a workload.
 _NOT_OF_TRAINERS = frozenset({"version", "training", "constraints"})
 # Keys that a workload has and the file of another question has not, but for serving's model.
-_OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
+OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
 _OF_ANSWERS = frozenset({"schema_version", "planner_version"})  # of every saved answer
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f]")  # but for tabs, and what ends a line
@@ -337,7 +337,7 @@ def refuse_file_of(kinds: Sequence[str], data: dict[str, Any], name: str) -> Non
 
 def is_workload(data: dict[str, Any]) -> bool:
     """Whether the keys of a file are those of a workload."""
-    return data.get("kind") not in _OTHERS and not _OF_A_WORKLOAD.isdisjoint(data)
+    return data.get("kind") not in _OTHERS and not OF_A_WORKLOAD.isdisjoint(data)
 
 
 def other_kind(data: dict[str, Any]) -> str:
@@ -350,7 +350,7 @@ def other_kind(data: dict[str, Any]) -> str:
         return (
             "" if data.keys() & {"training", "task"} and not data.keys() & {"buckets", "machines"} else kind
         )
-    if data.keys() & _OF_A_WORKLOAD:
+    if data.keys() & OF_A_WORKLOAD:
         return ""
     if kind == "sweep":
         return "sweep" if "workloads" in data else "spot sweep"

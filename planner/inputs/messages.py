@@ -185,13 +185,13 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     if reason and not key_meant(key, value, keys):
         return Fault(path, f"{text}: {reason}", at_key=True)
     hint = key_meant(key, value, keys) or alike(key, keys, cutoff=_MISSPELT)
-    inside = _homes_of(key, section) if section is not None and not hint else []
+    inside = homes_of(key, section) if section is not None and not hint else []
     if inside:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
     hint = hint or near(key, keys)
     if not hint:
         meant = KEYS.get(key.lower(), key)
-        homes = _homes_of(meant, root)
+        homes = homes_of(meant, root)
         if len(homes) == 1:
             text += f": it belongs under '{homes[0]}'" + ("" if meant == key else f" as {meant}")
         else:
@@ -253,7 +253,7 @@ def _literals(annotation: object) -> list[str]:
     return [word for part in get_args(annotation) for word in _literals(part)]
 
 
-def _homes_of(key: str, model: type[BaseModel]) -> list[str]:
+def homes_of(key: str, model: type[BaseModel]) -> list[str]:
     """The sections right below `model` that have `key`."""
     return [
         name

@@ -35,6 +35,19 @@ _INTEGERS = frozenset(
 _RATIOS = frozenset(("attention_ratio",))
 _BOOLEANS = frozenset(("gated_mlp", "tied_embeddings"))
 _TEXTS = frozenset(("family", "architecture"))
+# Endings of names that change no size: how a model was tuned, its weights' file, its release (year and month, month and
+# day, a version below 1), its context.
+SAME_SIZES = (
+    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|rlhf|think(ing)?|reasoning|abliterated|uncensored|hf|"
+    r"(19|2[0-9])[0-9]{2}|0[0-9]{3}|1[0-2][0-9]{2}|v0\.[0-9]+|[48]k|16k|32k|64k|128k|262k|1m"
+)
+# Endings that name how weights are stored in fewer bits.
+FEW_BITS = (
+    r"awq|gptq|aqlm|gguf|mlx|exl2|fp8|nf4|nvfp4|mxfp4|bnb|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|"
+    r"w[48]a(8|16)|g128|dynamic|quantized|quantized\.w[48]a(8|16)|unsloth"
+)
+_SAME_SIZES = re.compile(rf"[-_.]({SAME_SIZES})$", re.IGNORECASE)
+_STORED = re.compile(rf"[-_.]({SAME_SIZES}|{FEW_BITS})$", re.IGNORECASE)
 
 
 @record(frozen=True)
@@ -142,9 +155,26 @@ def _index() -> dict[str, str]:
 
 
 def find_preset(name: str) -> Preset | None:
-    """Return the preset called `name`, or None: it alone is taken from its row."""
-    preset = name if name in _rows() else _index().get(_normal(name))
-    return None if preset is None else _preset(_rows()[preset])
+    """Return the preset called `name`, or None: it alone is taken from its row.
+
+    What a collection's name has at its end and changes no size (`Qwen/Qwen2.5-7B-Instruct`) does not matter.
+    """
+    return _preset(_rows()[name]) if name in _rows() else _shortened(name, _SAME_SIZES)
+
+
+def preset_in_few_bits(name: str) -> Preset | None:
+    """Return the preset whose weights, stored in fewer bits, a name stands for (`unsloth/llama-3-8b-bnb-4bit`)."""
+    return _shortened(name, _STORED)
+
+
+def _shortened(word: str, endings: re.Pattern[str]) -> Preset | None:
+    """The preset of a name, without as few of its endings as need be."""
+    while (preset := _index().get(_normal(word))) is None:
+        shorter = endings.sub("", word)
+        if shorter == word:
+            return None
+        word = shorter
+    return _preset(_rows()[preset])
 
 
 @cache

@@ -79,6 +79,7 @@ def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brie
             *end_warnings(candidates, at),
             *memory_warnings(candidates, at),
             *(() if brief else division_warnings(candidates, at)),
+            *(() if brief or launch is None else _of_spot(candidates, at)),
             *_unknown_baseline(context.asked.workload, savings),
         ),
         n_feasible=choice.n_feasible,
@@ -86,6 +87,12 @@ def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brie
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
     )
+
+
+def _of_spot(candidates: Candidates, at: int) -> list[str]:
+    from planner.candidates.plan_parts.launch import spot_warnings  # as below: where there is spot alone
+
+    return spot_warnings(candidates, at)
 
 
 def _unknown_baseline(workload: Workload, savings: Savings) -> list[str]:

@@ -68,7 +68,9 @@ def comparison_report(comparison: Comparison) -> Answer:
     # the lists of all regions are no part of the comparison of this job: pages and files hold them
     beside = (*_claims(comparison.claims), *_spot(comparison))
     sections = [_table(comparison), *beside, *_list_prices(comparison)]
-    screen = (_brief_table(comparison), *beside, _next(comparison))
+    # of a screen, the claims on the place that it compares with
+    near = [claim for claim in comparison.claims if comparison.base in (claim.region, claim.base)]
+    screen = (_brief_table(comparison), *_claims(near), *_spot(comparison), _next(comparison))
     return Answer(
         f"{_NOUNS[comparison.over].capitalize()} compared for {comparison.workload}",
         _title(comparison),
@@ -293,9 +295,8 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
             f"{comparison.excluded} more {_noun(comparison)} cannot run this job within the file's other limits"
         )
     if comparison.base:
-        notes.append(
-            f"changes are relative to {comparison.base}; each row is the plan of the file restricted to that row"
-        )
+        said = f"changes are relative to {comparison.base}; each row is the plan of the file restricted to that row"
+        notes.append(f"{said}: none moves between regions" if comparison.over == "region" else said)
     notes += owed_notes(shown)
     notes += enable_first(places_of(row.best for row in shown if row.best is not None))
     if _kg_column(comparison):

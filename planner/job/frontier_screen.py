@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
 _NOTE_COLUMNS = 56  # of a note below, as a table's text of so many: one line at 100 columns, two at 80
 _COST_COLUMNS = 7  # of a usual cost; of a longer one the table's text has so many fewer
-_ROUND_HOURS = 12.0  # deadlines from here on are printed to the hour, shorter ones to the minute
-_MINUTES_BELOW_HOURS = 3.0  # of deadlines that are typed
+_ROUND_HOURS = 72.0  # deadlines from here on are printed and typed to the hour, shorter ones to the minute
 _SLIP = 1e-6  # of deadlines that are whole hours but for rounding
 _COLUMNS = (
     Column("deadline_hours", "deadline h", "hours"), Column("expected_hours", "done in", "hours"),
@@ -136,15 +135,20 @@ def _moment(frontier: Frontier, hours: float) -> str:
     if not frontier.start:
         return f"{numbers.hours(hours)} h"
     start = datetime.fromisoformat(frontier.start)
-    # what is kept by a moment is not kept by an earlier one: never rounded down
-    step = 60 if hours >= _ROUND_HOURS else 1
-    ends = start + timedelta(minutes=step * ceil(hours * 60.0 / step - _SLIP))
-    return moment_known(ends.isoformat(), 0.0, start.year)
+    return moment_known((start + timedelta(minutes=_minutes(hours))).isoformat(), 0.0, start.year)
 
 
 def _as_duration(hours: float) -> str:
-    """A deadline as a workload writes it, rounded up: `32h`, of a short one `25m`."""
-    return f"{ceil(hours - _SLIP)}h" if hours >= _MINUTES_BELOW_HOURS else f"{ceil(hours * 60.0 - _SLIP)}m"
+    """A deadline as it is typed, rounded up as `_moment` prints it: `96h`, of a short one `18h6m`."""
+    minutes = _minutes(hours)
+    parts = (f"{minutes // 60}h" if minutes >= 60 else "", f"{minutes % 60}m" if minutes % 60 else "")
+    return "".join(parts)
+
+
+def _minutes(hours: float) -> int:
+    """Whole minutes, or those of whole hours: what is kept by a moment is not kept by an earlier one."""
+    step = 60 if hours >= _ROUND_HOURS else 1
+    return step * ceil(hours * 60.0 / step - _SLIP)
 
 
 def _limits(frontier: Frontier) -> list[Row]:

@@ -18,7 +18,7 @@ from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import name_of_folder, preset_of_hub_name
 from planner.trainer_files.inherited import with_bases
-from planner.trainer_files.methods import generates, settle_method, settle_packing
+from planner.trainer_files.methods import ask_for_rollouts, generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
 
@@ -82,6 +82,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
         _leave_out_adapted_layers(draft)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
+    ask_for_rollouts(draft.facts, draft.blanks)
     if not _per_sample(draft):
         settle_packing(draft.facts, facts.get("training.packing"), draft.blanks)
     _settle_length(draft)

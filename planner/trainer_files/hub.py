@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import re
 
-from planner.inputs.presets import Preset, find_preset, why_not_modelled
+from planner.inputs.presets import FEW_BITS, SAME_SIZES, Preset, find_preset, why_not_modelled
 
-# Endings that name a variant of the same sizes: how it was tuned, stored or released.
+# Endings that name a variant of the same sizes: those of presets, and how it was tuned, stored or released besides.
 _ENDINGS = re.compile(
-    r"[-_.]("
-    # how it was tuned
-    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|think(ing)?|reasoning|abliterated|"
-    r"uncensored|distilled|merged|mixture|checkpoints|"
-    # how it is stored
-    r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|nvfp4|mxfp4|bnb|linearized|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
-    r"quantized\.w[48]a(8|16)|dequantized|unquantized|unsloth|fixed|mirror|original|"
-    # its release: year and month, month and day, version, context
-    r"(19|2[0-9])[0-9]{2}|0[0-9]{3}|1[0-2][0-9]{2}|v[0-9]+(\.[0-9]+)?|preview|[48]k|16k|32k|64k|128k|262k|1m"
-    r")$",
+    rf"[-_.]({SAME_SIZES}|{FEW_BITS}|q?lora|distilled|merged|mixture|checkpoints|"
+    r"fp16|fp32|bf16|linearized|dequantized|unquantized|fixed|mirror|original|v[0-9]+(\.[0-9]+)?|preview)$",
     re.IGNORECASE,
 )
 # Parts of a name that tell in how many bits the weights are stored; fewer than four count as four.

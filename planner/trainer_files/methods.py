@@ -12,6 +12,7 @@ from planner.inputs.presets import find_preset
 from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
 from planner.trainer_files.model import Blank, Fact
 
+_ROLLOUTS, _LENGTHS_OF = "training.rollouts", "lengths of prompts and responses in tokens"
 # names of objectives in trainers -> those of a workload
 _OBJECTIVES = {
     "simpo": "orpo", "ipo": "dpo", "pt": "pretrain", "rm": "reward", "gspo": "grpo", "dapo": "grpo", "gdpo": "grpo",
@@ -144,9 +145,14 @@ def _objective(
     if "training.reference" in facts and objective.reference:
         draft["training.reference"] = facts["training.reference"]
     if objective.rollouts:
-        blanks.append(
-            Blank("training.rollouts", _rollouts(facts), "lengths of prompts and responses in tokens")
-        )
+        blanks.append(Blank(_ROLLOUTS, _rollouts(facts), _LENGTHS_OF))
+
+
+def ask_for_rollouts(draft: dict[str, Fact], blanks: list[Blank]) -> None:
+    """Ask how long responses are where an objective that generates them is stated beside the files."""
+    known = any(key.startswith(_ROLLOUTS) for key in (*draft, *(blank.key for blank in blanks)))
+    if generates(draft) and not known:
+        blanks.append(Blank(_ROLLOUTS, _rollouts({}), _LENGTHS_OF))
 
 
 def _pairs(draft: dict[str, Fact], facts: dict[str, Fact], blanks: list[Blank]) -> None:

@@ -20,7 +20,7 @@ from planner.render.precision import figure, moment_known
 from planner.render.units import change
 from planner.render.words import cluster, option, place
 from planner.workloads.explain_grounds import rests_on, rests_on_brief
-from planner.workloads.explain_worth import differs, is_better, saves, signed
+from planner.workloads.explain_worth import binding, differs, has_frontier, saves, signed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -137,8 +137,7 @@ def _front(explanation: Explanation) -> tuple[Section, ...]:
 def _next(explanation: Explanation) -> Section:
     if explanation.plan.status == "infeasible":
         return next_steps("next: planner whatif FILE --set KEY=VALUE; --details filters or all")
-    first = next((one for one in binding(explanation) if one.limit == "deadline"), None)
-    steps = ["planner frontier FILE"] if first and explanation.plan.kind != "fleet" else []
+    steps = ["planner frontier FILE"] if has_frontier(explanation) else []
     there = {section.key for section in _sections(explanation)}
     named = [name for name in ("rivals", "layouts", "assumptions") if name in there]
     steps += ["planner whatif FILE --set KEY=VALUE", f"--details {', '.join(named)}, ... or all"]
@@ -162,20 +161,11 @@ def _why(plan: Plan) -> str:
     return f"{first} of {of_all}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
 
 
-def binding(explanation: Explanation) -> list[Worth]:
-    """Limits that keep the plan from being better: without them, or with one unit more, it is, by a thousandth."""
-    return [
-        one
-        for one in explanation.limits
-        if one.relaxes and one.best is not None and is_better(explanation.plan, one)
-    ]
-
-
 def _binds(explanation: Explanation) -> str:
     """What a step of each binding limit is worth, in a sentence."""
     binds = binding(explanation)
     if not binds:
-        return "no limit: none of them, moved by one unit or taken away, gives a plan better by 0.1 %"
+        return "no limit by one step: none of the changes below gives a plan better by 0.1 %"
     said = [f"{_name(one)}: {one.change} {saves(explanation.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
 

@@ -12,6 +12,7 @@ from planner.render.precision import dollars, known_places
 if TYPE_CHECKING:
     from planner.job.worth import Worth
     from planner.plan.model import Plan
+    from planner.workloads.explain import Explanation
 
 CENT = Decimal("0.005")
 LEAST_RATIO = 1e-3  # of the plan's figure: what changes it by less is below what is known of it
@@ -33,6 +34,20 @@ def kg_saved(plan: Plan, one: Worth) -> float:
     if plan.carbon is None or one.best is None or one.best.operational_kgco2e is None:
         return 0.0
     return (plan.carbon.operational_kgco2e or 0.0) - one.best.operational_kgco2e
+
+
+def binding(explanation: Explanation) -> list[Worth]:
+    """Limits that keep the plan from being better: without them, or with one unit more, it is, by a thousandth."""
+    return [
+        one
+        for one in explanation.limits
+        if one.relaxes and one.best is not None and is_better(explanation.plan, one)
+    ]
+
+
+def has_frontier(explanation: Explanation) -> bool:
+    """Whether `planner frontier` says what much later deadlines are worth."""
+    return explanation.plan.kind != "fleet" and any(one.limit == "deadline" for one in explanation.limits)
 
 
 def saves(plan: Plan, one: Worth) -> str:

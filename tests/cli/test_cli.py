@@ -141,6 +141,23 @@ def test_a_near_miss_is_answered_with_the_command_meant(run_cli: Run, typed: str
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        ("--deadline", "constraints.deadline"), ("--budget", "constraints.budget_usd"),
+        ("--provider", "constraints.providers"), ("--batch-size", "training.global_batch"),
+    ],
+)  # fmt: skip
+def test_an_option_that_is_a_key_of_the_workload_is_answered_with_set(
+    run_cli: Run, option: str, key: str
+) -> None:
+    result = run_cli("optimize", "w.yaml", option, "3")
+    assert result.code == 2
+    assert f"It is a key of the workload: --set {key}=VALUE" in " ".join(result.stderr.split())
+    assert "--set" not in run_cli("optimize", "w.yaml", "--detials").stderr
+    assert "--set" not in run_cli("tco", "w.yaml", option, "3").stderr  # has no --set
+
+
 def test_a_far_miss_lists_the_commands(run_cli: Run) -> None:
     assert f"There are: {', '.join(cli.COMMANDS)}" in " ".join(run_cli("xyzzy").stderr.split())
 

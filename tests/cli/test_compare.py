@@ -90,6 +90,8 @@ def test_singapore_is_dearer_than_silicon_valley(run_cli: Run) -> None:
     shown = run_cli("compare", BERT, "--over", "region", "--base", "aws/us-west-1", *DAY)
     assert "CLAIM  aws/ap-southeast-1 against aws/us-west-1, on-demand: +16.6 %" in shown.stdout
     assert "does not hold" in shown.unwrapped and shown.unwrapped.count("claim of 15-20 % cheaper") == 1
+    best = run_cli("compare", BERT, "--over", "region", *DAY)  # compares with neither place
+    assert "CLAIM" not in best.stdout and "none moves between regions" in best.unwrapped
 
 
 def test_spot_alone_without_a_record_is_not_called_cheapest(run_cli: Run) -> None:

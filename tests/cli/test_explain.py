@@ -47,6 +47,12 @@ def test_the_screen_begins_with_the_verdict_and_ends_with_the_next_step(run_cli:
     assert "next: planner " in done.stdout.splitlines()[-2] + done.stdout.splitlines()[-1]
 
 
+def test_where_an_hour_more_saves_nothing_a_later_deadline_may(run_cli: Run) -> None:
+    done = run_cli("explain", str(BERT), "--draws", "50", *DAY)  # by June it costs an eighth less
+    assert "BINDS  no limit by one step" in done.stdout and "taken away" not in done.stdout
+    assert "next: planner frontier FILE;" in done.stdout
+
+
 @pytest.mark.parametrize(("width", "most"), [(100, 34), (80, 45)])
 def test_it_fits_a_screen(
     why: Explanation, width: int, most: int, check_golden: Callable[[str, str], None]

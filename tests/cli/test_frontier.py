@@ -25,7 +25,7 @@ def test_the_table_thins_and_the_data_formats_hold_all(
     asked_once("planner.job.frontier.frontier")
     table = run_cli("frontier", IMAGES, "--points", "4", *DAY)
     assert table.code == 0 and "points between not shown" in table.stdout
-    assert re.search(r"next: planner optimize FILE --set constraints\.deadline=\d+h,", table.unwrapped)
+    assert re.search(r"next: planner optimize FILE --set constraints\.deadline=\d+h(\d+m)?,", table.unwrapped)
     found = json.loads(run_cli("frontier", IMAGES, "-o", "json", *DAY).stdout)
     assert found["points"] and found["deadline_confidence"] == 0.9
     assert len(run_cli("frontier", IMAGES, "-o", "csv", *DAY).stdout.splitlines()) == 1 + len(found["points"])

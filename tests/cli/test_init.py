@@ -28,6 +28,24 @@ def test_the_empty_workload_can_be_estimated_at_once(run_cli: Run, tmp_path: Pat
     assert (done.code, done.stderr) == (0, "")
 
 
+def test_an_objective_that_generates_is_asked_for_its_lengths(run_cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "workload.yaml"
+    words = (
+        "init",
+        "--model",
+        "llama-3.1-8b",
+        "--set",
+        "training.objective=grpo",
+        "--set",
+        "training.steps=100",
+    )
+    done = run_cli(*words)
+    assert "to fill: training.rollouts" in done.stderr
+    out.write_text(filled(done.stdout))
+    assert run_cli("estimate", str(out), "--instance-type", "p5.48xlarge").code == 0
+    assert "rollouts" not in run_cli(*words, "--set", "training.rollouts.response_tokens.mean=9").stderr
+
+
 def test_a_draft_says_where_each_value_was_read_and_runs_once_filled(run_cli: Run, tmp_path: Path) -> None:
     source, out = tmp_path / "run.yaml", tmp_path / "workload.yaml"
     source.write_text(AXOLOTL)

@@ -23,7 +23,8 @@ def read(path: Path, options: ReadOptions) -> Log:
     column = next((position for position, name in enumerate(names) if name in STEP_COLUMNS), None)
     if column is None:
         raise InputError(
-            f"{path}:{start + 1}: no column of step times; the header must name one of {', '.join(STEP_COLUMNS)}"
+            f"{path}:{start + 1}: no column of step times; the header must name one of {', '.join(STEP_COLUMNS)}, or "
+            "step and time"
         )
     unit, factor = STEP_COLUMNS[names[column]]
     values = []

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.calibration.logs import Log, ReadOptions, read_text
+from planner.calibration.logs.look import kind_of, object_of
 from planner.errors import InputError
 
+_LINE = 10_000  # characters of a line that may be an object of a log: a trace is longer
 _STEP = re.compile(r"ProfilerStep\s?#(\d+)")
 _NOTE = (
     "profiling itself slows the steps, most with stacks or shapes recorded; a plain log is better evidence"
@@ -19,8 +21,12 @@ _NOTE = (
 def read(path: Path, options: ReadOptions) -> Log:
     """Read one duration per step: from its start to the next one's, the last by its own length."""
     del options
+    text = read_text(path)
+    first = object_of(text[:_LINE].partition("\n")[0])
+    if first is not None and "step" in map(kind_of, first):
+        raise InputError(f"{path}:1: an object of a step without its time; give each line step and time")
     try:
-        trace = json.loads(read_text(path))
+        trace = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}: not whole JSON ({error.msg}); is the trace cut short?"

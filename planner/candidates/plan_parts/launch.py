@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
 from planner.candidates.in_time import chance_in_time
 from planner.candidates.model import IN_TURN
@@ -342,14 +343,14 @@ def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...
         out.append(f"on-demand alone would cost {_brief(candidates, steady)}")
     if candidates.kind[at] != IN_TURN:
         if alone is not None:
-            out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
+            needless = "" if _unrecorded(candidates, at) else ": no on-demand is needed"
+            out.append(f"spot alone meets the deadline with {alone:.0%}{needless}")
         return tuple(out)
     wanted = context.asked.workload.constraints.deadline_confidence
     if alone is not None and alone < wanted:
         out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
     spot = [part for part in candidates.parts(at) if context.market.is_spot[part.row]]
-    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
-    if len(spot) < len(candidates.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
+    if len(spot) < len(candidates.parts(at)) and _unrecorded(candidates, at):
         out.append(
             "no record shows how spot comes and goes there: with a deadline, on-demand is the fall-back"
         )
@@ -358,6 +359,29 @@ def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...
         said = "none of the candidates compared on spot in one zone meets every limit"
         out.append(said if one is None else f"spot in one zone would cost {_brief(candidates, one)}")
     return tuple(out)
+
+
+def _unrecorded(candidates: Candidates, at: int) -> bool:
+    """Whether a candidate runs on spot of which no record shows how it comes and goes."""
+    context = candidates.context
+    spot = [part for part in candidates.parts(at) if context.market.is_spot[part.row]]
+    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
+    return bool(spot) and not context.gang_risk(rows, nodes).recorded.all()
+
+
+def spot_warnings(candidates: Candidates, at: int) -> list[str]:
+    """That a deadline rests on spot which no record shows, where the file leaves nothing to fall back on."""
+    context = candidates.context
+    if (
+        context.dates.deadline is None
+        or needs_record(context.asked.workload)
+        or not _unrecorded(candidates, at)
+    ):
+        return []
+    return [
+        "no record shows how spot comes and goes there, and the file leaves no fall-back: the chance of being in time "
+        "rests on assumptions"
+    ]
 
 
 def _brief(candidates: Candidates, at: int) -> str:

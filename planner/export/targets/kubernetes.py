@@ -118,8 +118,21 @@ def _of_region(launch: Launch, wanted: str) -> tuple[Launch, int, int, list[str]
     at = names.index(chosen)
     notes = [f"for a cluster in {chosen}; of the plan's other regions: --option region={name}" for name in names
              if name != chosen]  # fmt: skip
+    notes += _without_fall_back(launch, groups[chosen])
     whole = launch if len(names) == 1 else launch.only(*groups[chosen])
     return whole, 0 if launch.moves else sum(counts[:at]), counts[at], notes
+
+
+def _without_fall_back(launch: Launch, pools: list[Pool]) -> list[str]:
+    """Says so where the plan ends in capacity that stays, and a cluster has its spot alone."""
+    last = launch.pools[-1]
+    if not launch.moves or last.option == "spot" or any(pool.option != "spot" for pool in pools):
+        return []
+    place = f"{pools[0].provider}/{pools[0].region}"
+    return [
+        f"spot alone: the fall-back, {last.option} in {last.provider}/{last.region}, is not in this cluster, so the "
+        f"deadline is less sure; a plan for one region: planner optimize --set 'constraints.regions=[{place}]'"
+    ]
 
 
 def _kinds(launch: Launch, name: str, begin: int, count: int) -> list[tuple[Launch, str, int, int]]:

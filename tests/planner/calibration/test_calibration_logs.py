@@ -160,7 +160,11 @@ def test_packed_traces_are_read(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        ("step,loss\n1,2.0\n", r":1: no column of step times; the header must name one of seconds"),
+        (
+            "step,loss\n1,2.0\n",
+            r":1: no column of step times; the header must name one of seconds.* or step and time",
+        ),
+        ('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.9}\n', r":1: an object of a step without its time"),
         ("step,seconds\n1,2.0\n2,fast\n", r":3: seconds must be a number, got 'fast'"),
         ("step,seconds\n1,2.0\n2,-1\n", r":3: seconds must be above 0"),
         ("step,seconds\n1,nan\n", r":2: seconds must be above 0"),

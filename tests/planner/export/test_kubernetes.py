@@ -126,6 +126,16 @@ def test_flavors_are_in_the_order_of_the_plan_and_of_one_region() -> None:
         documents(LAUNCHES["in_turn"], region="aws/eu-west-1")
 
 
+def test_a_cluster_without_the_fall_back_of_the_plan_says_so() -> None:
+    def heading(**options: str) -> str:
+        job, _ = export(LAUNCHES["in_turn"], "kubernetes", Options(values=options))
+        return job.text.partition("apiVersion")[0]
+
+    assert "the fall-back, on_demand in aws/us-east-1, is not in this cluster" in heading(region="aws/us-east-2")
+    assert "constraints.regions=[aws/us-east-2]" in heading(region="aws/us-east-2")
+    assert "fall-back" not in heading(region="aws/us-east-1")
+
+
 def test_runs_of_a_fleet_in_two_regions_are_each_in_one_job() -> None:
     base = LAUNCHES["workers"]
     pools = (replace(base.pools[0], share=0.6), replace(base.pools[1], region="us-east-2", share=0.4))

@@ -72,6 +72,11 @@ PRESETS = load_presets()
         ("sdxl", "stable-diffusion-xl"),
         ("stable-diffusion-v1-5/stable-diffusion-v1-5", "stable-diffusion-1.5"),
         ("t5-11b", "t5-11b"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"),
+        ("Qwen/Qwen3-4B-Instruct-2507", "qwen3-4b"),
+        ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b"),
+        ("google/gemma-2-9b-it", "gemma-2-9b"),
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
@@ -154,6 +159,17 @@ def test_unknown_names_are_not_guessed() -> None:
     assert find_preset("llama-3-9b") is None
     assert find_preset("") is None
     assert find_preset("///") is None
+    assert find_preset("llama-3-9b-instruct") is None
+    assert find_preset("whisper-large-v4") is None
+
+
+def test_a_name_of_weights_in_few_bits_says_which_model_and_how_it_is_trained() -> None:
+    text = (
+        "version: 1\nname: x\nmodel: {preset: unsloth/llama-3-8b-bnb-4bit}\n"
+        "training: {tokens: 1e6, global_batch: 64}\n"
+    )
+    with pytest.raises(InputError, match=r"stored in few bits.*qlora.*did you mean 'llama-3-8b'"):
+        parse_workload(text, Path("x.yaml"))
 
 
 def test_every_row_has_a_source_and_a_date() -> None:

@@ -89,6 +89,10 @@ def outcome(text: str) -> str:
         ("data: {size: 1MB, sample_size: 2MB}\n", "is more than the size of the whole set"),
         ("data: {location: us-east-1}\n", "must be provider/region like aws/us-east-1"),
         ("data: {location: a/b/c}\n", "must be provider/region"),
+        (
+            "data: {location: 's3://bucket/x'}\n",
+            "an address goes under run.data, the region of its bucket here",
+        ),
         ("task: {type: image_classification}\n", "task: needs data.size"),
         ("task: {type: image_classification}\ndata: {size: 1GB}\n" + LLAMA, "is chosen by 'task'"),
         ("task: {type: image_clasification}\n", "did you mean 'image_classification'?"),

@@ -26,6 +26,7 @@ from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.post_training_schema import Inference
 from planner.inputs.schedule_load import load_schedule
 from planner.inputs.schema import Constraints, Data, OwnedCommitment
+from planner.inputs.serving_load import load_serving
 from planner.inputs.serving_schema import Serving
 from planner.inputs.tco_load import load_tco
 from planner.inputs.training_schema import Layout, Model, Training
@@ -113,7 +114,9 @@ def test_unreadable_file(tmp_path: Path) -> None:
         load_workload(path)
 
 
-@pytest.mark.parametrize("load", [load_commit, load_pipeline, load_portfolio, load_schedule, load_tco])
+@pytest.mark.parametrize(
+    "load", [load_commit, load_pipeline, load_portfolio, load_schedule, load_serving, load_tco]
+)
 def test_a_workload_in_place_of_another_file_is_named(load: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "w.yaml"
     path.write_text(GOOD)

@@ -141,6 +141,7 @@ def test_counts(value: object, count: int) -> None:
     [
         ("300B", "write '300e9'"),
         ("15 trillion", "write '15e12'"),
+        ("500,000,000", "write '500_000_000'"),
         ("many", "must be a whole number"),
         (2.5, "must be a whole number"),
         (0, "more than zero"),

@@ -207,3 +207,21 @@ def test_the_best_trade_is_a_row_of_its_own_or_named_in_that_of_an_end() -> None
     at_the_end = rows((4.0, "360"), (12.0, "146"), (336.0, "102"))
     assert at_the_end["soonest"].endswith("; the best trade") and "best trade" not in at_the_end
     assert "best trade" not in at_the_end["cheapest"]
+
+
+def test_the_best_trade_is_printed_by_the_deadline_that_is_typed_for_it() -> None:
+    def said(hours: float) -> tuple[str, str]:
+        front = [Point(at, alternative(cost_usd=Decimal(usd)), True, True)
+                 for at, usd in ((5.0, 9000), (hours, 120), (2000.0, 100))]  # fmt: skip
+        found = Frontier("w", 0.9, tuple(front), 9, "sizes", start="2026-11-20T00:00+00:00")
+        screen = frontier_screen(found, front)
+        row = next(str(words) for _, label, _, _, words in screen.verdict if label == "best trade")
+        return row.partition(": ")[0], screen.following[0].rpartition("=")[2]
+
+    assert said(18.0893) == (
+        "$120 by Nov 20 18:06",
+        "18h6m",
+    )  # a plan by 19:00 costs less: not said of that one
+    assert said(17.0) == ("$120 by Nov 20 17:00", "17h")
+    assert said(0.4) == ("$120 by Nov 20 00:24", "24m")
+    assert said(100.2) == ("$120 by Nov 24 05:00", "101h")
