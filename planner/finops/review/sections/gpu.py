@@ -10,6 +10,7 @@ from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
+from planner.finops.review.sections.ahead import ahead_words
 from planner.finops.review.sections.things import least_amount
 from planner.render.currency import with_currency
 
@@ -20,7 +21,7 @@ TOP = 20
 
 def build(inputs: Inputs) -> Section:
     """GPU-hours, runs, the waterfall from paid to useful, and spot."""
-    gpus = inputs.of_this_month("gpu_hours")
+    gpus = _with_moved(inputs, inputs.of_this_month("gpu_hours"))
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
     counted, idle = float(gpus["counted_cost"].sum()), float(gpus["unused_gpu_hours"].sum())
     runs = _runs(inputs)
@@ -33,8 +34,33 @@ def build(inputs: Inputs) -> Section:
     charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
     uncounted = _uncounted(gpus, inputs.bill.currency, least_amount(inputs))
-    said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
+    said = (
+        *(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted,
+        *ahead_words(inputs, math.fsum(runs["ahead_cost"])),
+    )  # fmt: skip
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
+
+
+def _with_moved(inputs: Inputs, gpus: Any) -> Any:
+    """The month's GPU-hours, of which those that were bought in another month bear their share of the price."""
+    moved = inputs.moved_ahead()
+    if not moved:
+        return gpus
+    import pandas as pd
+
+    keys = ["provider", "service", "region_id", "pricing_category"]
+    more = pd.DataFrame(
+        [(*(name or None for name in place[:3]), "Other", one.hours, 0.0, one.cost, one.counted, one.cost - one.counted)
+         for place, one in moved.items()],
+        columns=[*keys, "gpu_hours", "unused_gpu_hours", "effective_cost", "counted_cost", "unknown_unit_cost"],
+    )  # fmt: skip
+    sums = dict.fromkeys(more.columns[4:], "sum") | {"unknown_unit": "max"}
+    both = (
+        pd.concat([gpus, more.assign(unknown_unit=None)])
+        .groupby(keys, dropna=False, as_index=False)
+        .agg(sums)
+    )
+    return both[(both["gpu_hours"].abs() > 1e-6) | (both["effective_cost"].abs() > 1e-6)]
 
 
 def _uncounted(gpus: Any, currency: str, least: float) -> tuple[str, ...]:

@@ -27,8 +27,9 @@ def build(inputs: Inputs) -> Section | None:
     if status == "withheld":
         return withheld("usage", TITLE, reason)
     charges = charges_of(
-        inputs.ask("gpu_resources"), inputs.spelled(inputs.run_tag), inputs.spelled(inputs.tags[0])
-    )
+        inputs.ask("gpu_resources"), inputs.spelled(inputs.run_tag), inputs.spelled(inputs.tags[0]),
+        [part for part in inputs.ahead() if part.month == f"{inputs.month:%Y-%m}"],
+    )  # fmt: skip
     if not charges:
         return nothing(
             "usage",
