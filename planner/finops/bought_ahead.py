@@ -75,14 +75,14 @@ def divide_ahead(rows: Iterable[Mapping[str, Any]]) -> tuple[Share, ...]:
     """Divide purchases by their use.
 
     Args:
-        rows: of the KPI `bought_ahead`.
+        rows: of the KPI `bought_ahead`; months as dates, or as text that begins with `2026-10`.
 
     Returns:
         Parts that add up to the purchases. Commitment discounts of which the bill does not say how much was bought are
         left out: a bill seldom has all of their term.
     """
     pools: dict[_Key, list[Mapping[str, Any]]] = defaultdict(list)
-    given = list(rows)
+    given = [{**row, "x_month": str(row["x_month"])[:7]} for row in rows]
     shared = _reservations(given, "Purchase") & _reservations(given, "Usage")
     for row in given:
         pools[_pool(row, shared)].append(row)
@@ -92,7 +92,7 @@ def divide_ahead(rows: Iterable[Mapping[str, Any]]) -> tuple[Share, ...]:
 def undivided(rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Ids of commitment discounts that runs used for nothing, of which the bill does not say how much was bought."""
     given = [row for row in rows if _text(row["commitment_id"])]
-    known = {_text(share.commitment) for share in divide_ahead(given)}
+    known = {share.commitment for share in divide_ahead(given)}
     return tuple(sorted({_text(row["commitment_id"]) for row in given if _text(row["run_id"])} - known))
 
 

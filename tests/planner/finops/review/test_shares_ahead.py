@@ -11,6 +11,7 @@ import pytest
 
 from planner.finops.review.inputs import Beside
 from planner.finops.usage import load_usage
+from planner.tracking.bill import read_spent
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.review.test_plan_vs_actual import plan_of
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
@@ -86,6 +87,11 @@ def test_a_plan_is_compared_with_its_share_of_a_block(bill: Path) -> None:
     assert "1,200 USD of what was billed is the runs' share" in " ".join(
         section(review, "plan_vs_actual").sentences
     )
+
+
+def test_a_run_is_tracked_with_its_share_of_a_block(bill: Path) -> None:
+    spent = read_spent([bill], "a")
+    assert (spent.usd, spent.node_hours) == (pytest.approx(1200), pytest.approx(120))
 
 
 def test_months_bear_their_hours_of_a_block(bill: Path) -> None:
