@@ -217,5 +217,6 @@ def _sentences(inputs: Inputs, drawdowns: list[Drawdown], used: float, unused: f
             said.append(f"{one.name}: {drawn}.")
     if used + unused:
         use = percent(ratio(used, used + unused))
-        said.append(f"Capacity reservations were used to {use}; {money(unused, currency)} of them was not.")
+        rest = f"; {money(unused, currency)} of them was not" if unused else ""
+        said.append(f"Capacity reservations were used to {use}{rest}.")
     return tuple(said)

@@ -223,6 +223,7 @@ def _work_table(work: list[Work]) -> Table:
 
 
 def _gpu_table(kinds: pd.DataFrame) -> Table:
+    kinds = kinds[(kinds["hours"] != 0) | (kinds["cost"] != 0)]  # hours unknown: in no sum
     dearest = kinds.nlargest(TOP, "cost", keep="all").sort_values(
         ["cost", *_KIND], ascending=[False, True, True, True]
     )
