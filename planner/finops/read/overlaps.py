@@ -197,7 +197,8 @@ def _doubled(engine: Engine, total: Total, copies: _Copies, count: int, billed: 
     if count <= _TWIN_ROWS:
         copies = _twins(engine, total.source, month, (month + timedelta(days=31)).replace(day=1))
         doubled = min(copies.doubled_cost, abs(billed))
-        said = f"of {count:,} charges of {month:%Y-%m} {copies.rows:,} stand in it again, cell by cell, so {doubled:,.2f}"
+        again = f"{copies.rows:,} stand in it again, cell by cell, so {doubled:,.2f}"
+        said = f"of {count:,} charges of {month:%Y-%m} {again}"
     else:
         doubled = abs(billed) * min(copies.doubled_cost / abs(total.billed), 1.0)
         again = f"{copies.rows:,} stand in it again, cell by cell, so about {doubled:,.2f}"

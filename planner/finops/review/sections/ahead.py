@@ -12,6 +12,16 @@ _NIL = 0.005  # of money: below a cent
 _NAMED = 3
 
 
+def left_gpu_hours(inputs: Inputs) -> float:
+    """GPU-hours of the month's capacity blocks that nobody used and no charge names as unused."""
+    month = f"{inputs.month:%Y-%m}"
+    return math.fsum(
+        share.hours
+        for share in inputs.ahead()
+        if share.month == month and share.state == "left" and share.has_gpus and not share.commitment
+    )
+
+
 def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
     """What runs bear of it, what is left, and what other months bear.
 

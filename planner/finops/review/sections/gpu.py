@@ -10,7 +10,7 @@ from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
-from planner.finops.review.sections.ahead import ahead_words
+from planner.finops.review.sections.ahead import ahead_words, left_gpu_hours
 from planner.finops.review.sections.things import least_amount
 from planner.render.currency import with_currency
 
@@ -29,7 +29,8 @@ def build(inputs: Inputs) -> Section:
     """GPU-hours, runs, the waterfall from paid to useful, and spot."""
     gpus = _with_moved(inputs, inputs.of_this_month("gpu_hours"))
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
-    counted, idle = float(gpus["counted_cost"].sum()), float(gpus["unused_gpu_hours"].sum())
+    counted = float(gpus["counted_cost"].sum())
+    idle = float(gpus["unused_gpu_hours"].sum()) + left_gpu_hours(inputs)
     runs = _runs(inputs)
     figures = _spot(inputs)
     if inputs.utilisation is not None:

@@ -105,6 +105,7 @@ def test_months_bear_their_hours_of_a_block(bill: Path) -> None:
         (31 * 48 + 1320, 30 * 48 + 600)
     )
     assert one["gpu_hours"].value == pytest.approx(8 * (31 * 24 + 80 + 52))
+    assert (one["gpu_unused_hours"].value, other["gpu_unused_hours"].value) == (pytest.approx(8 * 52), 0)
     assert other["gpu_hours"].value == pytest.approx(8 * (30 * 24 + 60))
     assert other["gpu_hour_money"].value == pytest.approx((30 * 48 + 600) / (8 * (30 * 24 + 60)))
     for review, cost, hours in (
