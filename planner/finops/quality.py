@@ -48,7 +48,9 @@ _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 class CompletionFactors(Protocol):
     """What `planner.finops.forecast.completion` learns from re-statements."""
 
-    newest_age: int
+    @property
+    def newest_age(self) -> int:
+        """Days from the last day of a bill to its report."""
 
     def factor(self, age: int) -> float:
         """What a reported amount of a day of this age is multiplied with."""
