@@ -26,6 +26,8 @@ def review(
     budgets: str | Path | None = None,
     plans: Sequence[str | Path] = (),
     currency: str | None = None,
+    rates: str | Path | None = None,
+    target: str | None = None,
     forecast: bool = True,
 ) -> Review:
     """Review one month of a cloud bill (FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google).
@@ -39,6 +41,8 @@ def review(
         budgets: a budgets file.
         plans: saved plans of the runs, files or globs.
         currency: rows to take, ISO 4217; by default those of the bill's own.
+        rates: a CSV of exchange rates (date, from, to, rate), which puts all currencies of the bill into `target`.
+        target: ISO 4217; the currency of the answer, with `rates` (`--in` of the command).
         forecast: whether to look ahead.
 
     Raises:
@@ -46,6 +50,7 @@ def review(
     """
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.read import open_bill
+    from planner.finops.read.rates import read_rates
     from planner.finops.review.answer import review_bill
     from planner.finops.review.files import find_named
     from planner.inputs.budget_load import load_budgets
@@ -53,7 +58,8 @@ def review(
     loaded_budgets = None if budgets is None else load_budgets(Path(budgets))
     runs = load_plans(find_named("plans", [str(path) for path in plans]))
     first = month_of(month)
-    with open_bill(texts_of(bill), month=first, currency=currency, tags_later=True) as opened:
+    exchange = read_rates(path_of(rates), target)
+    with open_bill(texts_of(bill), month=first, currency=currency, rates=exchange, tags_later=True) as opened:
         return review_bill(
             opened, month=first, compare_month=month_of(compare), budgets=loaded_budgets, plans=runs, tags=tuple(tags),
             run_tag=run_tag, forecast=forecast,
@@ -68,6 +74,8 @@ def forecast(
     by: str = "total",
     cost: str = "effective",
     currency: str | None = None,
+    rates: str | Path | None = None,
+    target: str | None = None,
     plans: Sequence[str] = (),
     period: Literal["month", "quarter", "year"] = "month",
     periods: int = 3,
@@ -82,6 +90,8 @@ def forecast(
         by: scopes: `total`, `service`, `project`, `region`, `tag:team`, ...
         cost: `effective` or `billed`.
         currency: ISO 4217.
+        rates: a CSV of exchange rates (date, from, to, rate), which puts all currencies of the bill into `target`.
+        target: ISO 4217; the currency of the answer, with `rates` (`--in` of the command).
         plans: saved plans to add, as `[SCOPE=]GLOB`.
         period: `month`, `quarter` or `year`.
         periods: how many, with the running one.
@@ -94,9 +104,11 @@ def forecast(
     from planner.finops.forecast.answer import Question, forecast_scopes
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
+    from planner.finops.read.rates import read_rates
 
     planned, plan_currency = load_plans(tuple(plans))
-    costs = read_costs(texts_of(bill), path_of(daily), (by,), cost=cost, currency=currency)
+    exchange = read_rates(path_of(rates), target)
+    costs = read_costs(texts_of(bill), path_of(daily), (by,), cost=cost, currency=currency, rates=exchange)
     question = Question(
         size=period,
         count=periods,

@@ -150,6 +150,8 @@ def budget(
     plans: Sequence[str] = (),
     day: Day | None = None,
     currency: str | None = None,
+    rates: str | Path | None = None,
+    target: str | None = None,
     drop_days: int | None = None,
 ) -> BudgetAnswer:
     """Check budgets against a bill or daily costs: spent, expected at the end, and how likely it is too much.
@@ -161,14 +163,17 @@ def budget(
         plans: saved plans to add, as `[SCOPE=]GLOB`.
         day: check the periods of this day; by default the last known.
         currency: ISO 4217; with `daily` by default that of the budgets.
+        rates: a CSV of exchange rates (date, from, to, rate), which puts all currencies of the bill into `target`.
+        target: ISO 4217; the currency of the answer, with `rates` (`--in` of the command).
         drop_days: last days of the bill that are not complete; by default as found.
 
     Raises:
         InputError: a file cannot be read, neither or both of bill and daily are given, or currencies differ.
     """
     from planner.finops.budget.files import check_files
+    from planner.finops.read.rates import read_rates
 
     return check_files(
         Path(budgets), texts_of(bill), daily=path_of(daily), plans=plans, day=day_of(day), currency=currency,
-        drop_days=drop_days,
+        drop_days=drop_days, rates=read_rates(path_of(rates), target),
     ).answer  # fmt: skip

@@ -48,6 +48,10 @@ _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 class CompletionFactors(Protocol):
     """What `planner.finops.forecast.completion` learns from re-statements."""
 
+    @property
+    def newest_age(self) -> int:
+        """Days from the last day of a bill to its report."""
+
     def factor(self, age: int) -> float:
         """What a reported amount of a day of this age is multiplied with."""
         ...
@@ -311,7 +315,7 @@ def _reported(
         day = _day(text)
         reported = sums[day.replace(day=1)]
         reported[0] += float(cost)
-        reported[1] += float(cost) * completion.factor((end - day).days)
+        reported[1] += float(cost) * completion.factor((end - day).days + completion.newest_age)
     return {month: _share(*own) for month, own in sums.items()}
 
 

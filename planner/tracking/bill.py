@@ -1,4 +1,7 @@
-"""What a run has cost by its bill: the charges that carry its run id, the join of `planner review`."""
+"""What a run has cost by its bill: the charges that carry its run id, the join of `planner review`.
+
+Use of what was bought ahead, such as a capacity block, costs its share of the purchase.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +61,12 @@ def read_spent(
 
 def _run_row(bill: Any, run_id: str, spellings: Sequence[str]) -> dict[str, Any] | None:
     """The row of the run in the bill's costs by run, None where there is none."""
+    from planner.finops.bought_ahead import divide_ahead, with_shares
     from planner.finops.kpis import query_kpi
     from planner.finops.use_cases.library import like_tags, tag_paths
 
-    frame = query_kpi(
-        bill.engine, "run_cost", {"run_tag": tag_paths(spellings), "like_tag": like_tags(spellings)}
-    )
+    parameters = {"run_tag": tag_paths(spellings), "like_tag": like_tags(spellings)}
+    ahead: Any = query_kpi(bill.engine, "bought_ahead", parameters).to_dict("records")
+    frame = with_shares(query_kpi(bill.engine, "run_cost", parameters), divide_ahead(ahead))
     rows: Any = frame.to_dict("records")
     return next((row for row in rows if row["run_id"] == run_id), None)

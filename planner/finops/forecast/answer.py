@@ -185,6 +185,8 @@ def forecast_scopes(
             raise InputError(f"--plans: no scope '{plan.scope}'; there are {', '.join(list(chosen)[:8])}")
     drop = _drop(total, question)
     reported, last = total.days[-1], total.days[-1] - drop
+    if question.completion is not None:
+        reported = question.completion.report_of(reported)
     scope_forecasts: list[ScopeForecast] = []
     skipped: list[tuple[str, str]] = []
     for number, (name, one) in enumerate(chosen.items()):

@@ -30,11 +30,18 @@ class Completion:
         share: (max_age + 1,) share of the final amount that is reported `age` days after the day, ratio of sums.
         spread: (max_age + 1,) range from the 10th to the 90th percentile of single days' shares.
         days: (max_age + 1,) days seen at each age.
+        newest_age: age of the newest day of a report, in the median: that of the last day of a bill whose own day of
+            report is not known.
     """
 
     share: Floats
     spread: Floats
     days: NDArray[np.int64]
+    newest_age: int = 0
+
+    def report_of(self, last: np.datetime64) -> np.datetime64:
+        """The day on which a bill that ends with a day is taken to be reported."""
+        return last + np.timedelta64(self.newest_age, "D")
 
     def trusted(self, age: int) -> bool:
         """Whether a day of this age can be grossed up rather than forecast."""
@@ -58,9 +65,11 @@ def learn_completion(vintages: Iterable[tuple[object, ArrayLike, ArrayLike]]) ->
         InputError: no day was seen both early and as final.
     """
     seen: dict[int, dict[int, float]] = {}
+    newest = []
     for reported, days, cost in vintages:
         report = int(np.datetime64(reported, "D").astype(int))  # type: ignore[call-overload]
         when = np.asarray(days, dtype="datetime64[D]").astype(int)
+        newest += [int(ages.min())] if (ages := (report - when)[when <= report]).size else []
         for day, amount in zip(when, np.asarray(cost, dtype=float), strict=True):
             if 0 <= report - day <= MAX_AGE_DAYS and np.isfinite(amount):
                 seen.setdefault(int(day), {})[report - int(day)] = float(amount)
@@ -82,7 +91,12 @@ def learn_completion(vintages: Iterable[tuple[object, ArrayLike, ArrayLike]]) ->
             share[age], count[age] = early.sum() / late.sum(), len(pairs)
             low, high = np.quantile(early / late, (0.1, 0.9))
             spread[age] = high - low
-    return Completion(share[:FINAL_AGE_DAYS], spread[:FINAL_AGE_DAYS], count[:FINAL_AGE_DAYS])
+    return Completion(
+        share[:FINAL_AGE_DAYS],
+        spread[:FINAL_AGE_DAYS],
+        count[:FINAL_AGE_DAYS],
+        round(float(np.median(newest))),
+    )
 
 
 def settle(

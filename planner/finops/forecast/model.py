@@ -165,7 +165,7 @@ def forecast_daily(
         used: (n,) cost per day of use alone: a credit of the last days is then not expected on every coming day.
         level: what share of cases the intervals should hold.
         completion: billing latency; young days are grossed up or left out and forecast instead.
-        reported_on: day of the report, for `completion`; the last day when None.
+        reported_on: day of the report, for `completion`; when None as old as reports are on the last day.
 
     Raises:
         InputError: the history or an argument cannot be used.
@@ -322,7 +322,8 @@ def _settled(
 ) -> tuple[Series, int]:
     if completion is None:
         return series, 0
-    as_of = np.datetime64(str(reported_on), "D") if reported_on is not None else series.days[-1]
+    last = series.days[-1]
+    as_of = np.datetime64(str(reported_on), "D") if reported_on is not None else completion.report_of(last)
     days, cost, dropped = settle(series.days, series.cost, as_of, completion)
     if len(days) < FIRST_ORIGIN:
         raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")

@@ -53,7 +53,8 @@ def reported_costs(
     when, amount = when[order], amount[order]
     settled = amount
     if completion is not None:
-        reported = np.datetime64(str(reported_on), "D") if reported_on is not None else when[-1]
+        told = None if reported_on is None else np.datetime64(str(reported_on), "D")
+        reported = completion.report_of(when[-1]) if told is None else told
         when, settled, _ = settle(when, amount, reported, completion)
     first = when[history_start(when, amount[: len(when)])]
     known = when <= last

@@ -112,7 +112,7 @@ def naming_words(group: Group) -> str:
 
     Empty where a file has no such words, and of exports whose adapter knows which charges have GPUs.
     """
-    own = (DETAILS,) if group.adapter and DETAILS in group.columns else NAMING
+    own = (DETAILS,) if group.adapter and DETAILS in group.columns else (*NAMING, DETAILS)
     words = [_own_words(group.columns[name]) for name in own if name in group.columns]
     told = bool(group.adapter) and not _leaves_machines(group.adapter)
     if told or not words or group.dataset != COST:
@@ -174,8 +174,7 @@ def with_machines(
     if names:
         group, details = _with_machines(group, names), "x_planner_details"
     if own is not None and group.adapter:
-        lacks = f"{own} LIKE '%InstanceType%' AND {own} NOT LIKE '%GpuCount%'"
-        details = f"CASE WHEN {lacks} THEN COALESCE({details}, {own}) ELSE {own} END"
+        details = f"CASE WHEN {_names_no_gpus(own)} THEN COALESCE({details}, {own}) ELSE {own} END"
         return replace(group, columns={**group.columns, DETAILS: details})
     if not names and not gpu_skus:
         return group
@@ -183,18 +182,25 @@ def with_machines(
         one = text(json.dumps({"GpuCount": 1}))
         details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(words)} THEN {one} END)"
     if own is not None:
-        details = f"CASE WHEN {silent} THEN {details} ELSE {own} END"
+        details = f"CASE WHEN {silent} THEN COALESCE({details}, {own}) ELSE {own} END"
     return replace(group, columns={**group.columns, DETAILS: details})
 
 
+def _names_no_gpus(own: str) -> str:
+    """The condition that SkuPriceDetails name the type of a machine and no number of GPUs."""
+    return f"({own} LIKE '%InstanceType%' AND {own} NOT LIKE '%GpuCount%')"
+
+
 def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
-    """The condition that a charge's SkuPriceDetails are missing or empty, and none of its provider states GPUs.
+    """The condition that a charge's SkuPriceDetails do not tell its GPUs, and none of its provider does.
+
+    They are missing, empty, or name the type of a machine alone.
 
     A provider that states them for some machines is taken at its word for the others. Empty where no charge meets it.
     """
     names = [group.columns[name] for name in _PROVIDERS if name in group.columns]
     provider = f"COALESCE({', '.join([*names, text('')])})"
-    empty = f"({own} IS NULL OR {own} = {text('{}')})"
+    empty = f"({own} IS NULL OR {own} = {text('{}')} OR {_names_no_gpus(own)})"
     silent = [
         text(str(name))
         for (name,) in reader.rows(

@@ -144,12 +144,14 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     """Report files whose charges stand in them more than once, as where parts were appended twice.
 
     One day of each file and month is looked at, the one with most rows, as far as rows allow. Where the copies name
-    their resource, or every charge of the day is there equally often, the file is doubled and its cost is counted as
-    often. Else equal rows may be right, so this is a warning; nothing is left out in either case.
+    their resource, or every charge of the day is there equally often, charges are doubled, and all days of the month
+    say how much of its cost is (of a month with many rows that day). Else equal rows may be right, so this is a
+    warning; nothing is left out in either case.
     """
-    billed: dict[tuple[str, date | None], float] = {}
+    months: dict[tuple[str, date | None], tuple[int, float]] = {}
     for total in totals:
-        billed[total.source, total.month] = billed.get((total.source, total.month), 0.0) + total.billed
+        count, billed = months.get((total.source, total.month), (0, 0.0))
+        months[total.source, total.month] = count + total.rows, billed + total.billed
     days: dict[tuple[str, date | None], Total] = {}
     for total in totals:
         if (
@@ -167,18 +169,11 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         rows += total.rows
     findings = []
     for total in sorted(chosen, key=lambda one: (one.source, one.day or date.min)):
-        copies = _twins(engine, total)
+        day = total.day or date.min
+        copies = _twins(engine, total.source, day, day + timedelta(days=1))
         twins, cost = copies.rows, copies.cost
         if copies.proven(total):
-            share = copies.named_cost if copies.times == 1 else cost
-            of_month = abs(billed[total.source, total.month]) * min(share / abs(total.billed), 1.0)
-            message = (
-                f"{total.source}: of {total.rows:,} charges of {total.day} {twins:,} stand in it again, cell by cell, "
-                f"so about {of_month:,.2f} of what {total.month:%Y-%m} bills is counted twice; give each charge once"
-            )
-            findings.append(
-                Finding("error", "repeated_charges", message, total.source, twins, of_month, total.month)
-            )
+            findings.append(_doubled(engine, total, copies, *months[total.source, total.month]))
         elif cost > _TWIN_SHARE * abs(total.billed) and cost > 0:
             message = (
                 f"{total.source}: of {total.rows:,} charges of {total.day} {twins:,} ({cost:,.2f} billed) are another "
@@ -186,6 +181,30 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
             )
             findings.append(Finding("warning", "repeated_rows", message, total.source, twins, cost))
     return findings
+
+
+def _doubled(engine: Engine, total: Total, copies: _Copies, count: int, billed: float) -> Finding:
+    """That charges are doubled: how many of a month's; of a month with many rows what its day tells.
+
+    Args:
+        engine: has the bill.
+        total: the day that proves it.
+        copies: of that day.
+        count: charges of the file's month.
+        billed: what they bill.
+    """
+    month = (total.day or date.min).replace(day=1)
+    if count <= _TWIN_ROWS:
+        copies = _twins(engine, total.source, month, (month + timedelta(days=31)).replace(day=1))
+        doubled = min(copies.doubled_cost, abs(billed))
+        again = f"{copies.rows:,} stand in it again, cell by cell, so {doubled:,.2f}"
+        said = f"of {count:,} charges of {month:%Y-%m} {again}"
+    else:
+        doubled = abs(billed) * min(copies.doubled_cost / abs(total.billed), 1.0)
+        again = f"{copies.rows:,} stand in it again, cell by cell, so about {doubled:,.2f}"
+        said = f"of {total.rows:,} charges of {total.day} {again}"
+    message = f"{total.source}: {said} of what {month:%Y-%m} bills is counted twice; give each charge once"
+    return Finding("error", "repeated_charges", message, total.source, copies.rows, doubled, month)
 
 
 @record(frozen=True)
@@ -205,6 +224,11 @@ class _Copies:
     charges: int
     times: int
 
+    @property
+    def doubled_cost(self) -> float:
+        """What is counted twice: of copies that may be charges of their own those that name their resource."""
+        return self.named_cost if self.times == 1 else self.cost
+
     def proven(self, total: Total) -> bool:
         """Whether the copies cannot be charges of their own."""
         if not total.billed or self.cost <= 0:
@@ -213,8 +237,8 @@ class _Copies:
         return alike or self.named_cost > _TWIN_SHARE * abs(total.billed)
 
 
-def _twins(engine: Engine, total: Total) -> _Copies:
-    """Return how many rows of a file's day are copies of another, and what they bill; a reversed copy is none."""
+def _twins(engine: Engine, source: str, first: date, after: date) -> _Copies:
+    """Return how many rows of a file's days are copies of another, and what they bill; a reversed copy is none."""
     key = ", ".join(f"ABS({quote(name)})" if name in _AMOUNTS else quote(name) for name in _KEY)
     frame = engine.query(
         "SELECT n, is_named, COUNT(*) AS charges, SUM((n - 1) * billed) AS cost FROM ("
@@ -224,7 +248,7 @@ def _twins(engine: Engine, total: Total) -> _Copies:
         "WHERE x_source = :source "
         "AND ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
         ") AS hashed GROUP BY charge) AS twins WHERE n > 0 GROUP BY n, is_named",
-        {"source": total.source, "first": total.day, "after": (total.day or date.min) + timedelta(days=1)},
+        {"source": source, "first": first, "after": after},
     )
     n, charges, cost = (frame[name].fillna(0) for name in ("n", "charges", "cost"))
     return _Copies(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.finops.account_days import account_gaps
 from planner.finops.bill_days import bill_begins, rest_days, untaxed
-from planner.finops.frames import in_order
+from planner.finops.bought_ahead import divide_ahead, moved_gpu_hours, with_shares
+from planner.finops.frames import in_order, records_of
 from planner.finops.kpis import load_kpi, query_kpi
-from planner.finops.kpis.rowless import NEVER
+from planner.finops.kpis.rowless import NEVER, has_no_rows
 from planner.finops.provider_days import UNNAMED
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
@@ -20,6 +21,7 @@ from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, name
 from planner.records import record
 
 if TYPE_CHECKING:
+    from planner.finops.bought_ahead import Moved, Share
     from planner.finops.forecast.completion import Completion
     from planner.finops.ledger.book import Book
     from planner.finops.plan_vs_actual import PlannedRun
@@ -200,8 +202,30 @@ class Inputs:
             frame: Any = query_kpi(self.bill.engine, "run_cost", self.parameters, where=there)
             for name in ("first_month", "last_month"):
                 frame[name] = frame[name].astype(str).str[:7]
-            self.answers["runs"] = in_order(frame)
+            self.answers["runs"] = with_shares(in_order(frame), self.ahead())
         return self.answers["runs"]
+
+    def ahead(self) -> tuple[Share, ...]:
+        """What was bought ahead, divided by its use, over all months; worked out once."""
+        if "ahead" not in self.answers:
+            self.answers["ahead"] = divide_ahead(self.ahead_rows())
+        parts: tuple[Share, ...] = self.answers["ahead"]
+        return parts
+
+    def moved_ahead(self) -> dict[tuple[str, ...], Moved]:
+        """What to add to the month's own GPU-hours, see `bought_ahead.moved_gpu_hours`."""
+        return moved_gpu_hours(self.ahead_rows(), self.ahead(), f"{self.month:%Y-%m}")
+
+    def ahead_rows(self) -> list[dict[str, Any]]:
+        """Rows of the KPI `bought_ahead`; the search for purchases ends at the first one."""
+        bought = load_kpi("bought_ahead").made_of
+        if "buys_ahead" not in self.answers:
+            sql = " ".join(("SELECT 1 AS one FROM focus WHERE", bought, "LIMIT 1"))
+            engine = self.bill.engine
+            self.answers["buys_ahead"] = (
+                not has_no_rows(engine, "bought_ahead") and len(engine.query(sql)) > 0
+            )
+        return records_of(self.ask("bought_ahead")) if self.answers["buys_ahead"] else []
 
     def _names_runs(self) -> bool:
         """Whether a charge for use carries the tag that names runs; the search ends at the first one."""

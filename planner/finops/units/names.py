@@ -84,11 +84,18 @@ def model_name(*texts: str) -> str:
     return ""
 
 
+_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])|_")  # `InputTokenCount` is three words
+
+
 def direction(*texts: str) -> str:
-    """`input`, `output`, `cached input` or nothing, as the bill's words say."""
-    words = " ".join(texts).lower()
-    if "cache" in words and "write" not in words:
-        return "cached input"
+    """`input`, `output`, `cached input`, `cache write` or nothing, as the bill's words say.
+
+    Source of the four kinds of tokens, each with its price: docs.aws.amazon.com/bedrock/latest/userguide
+    cost-mgmt-understanding-cur-data.html, 2026-11-30.
+    """
+    words = _JOINED.sub(" ", " ".join(texts)).lower()
+    if "cache" in words:
+        return "cache write" if re.search(r"\bwrit", words) else "cached input"
     reads, writes = (
         re.search(r"\b(input|prompt|inp)\b", words),
         re.search(r"\b(output|completion|outp|generated)\b", words),

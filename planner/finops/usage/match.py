@@ -14,7 +14,6 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
-from planner.finops.usage.ahead import spread_ahead
 from planner.finops.usage.model import Allocated, Measured, Usage
 from planner.records import record
 
@@ -106,16 +105,18 @@ class Matched:
         return math.fsum(one.cost for one in self.parts if not states or one.state in states)
 
 
-def charges_of(frame: Any, run_tag: Sequence[str], team_tag: Sequence[str]) -> list[Charge]:
+def charges_of(
+    rows: Iterable[Mapping[str, Any]], run_tag: Sequence[str], team_tag: Sequence[str]
+) -> list[Charge]:
     """Rows of the KPI `gpu_resources`; a charge of several days is spread evenly over them.
 
     Args:
-        frame: the rows.
+        rows: the rows, see `usage.ahead.spread_ahead`.
         run_tag: spellings of the tag key that names a run; the first with a value counts.
         team_tag: spellings of the first mandatory tag's key.
     """
     out = []
-    for row in spread_ahead(frame.to_dict("records")):
+    for row in rows:
         first = date.fromisoformat(str(row["x_day"])[:10])
         tags = _tags(_text(row["tag_text"]))
         resource = _text(row["resource_id"]) or _text(row["resource_name"])

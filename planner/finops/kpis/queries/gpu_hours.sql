@@ -9,8 +9,8 @@
 --   above 0; of units that count GPUs the hours alone, of units that count cores the hours x GpuCount / CoreCount. The
 --   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours.
 --   Hours that were bought and hours of use that costs nothing, of a machine type of a service in a region, are the
---   same hours: the larger sum counts, priced as Other. The cost is in the month of the purchase: what is used in a
---   later month counts again there, as hours that cost nothing
+--   same hours: the larger sum counts, priced as Other. The cost is in the month of the purchase; a review moves the
+--   share of what is used in another month there, and its hours (bought_ahead)
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,

@@ -25,7 +25,7 @@ SELECT
     CASE WHEN MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END)
       = MAX(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END) THEN NULLIF(MAX(ChargeDescription), '') END,
     NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), ''),
-    NULLIF(MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END), '')
+    NULLIF(MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END), '') || ' and others'
   ) AS product,
   NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), '') AS instance_type,
   SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN COALESCE(PricingQuantity, 0) ELSE 0 END)

@@ -2,8 +2,8 @@
 -- title: Cost of tagged runs
 -- meaning: What each run (training job) cost, identified by a tag on its machines; the bill's side of plan against actual and
 --   of the price per run. Node-hours are the hours of rows priced by the hour that are machines: addresses, gateways and
---   discs have hours too. Use of capacity blocks and of other machines that were bought ahead costs nothing here: their
---   cost stays on the purchase.
+--   discs have hours too. Use of capacity blocks and of other machines that were bought ahead costs nothing here: a review
+--   adds its share of the purchase (bought_ahead).
 -- unit: money in the billing currency; hours
 -- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
 --   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine

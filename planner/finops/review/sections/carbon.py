@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from catalogs.tables.accelerators import load_accelerators
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
-from planner.finops.review.parts import figure, flagged, percent, ratio, table
+from planner.finops.review.parts import figure, flagged, percent, ratio, table, withheld
 from planner.finops.review.sections.units import gpu_sums
 from planner.finops.units.names import provider_id
 from planner.records import record
@@ -40,6 +40,9 @@ def build(inputs: Inputs) -> Section | None:
     hours = sum(one.hours for one in found)
     if all(one.kwh is None for one in found):
         return None
+    status, reason = inputs.gate.status("carbon_kgco2e")
+    if status == "withheld":
+        return withheld("carbon", TITLE, reason)
     mapped = [one for one in found if one.kg is not None]
     figures = tuple(_figures(inputs, found, mapped, hours))
     tables = tuple(one for one in (_table(mapped),) if one.rows)

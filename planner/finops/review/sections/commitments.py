@@ -121,7 +121,7 @@ def _savings(inputs: Inputs, one_sided: float) -> list[Figure]:
 
 
 def _commitments(inputs: Inputs, used: float, unused: float, count: int) -> list[Figure]:
-    lacking = "no charge of the month says whether a commitment was used"
+    lacking = "no charge of the month says what the used or unused part of a commitment costs"
     waste = (
         math.nan if count and not used + unused else unused
     )  # 0 of commitments that nobody tells of is no figure

@@ -50,7 +50,7 @@ class Drawdown:
 def build(inputs: Inputs) -> Section | None:
     """Drawdown with its pace, ends to come, use of reservations; None where the bill has neither."""
     rows = records_of(inputs.ask("contract_drawdown"))
-    reserved = [_divided(row) for row in records_of(inputs.ask("capacity_reservations"))]
+    reserved = _reserved(inputs)
     is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
     found = _told_apart(
         [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
@@ -71,20 +71,30 @@ def build(inputs: Inputs) -> Section | None:
     return Section("contracts", TITLE, _sentences(inputs, found, used, unused), figures, tuple(tables))
 
 
-def _divided(row: dict[str, Any]) -> dict[str, Any]:
-    """A reservation whose cost is on its purchase, divided by the hours that were used; not known without hours."""
-    bought, hours = _number(row["bought_cost"]), _number(row["bought_hours"])
-    used = (
-        math.nan
-        if bought and hours <= 0
-        else bought * min(1.0, _number(row["free_hours"]) / hours)
-        if bought
-        else 0.0
-    )
-    return row | {
-        "used_cost": float(row["used_cost"]) + used,
-        "unused_cost": float(row["unused_cost"]) + bought - used,
-    }
+def _reserved(inputs: Inputs) -> list[dict[str, Any]]:
+    """Reservations of the month, those whose cost is on a purchase divided by the hours that were used.
+
+    What is used is not known where no purchase tells its hours.
+    """
+    month, out = f"{inputs.month:%Y-%m}", []
+    for row in records_of(inputs.ask("capacity_reservations")):
+        key = tuple(text(row[name]) for name in ("provider", "region_id", "reservation_id"))
+        own = [
+            part
+            for part in inputs.ahead()
+            if part.month == month
+            and (part.provider, part.region, part.reservation) == key
+            and not part.commitment
+        ]
+        used = math.fsum(part.cost for part in own if part.state == "used")
+        unused = math.fsum(part.cost for part in own if part.state != "used")
+        if any(not part.is_measured and part.cost for part in own):
+            used = unused = math.nan
+        out.append(
+            row
+            | {"used_cost": float(row["used_cost"]) + used, "unused_cost": float(row["unused_cost"]) + unused}
+        )
+    return out
 
 
 def _day(value: Any) -> date:
@@ -207,5 +217,6 @@ def _sentences(inputs: Inputs, drawdowns: list[Drawdown], used: float, unused: f
             said.append(f"{one.name}: {drawn}.")
     if used + unused:
         use = percent(ratio(used, used + unused))
-        said.append(f"Capacity reservations were used to {use}; {money(unused, currency)} of them was not.")
+        rest = f"; {money(unused, currency)} of them was not" if unused else ""
+        said.append(f"Capacity reservations were used to {use}{rest}.")
     return tuple(said)

@@ -70,8 +70,10 @@ class Discounts:
 
 def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
     """What the used commitments of the month save, by provider."""
-    own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
-    # use without a contracted price says nothing of what is saved
+    own = inputs.of_this_month("commitment_utilisation")
+    # use that costs nothing, as in a bill without effective cost, says nothing of what is saved
+    own = own[own["used_cost"] > 0].groupby("provider").sum(numeric_only=True)
+    # nor does use without a contracted price
     own["priced"] = own["used_cost"] - own["used_unpriced_cost"]
     own["gpu_priced"] = own["used_gpu_cost"] - own["used_gpu_unpriced_cost"]
     return {
@@ -95,5 +97,5 @@ def unused_room(inputs: Inputs, known: Mapping[str, Discounts]) -> dict[str, flo
 
 
 def _rate(cost: float, contracted: float) -> float | None:
-    """The share saved; None without use, or where nothing is saved."""
-    return 1 - float(cost) / float(contracted) if contracted > 0 and cost < contracted else None
+    """The share saved; None without use that costs something, or where nothing is saved."""
+    return 1 - float(cost) / float(contracted) if 0 < cost < contracted else None

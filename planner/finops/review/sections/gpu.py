@@ -10,19 +10,27 @@ from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
+from planner.finops.review.sections.ahead import ahead_words, left_gpu_hours
 from planner.finops.review.sections.things import least_amount
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
 _OPTIONS = ("Standard", "Dynamic", "Committed", "Other")  # values of PricingCategory
 TOP = 20
+_NAMED = 5
+_UNITS_WITHOUT_HOURS = (
+    "SELECT DISTINCT PricingUnit AS unit FROM focus WHERE x_hours_of IS NULL AND ChargeCategory = 'Usage' "
+    "AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.\"GpuCount\"') AS DOUBLE) > 0 AND EffectiveCost <> 0 "
+    "AND PricingQuantity IS NOT NULL AND ChargePeriodStart >= :start AND ChargePeriodStart < :end"
+)
 
 
 def build(inputs: Inputs) -> Section:
     """GPU-hours, runs, the waterfall from paid to useful, and spot."""
-    gpus = inputs.of_this_month("gpu_hours")
+    gpus = _with_moved(inputs, inputs.of_this_month("gpu_hours"))
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
-    counted, idle = float(gpus["counted_cost"].sum()), float(gpus["unused_gpu_hours"].sum())
+    counted = float(gpus["counted_cost"].sum())
+    idle = float(gpus["unused_gpu_hours"].sum()) + left_gpu_hours(inputs)
     runs = _runs(inputs)
     figures = _spot(inputs)
     if inputs.utilisation is not None:
@@ -32,22 +40,56 @@ def build(inputs: Inputs) -> Section:
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
-    uncounted = _uncounted(gpus, inputs.bill.currency, least_amount(inputs))
-    said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
+    uncounted = _uncounted(inputs, gpus)
+    said = (
+        *(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted,
+        *ahead_words(inputs, math.fsum(runs["ahead_cost"])),
+    )  # fmt: skip
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
 
 
-def _uncounted(gpus: Any, currency: str, least: float) -> tuple[str, ...]:
-    """What GPU SKUs cost in units that tell no hours, or without a quantity where that is `least` or more."""
-    lost, hours = gpus[gpus["unknown_unit_cost"] > 0], float(gpus["gpu_hours"].sum())
+def _with_moved(inputs: Inputs, gpus: Any) -> Any:
+    """The month's GPU-hours, of which those that were bought in another month bear their share of the price."""
+    moved = inputs.moved_ahead()
+    if not moved:
+        return gpus
+    import pandas as pd
+
+    keys = ["provider", "service", "region_id", "pricing_category"]
+    more = pd.DataFrame(
+        [(*(name or None for name in place[:3]), "Other", one.hours, 0.0, one.cost, one.counted, one.cost - one.counted)
+         for place, one in moved.items()],
+        columns=[*keys, "gpu_hours", "unused_gpu_hours", "effective_cost", "counted_cost", "unknown_unit_cost"],
+    )  # fmt: skip
+    sums = dict.fromkeys(more.columns[4:], "sum") | {"unknown_unit": "max"}
+    both = (
+        pd.concat([gpus, more.assign(unknown_unit=None)])
+        .groupby(keys, dropna=False, as_index=False)
+        .agg(sums)
+    )
+    return both[(both["gpu_hours"].abs() > 1e-6) | (both["effective_cost"].abs() > 1e-6)]
+
+
+def _uncounted(inputs: Inputs, gpus: Any) -> tuple[str, ...]:
+    """What GPU SKUs cost in units that tell no hours, or without a quantity where that is worth a line."""
+    currency, hours = inputs.bill.currency, float(gpus["gpu_hours"].sum())
+    lost = gpus[gpus["unknown_unit_cost"] > 0]
     if lost.empty:
         rest = float((gpus["effective_cost"] - gpus["counted_cost"]).sum())
         without = f"{money(rest, currency)} of the cost of GPU machines is of charges without a quantity"
-        return (f"{without}: it is not in the price of an hour.",) if hours and rest >= least else ()
-    units = ", ".join(sorted({text(unit) for unit in lost["unknown_unit"] if text(unit)}))
+        return (
+            (f"{without}: it is not in the price of an hour.",)
+            if hours and rest >= least_amount(inputs)
+            else ()
+        )
+    named = {text(unit) for unit in lost["unknown_unit"] if text(unit)}  # one of each place
+    asked = inputs.bill.engine.query(_UNITS_WITHOUT_HOURS, {"start": inputs.month, "end": inputs.end})
+    units = sorted({*named, *(text(unit) for unit in asked["unit"] if text(unit))})
+    more = f" and {len(units) - _NAMED} more" if len(units) > _NAMED else ""
     cost = money(float(lost["unknown_unit_cost"].sum()), currency)
     return (
-        f"GPU machines for {cost} are priced in units without known hours ({units}): GPU-hours leave them out.",
+        f"GPU machines for {cost} are priced in units without known hours ({', '.join(units[:_NAMED])}{more}): "
+        "GPU-hours leave them out.",
     )
 
 
@@ -135,7 +177,9 @@ def _waterfall(hours: float, busy: Any, short: str) -> Chart:
 
 def _places(inputs: Inputs, gpus: Any) -> Table:
     """The dearest places, all services of a place together."""
-    hidden = inputs.gate.status("gpu_hour_money")[0] == "withheld"
+    hidden = _is_withheld(inputs, "gpu_hour_money")
+    if _is_withheld(inputs, "gpu_hours") and _is_withheld(inputs, "gpu_cost_money"):
+        gpus = gpus.head(0)
     keys = ["provider", "region_id", "pricing_category"]
     places = gpus.groupby(keys, dropna=False, sort=True).sum(numeric_only=True).reset_index()
     shown = places.sort_values("effective_cost", ascending=False, kind="stable").head(TOP)
@@ -154,6 +198,7 @@ def _places(inputs: Inputs, gpus: Any) -> Table:
 
 def _run_table(inputs: Inputs, runs: Any) -> Table:
     rows = []
+    runs = runs.head(0) if _is_withheld(inputs, "gpu_run_money") else runs
     for run in records_of(runs.head(TOP)):
         busy = _busy_of(inputs, run)
         tokens = busy.tokens if busy else None
@@ -172,6 +217,10 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         " ".join(filter(None, (f"{len(runs) - TOP:,} runs with less cost are left out." if len(runs) > TOP else "",
                                inputs.runs_remark))),
     )  # fmt: skip
+
+
+def _is_withheld(inputs: Inputs, key: str) -> bool:
+    return inputs.gate.status(key)[0] == "withheld"
 
 
 def _priced(run: dict[str, Any]) -> str:

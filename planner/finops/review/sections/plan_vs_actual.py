@@ -133,6 +133,23 @@ def build(inputs: Inputs) -> Section:
         f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "
         f"({top[1]:+,.0f})."
     ]  # fmt: skip
+    said += _remarks(inputs, runs)
+    return Section("plan_vs_actual", TITLE, tuple(said), figures, _tables(runs), (chart,))
+
+
+_NAMED = 5  # runs named in a sentence
+_NIL = 0.005  # of money: below a cent
+_EFFECTS = {"price": "Price", "duration": "Duration", "nodes": "Nodes in use", "interruption": "Interruptions",
+            "storage": "Storage", "other": "Transfer, rest"}  # fmt: skip
+
+
+def _remarks(inputs: Inputs, runs: list[Compared]) -> list[str]:
+    """What a reader must know of the comparison."""
+    said = []
+    bills = inputs.runs().set_index("run_id")["ahead_cost"]
+    if (ahead := math.fsum(bills[r.plan.run_id] for r in runs)) >= _NIL:
+        borne = f"{money(ahead, inputs.bill.currency)} of what was billed"
+        said.append(f"{borne} is the runs' share of what was bought ahead (capacity blocks, reservations).")
     if not all(r.counted for r in runs):
         said.append(
             "Where the bill names no machines (ResourceId) they are taken to be as many as planned: more or fewer of "
@@ -149,12 +166,7 @@ def build(inputs: Inputs) -> Section:
             f"Charged on the bill's last day, so taken as still running and compared with the share of the plan that "
             f"was due by then: {names}{more}."
         )
-    return Section("plan_vs_actual", TITLE, tuple(said), figures, _tables(runs), (chart,))
-
-
-_NAMED = 5  # runs named in a sentence
-_EFFECTS = {"price": "Price", "duration": "Duration", "nodes": "Nodes in use", "interruption": "Interruptions",
-            "storage": "Storage", "other": "Transfer, rest"}  # fmt: skip
+    return said
 
 
 def _tables(runs: list[Compared]) -> Any:

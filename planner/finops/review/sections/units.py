@@ -18,6 +18,8 @@ from planner.records import record
 if TYPE_CHECKING:
     import pandas as pd
 
+    from planner.finops.bought_ahead import Moved
+
 TITLE = "What does a unit of AI work cost?"
 TOP = 20
 _AI = "AI and Machine Learning"
@@ -118,7 +120,7 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
         )
-        ahead = _ahead(rows)
+        ahead = _ahead(rows, inputs.moved_ahead())
         kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
         places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum()
         if len(ahead):
@@ -132,16 +134,26 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
     return gpu_sums
 
 
-def _ahead(rows: pd.DataFrame) -> pd.DataFrame:
-    """What was bought ahead, by place and kind: its hours, or those of use that costs nothing, and its cost."""
+def _ahead(rows: pd.DataFrame, moved: Mapping[tuple[str, ...], Moved]) -> pd.DataFrame:
+    """What was bought ahead, by place and kind: its hours, or those of use that costs nothing, and its cost.
+
+    Args:
+        rows: of the KPI `gpu_types`, with chip and machine.
+        moved: what use and purchases of other months add, by provider, service, region and machine type.
+    """
     amounts = ["bought_gpu_hours", "free_gpu_hours", "bought_cost"]
     own = rows[(rows[amounts] != 0).any(axis=1)]
-    sums = own.groupby(["provider", "region_id", *_KIND], as_index=False, sort=False, dropna=False)[
-        amounts
-    ].sum()
+    keys = ["provider", "region_id", "instance_type", *_KIND]
+    sums = own.groupby(keys, as_index=False, sort=False, dropna=False)[amounts].sum()
     sums["hours"] = sums[["bought_gpu_hours", "free_gpu_hours"]].max(axis=1).clip(lower=0.0)
     sums["cost"] = sums["bought_cost"].where(sums["hours"] > 0, 0.0)
-    return sums
+    for (provider, _, region, machine), one in moved.items():
+        place = [
+            (sums[name] == value) for name, value in zip(keys, (provider, region, machine), strict=False)
+        ]
+        for at in sums.index[place[0] & place[1] & place[2]][:1]:
+            sums.loc[at, ["hours", "cost"]] += [one.hours, one.counted]
+    return sums[(sums["hours"] > 0) | (sums["cost"] != 0)]
 
 
 def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:
@@ -211,6 +223,7 @@ def _work_table(work: list[Work]) -> Table:
 
 
 def _gpu_table(kinds: pd.DataFrame) -> Table:
+    kinds = kinds[(kinds["hours"] != 0) | (kinds["cost"] != 0)]  # hours unknown: in no sum
     dearest = kinds.nlargest(TOP, "cost", keep="all").sort_values(
         ["cost", *_KIND], ascending=[False, True, True, True]
     )

@@ -6,6 +6,7 @@ from planner.finops.read.tag_keys import dearest_spellings
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, nothing, percent, ratio, table, withheld
+from planner.finops.usage.ahead import spread_ahead
 from planner.finops.usage.match import IDLE, Matched, charges_of, match
 from planner.finops.usage.model import Usage
 
@@ -26,9 +27,9 @@ def build(inputs: Inputs) -> Section | None:
     status, reason = inputs.gate.status("usage_idle_money")
     if status == "withheld":
         return withheld("usage", TITLE, reason)
-    charges = charges_of(
-        inputs.ask("gpu_resources"), inputs.spelled(inputs.run_tag), inputs.spelled(inputs.tags[0])
-    )
+    ahead = [share for share in inputs.ahead() if share.month == f"{inputs.month:%Y-%m}"]
+    rows = spread_ahead(inputs.ask("gpu_resources").to_dict("records"), ahead)
+    charges = charges_of(rows, inputs.spelled(inputs.run_tag), inputs.spelled(inputs.tags[0]))
     if not charges:
         return nothing(
             "usage",

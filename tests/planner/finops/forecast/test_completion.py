@@ -65,6 +65,19 @@ def test_young_days_neither_lower_the_forecast_nor_the_landing() -> None:
     assert later.dropped_days == 0
 
 
+def test_reports_that_end_the_day_before_say_how_old_the_last_day_is() -> None:
+    """The last day was taken to be of the day of the report, and the others to be a day younger than they were."""
+    late = [(reported + 1, days, cost) for reported, days, cost in reports(60)]  # type: ignore[operator]
+    completion = learn_completion(late)
+    assert completion.newest_age == 1 and learn_completion(reports(60)).newest_age == 0
+    days, cost = START + np.arange(80), np.full(80, 50.0)
+    told = reported(cost, 79 - np.arange(80))  # the last day at the share of reports on the day after it
+    daily = forecast_daily(days, told, horizon_days=10, completion=completion)
+    assert daily.dropped_days == 1 and daily.expected == pytest.approx(np.full(11, 50.0), rel=1e-6)
+    landing = forecast_month_end(days, told, month="2026-03", completion=completion).landing
+    assert landing == pytest.approx(31 * 50.0, rel=1e-6)
+
+
 def test_without_restatements_there_is_nothing_to_learn() -> None:
     with pytest.raises(InputError, match="keep reports for some weeks"):
         learn_completion([("2026-01-02", np.array(["2026-01-01"], dtype="datetime64[D]"), [1.0])])

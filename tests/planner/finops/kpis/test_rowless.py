@@ -23,6 +23,7 @@ _DAY = VALUES["day"]
 # a charge of the kind that each of these KPIs is made from; the company's bill has those of the others
 KINDS: dict[str, dict[str, Any]] = {
     "capacity_reservations": {"CapacityReservationId": "cr-1", "CapacityReservationStatus": "Used"},
+    "bought_ahead": {"CapacityReservationId": "cr-1", "ChargeCategory": "Purchase"},
     "idle_resources": {"ConsumedQuantity": "0"},
     "gpu_hours": {"SkuPriceDetails": '{"GpuCount":8}'},
     "gpu_types": {"SkuPriceDetails": '{"GpuCount":8}'},

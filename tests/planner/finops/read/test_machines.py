@@ -157,6 +157,16 @@ def test_charges_without_details_in_a_bill_that_has_them(
     found = details(write_bill(tmp_path / "bill.csv", rows))
     assert json.loads(found[0] or "") == {"GpuCount": 8, "GpuModel": "h200", "InstanceType": "8x h200"}
     assert found[1:] == ['{"ModelName":"m"}', '{"GpuCount":8}', None]
+    named = '{"InstanceType":"Standard_ND96isr_H100_v5"}'  # a type and no GPUs: its machines were not counted
+    azure = [
+        charge(day, ProviderName="Microsoft", SkuId="1", SkuMeter="", SkuPriceDetails=named),
+        charge(
+            day, ProviderName="Microsoft", SkuId="2", SkuPriceDetails='{"InstanceType":"Standard_D8s_v5"}'
+        ),
+    ]
+    types = details(write_bill(tmp_path / "azure.csv", azure))
+    assert json.loads(types[0] or "")["GpuCount"] == 8
+    assert types[1] == '{"InstanceType":"Standard_D8s_v5"}'
     gpus = [charge(day, SkuId="1", SkuMeter="Nvidia L4 GPU running in Iowa", SkuPriceDetails="")]
     assert details(write_bill(tmp_path / "gpus.csv", gpus)) == ['{"GpuCount": 1}']
 

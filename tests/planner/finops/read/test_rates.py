@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.errors import InputError
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.rates import load_rates
@@ -137,6 +138,19 @@ def test_forecasts_and_budgets_convert_too(bill_file: Path, run_cli: Callable[..
     daily.write_text("date,scope,cost\n2026-10-01,a,1\n", encoding="utf-8")
     refused = run_cli("forecast", "--daily", str(daily), *given[2:])
     assert refused.code == 2 and "--rates: is for a bill" in refused.stderr
+
+
+def test_python_converts_too(bill_file: Path) -> None:
+    """The functions had no rates: a bill of several currencies was refused in Python alone."""
+    given: dict[str, Any] = {"rates": str(rates_file(bill_file.parent)), "target": "USD"}
+    budgets = bill_file.with_name("budgets.yaml")
+    budgets.write_text("version: 1\nkind: budget\nbudgets: [{name: all, amount: 9999}]\n", encoding="utf-8")
+    (line,) = planner.budget(budgets, bill_file, day="2026-10-31", **given).lines
+    assert line.actual == pytest.approx(3100 + EURO - 1.1 + 310)
+    assert planner.forecast(bill_file, **given).currency == "USD"
+    assert planner.review(bill_file, forecast=False, **given).verdict.startswith("October 2026 cost 3,77")
+    with pytest.raises(InputError, match="name the currency"):
+        planner.forecast(bill_file, rates=given["rates"])
 
 
 def test_the_command(bill_file: Path, run_cli: Callable[..., Any]) -> None:

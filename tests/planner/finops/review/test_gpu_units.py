@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from planner.finops.read import open_bill
+from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Figure, Review
 from planner.finops.review.parts import product_name
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, sections_only, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 EIGHT = '{"GpuCount":8,"CoreCount":96}'
@@ -29,7 +31,7 @@ def gpu(review: Review) -> dict[str, Figure]:
 
 @pytest.mark.parametrize(
     ("unit", "quantity", "details"),
-    [("GPU-Hours", 192, EIGHT), ("GPU-Hours", 192, ""), ("GPU Per Hour", 192, ""),
+    [("GPU-Hours", 192, EIGHT), ("GPU-h", 192, ""), ("GPU-Hours", 192, ""), ("GPU Per Hour", 192, ""),
      ("accelerator-hours", 192, EIGHT), ("Hrs", 24, EIGHT),
      ("vCPU-hours", 96 * 24, EIGHT), ("100 Hours", 0.24, EIGHT), ("Seconds", 86400, EIGHT), ("Days", 1, EIGHT)],
 )  # fmt: skip
@@ -116,3 +118,30 @@ def test_a_run_names_all_ways_in_which_it_was_bought(tmp_path: Path) -> None:
         review_of(write_bill(tmp_path / "bill.csv", [*rows, *disk]), only=("gpu",)), "gpu", "gpu_runs"
     )
     assert {row["run_id"]: row["option"] for row in found} == {"r1": "Dynamic, Standard", "r2": "Other"}
+
+
+def test_every_unit_without_hours_is_named(tmp_path: Path) -> None:
+    """Of two units of one place the last in the alphabet was named alone, and the units' SKUs cost 0 in a table."""
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT, SkuMeter="H100 by the hour")
+    for unit in ("Leases", "Slots"):
+        own = {"PricingUnit": unit, "PricingQuantity": 1, "SkuMeter": f"H100 {unit}", "SkuId": unit}
+        rows += each_day(OCTOBER, LAST, 10, SkuPriceDetails=EIGHT, **own)
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu", "units"))
+    assert (
+        "for 620 USD are priced in units without known hours (Leases, Slots)"
+        in section(review, "gpu").sentences[-1]
+    )
+    assert [row["cost"] for row in rows_of(review, "units", "units_gpus")] == [31 * 96]
+
+
+def test_tables_of_what_counts_twice_are_not_shown(tmp_path: Path) -> None:
+    """Figures were withheld, and tables and emissions below them had the doubled hours and cost."""
+    own = {"SkuPriceDetails": '{"GpuCount":8,"InstanceType":"p5.48xlarge"}', "RegionId": "us-east-1"}
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, Tags='{"run_id":"r"}', **own)
+    paths = [write_bill(tmp_path / name, rows) for name in ("a.csv", "b.csv")]
+    paths[1].write_text(f"{paths[1].read_text()}\n")  # not the same bytes
+    with sections_only("gpu", "carbon"), open_bill(paths) as bill:
+        review = review_bill(bill, forecast=False)
+    assert section(review, "gpu").tables == ()
+    carbon = section(review, "carbon")
+    assert (carbon.status, carbon.sentences, carbon.tables) == ("withheld", (), ())

@@ -259,3 +259,14 @@ def test_all_of_a_cost_is_no_shortfall_of_the_last_digit() -> None:
     """One team with all of the month: "serving: >99.9 %" beside "100 % of spend"."""
     assert percent(0.1 + 0.2 + 0.7 - 1e-16) == "100.0 %"
     assert percent(0.9999999) == ">99.9 %"
+
+
+def test_credits_of_several_names_are_not_said_to_be_one_of_them(tmp_path: Path) -> None:
+    """`Migration credit` was said to have taken off 40,000, of which 400 were its own."""
+    rows = each_day(SEPTEMBER, date(2026, 10, 31))
+    for cost, name in ((-400, "Migration credit"), (-39_600, "Startup credits")):
+        own = {"ChargeCategory": "Credit", "ChargeDescription": name, "SkuId": "", "PricingQuantity": ""}
+        rows.append(charge(date(2026, 10, 15), cost, **own))
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("movers",))
+    (row,) = [row for row in rows_of(review, "movers", "movers") if row["change"] < -1000]
+    assert row["product"] == "Migration credit and others"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
@@ -90,4 +91,20 @@ def test_no_savings_rate_of_a_provider_whose_prices_are_hardly_known(tmp_path: P
     assert (
         table.note
         == "Empty where savings are withheld, or prices are known of less than 80 % of a provider's use cost."
+    )
+
+
+def test_use_that_costs_nothing_says_nothing_of_a_discount(tmp_path: Path) -> None:
+    """Without EffectiveCost "your commitments save 100 %": all of the other use was to be saved."""
+    rows = [
+        *each_day(OCTOBER, LAST, 500),
+        *committed("Used", 30, 50, "sp"),
+        *committed("Unused", 10, 0, "sp"),
+    ]
+    path = write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))
+    review = review_of(path, month=OCTOBER, only=("actions", "commitments"))
+    assert not [row for row in rows_of(review, "actions", "actions") if row["saves"]]
+    utilisation = figures(review)["commitment_utilisation_ratio"]
+    assert (
+        utilisation.reason == "no charge of the month says what the used or unused part of a commitment costs"
     )

@@ -85,6 +85,9 @@ def test_model_names(words: str, name: str) -> None:
         ("Claude input tokens", "input"),
         ("gpt-4o Outp Tokens", "output"),
         ("Cached input tokens", "cached input"),
+        ("USE1-claude-cache-write-input-token-count", "cache write"),
+        ("cached_input_tokens", "cached input"),
+        ("InputTokenCount", "input"),
         ("input and output", ""),
     ],
 )
