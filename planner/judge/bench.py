@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from math import hypot, inf, log, sqrt
@@ -117,6 +117,12 @@ class Bench:
     def share(self, other: Bench) -> None:
         """Use the shapes that another bench of the same job has predicted."""
         self._shapes = other._shapes
+
+    def by_deadline(self, length: timedelta) -> Bench:
+        """The same with another deadline, a length of time from the start; shapes are shared."""
+        bench = Bench(self.workload, self.work, self.goods, self.start, self.start + length)
+        bench.share(self)
+        return bench
 
     @cached_property
     def prices(self) -> Prices:

@@ -23,6 +23,8 @@ from planner.spot.zones import comes_given
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
 
+_Means = tuple[float, float, float, float, float]
+
 HISTORY_TICKS = 240
 OPTIMUM = "optimum"
 BASELINE = "uniform_progress"
@@ -286,7 +288,7 @@ def _optimum(
     costs = np.where(late, (luck.work + job.restart_hours) * job.on_demand_usd_per_hour, costs)
     nan, misses = float("nan"), int(late.sum())
     ratio = costs / (luck.work * job.on_demand_usd_per_hour)
-    return _cell(sim, group, OPTIMUM, ratio, (misses, misses), (nan,) * 5)
+    return _cell(sim, group, OPTIMUM, ratio, (misses, misses), (nan, nan, nan, nan, nan))
 
 
 def _replayed(
@@ -312,7 +314,7 @@ def _cell(
     policy: str,
     ratio: Floats,
     misses: tuple[int, int],
-    means: tuple[float, ...],
+    means: _Means,
 ) -> Cell:
     low, high = np.quantile(ratio, (0.1, 0.9))
     zone = group.zones[0]
