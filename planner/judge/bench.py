@@ -107,8 +107,7 @@ class Bench:
     ) -> None:  # fmt: skip
         """Take them; `beside`: machines that others ask for, by offer id; `later_hours`: as of a `Situation`."""
         self.workload, self.work, self.goods = workload, work, goods
-        self.start, self.deadline, self.beside = start, deadline, beside or {}
-        self.later = later_hours
+        self.start, self.deadline, self.beside, self.later = start, deadline, beside or {}, later_hours
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
