@@ -108,14 +108,21 @@ def as_planned(
             continue
         note = _difference(capacity, own=own)
         notes |= {note: None} if note else {}
-        carried = None if own else _held(capacity)
-        if carried is None and capacity.hazards is not None and not own:
+        if capacity.hazards is not None and not own and _held(capacity) is None:
             notes |= {_CHANGED.format(zone=zone.name): None}
-        table = carried or derived_table(capacity, zone, load, own=own)
+        table = planned_table(capacity, zone, load, own=own)
         tables |= {} if table is None else {zone.name: table}
     whole = all(zone.name in tables for zone in question.job.zones)
     model = HazardModel((), {}, tables) if whole else load().with_tables(tables)
     return replace(question, notes=(*question.notes, *notes)), model
+
+
+def planned_table(
+    capacity: Capacity, zone: SpotZone, load: Callable[[], HazardModel], *, own: bool
+) -> HazardTable | None:
+    """The table that the plan holds of a place, else `derived_table`; `own` as in `as_planned`."""
+    carried = None if own else _held(capacity)
+    return carried or derived_table(capacity, zone, load, own=own)
 
 
 def derived_table(

@@ -14,7 +14,7 @@ from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
 from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
-from planner.plan.profile import linked
+from planner.plan.profile import linked, work_log_sd
 from planner.records import record
 from planner.spot.pools import RECORDED
 
@@ -77,6 +77,9 @@ class SpotPlan:
         on_demand_had_ratio: probability that on-demand comes when it is asked for: the plan's, else as the bundled
             table of waits has it.
         scarce_together_ratio: how far on-demand is scarce when spot is (docs/spot/launch.md).
+        spot_late_ratio: probability that spot alone is too late, None where the plan does not say.
+        work_log_sd: spread of the hours of the whole run, of the logarithm.
+        staging_hours: from the start until the data are where the cluster starts.
     """
 
     name: str
@@ -98,6 +101,9 @@ class SpotPlan:
     accelerators_per_node: float = 0.0
     on_demand_had_ratio: float = 1.0
     scarce_together_ratio: float = 0.0
+    spot_late_ratio: float | None = None
+    work_log_sd: float = 0.0
+    staging_hours: float = 0.0
 
     @property
     def region(self) -> str:
@@ -179,6 +185,9 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         accelerators_per_node=spot[0].accelerators_per_node,
         on_demand_had_ratio=_on_demand_had(plan, spot[0]),
         scarce_together_ratio=linked(plan),
+        spot_late_ratio=_spot_late(plan),
+        work_log_sd=work_log_sd(plan),
+        staging_hours=hours.get(TimePartId.DATA_STAGING, 0.0),
     )
 
 
@@ -235,6 +244,11 @@ def _on_demand_had(plan: Plan, line: PlanLine) -> float:
     if stated is not None:
         return stated
     return usually_had(line.provider, "on_demand", line.accelerator, line.nodes * line.accelerators_per_node)
+
+
+def _spot_late(plan: Plan) -> float | None:
+    alone = None if plan.launch is None else plan.launch.p_meet_spot_only_ratio
+    return None if alone is None else 1.0 - alone
 
 
 def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:

@@ -153,10 +153,12 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
     from planner.render.progress import counted_progress
     from planner.simulation.answer import Setting
     from planner.simulation.answer import simulate as run
+    from planner.simulation.jobs import drawn_note
 
     name, jobs = _jobs(given)
     model = load_model(given["spot_evidence"])
-    groups, notes = _groups(given, jobs, model)
+    groups, model, notes = _groups(given, jobs, model)
+    notes = (*notes, *filter(None, map(drawn_note, jobs)))
     names = POLICY_NAMES if "all" in given["policies"] else tuple(dict.fromkeys(given["policies"]))
     setting = Setting(names, given["starts"], given["seed"], not given["no_optimum"])
     executor = make_executor(given["engine"], given["workers"], given["address"])
@@ -217,8 +219,8 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
 
 def _groups(
     given: dict[str, Any], jobs: Sequence[SimJob], model: HazardModel
-) -> tuple[list[ZoneGroup], tuple[str, ...]]:
-    """Zone groups of the question, and notes on them.
+) -> tuple[list[ZoneGroup], HazardModel, tuple[str, ...]]:
+    """Zone groups of the question, the hazards of their zones, and notes on them.
 
     Raises:
         InputError: neither or both of --traces and --generate.
@@ -232,11 +234,18 @@ def _groups(
     if given["generate"] is not None:
         from planner.simulation.gather import generated
 
-        drawn, notes = generated(jobs, given["generate"], model, given["spot_ratio"], given["seed"])
-        return list(zone_groups(drawn, kinds)), notes
+        drawn, model, notes = generated(
+            jobs,
+            given["generate"],
+            model,
+            given["spot_ratio"],
+            given["seed"],
+            own=bool(given["spot_evidence"]),
+        )
+        return list(zone_groups(drawn, kinds)), model, notes
     from planner.simulation.gather import priced
     from planner.spot.traces.registry import read_traces
 
     traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
     zones, notes = priced(traces, jobs, given["spot_ratio"])
-    return list(zone_groups(zones, kinds)), notes
+    return list(zone_groups(zones, kinds)), model, notes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.choose import choose
 from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
-from planner.candidates.engine import CandidateSearch, build
+from planner.candidates.engine import CandidateSearch, Engine, build
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_relaxations, infeasible_plan
 from planner.candidates.plan_parts.summary import lines_of
@@ -41,9 +41,10 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
     if options.brief:
         from planner.candidates.cheapest import build_cheapest
 
-        found = build_cheapest(context)
+        engine, found = None, build_cheapest(context)
     else:
-        found = build(context)
+        engine = Engine(context)
+        found = engine.at(context.dates.deadline)
     choice = choose(found.candidates, context.asked.workload.preferences.objective)
     if choice is None:
         return _explain_empty(found, begin)
@@ -58,6 +59,10 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
 
             proof = agreed_by_milp(found, choice, options, proof, begin)
     plan = assemble_plan(found, choice, proof, brief=options.brief)
+    if engine is not None and context.asked.workload.preferences.objective == "cost":
+        from planner.job.later_deadline import cheaper_later
+
+        plan = replace(plan, relaxations=(*plan.relaxations, *cheaper_later(engine, plan)))
     if options.replays and plan.launch is not None:
         from planner.job.spot_replay import replay_of
 

@@ -1,4 +1,4 @@
-"""The least later deadline that is enough, where no plan is in time.
+"""The least later deadline that is enough, where no plan is in time; what a little more time saves, where one is.
 
 Candidates that only the deadline removes say how far it would have to move for them. Those of a later deadline that
 fall back on on-demand, or run in several zones, do not exist before they are asked for, and need less time or money. So
@@ -7,12 +7,16 @@ never costs more, so what is found is the least within a twentieth of a per cent
 
 Where a budget is the other way out, deadlines are looked at up to a month later or ten times as long: nobody waits
 longer for that. One that few would accept comes after all other changes and says how many times as long it is.
+
+A plan that is in time is compared with the cheapest one by a deadline a quarter later where that may save a tenth: a
+plan on spot saves no more by it than on-demand costs more than spot, so most are not asked about again.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from planner.candidates.best_alone import BestAlone
@@ -21,12 +25,14 @@ from planner.candidates.constraints.base import round_up
 from planner.candidates.constraints.deadline import Deadline
 from planner.candidates.engine import Engine
 from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.bounds import MOST_HOURS
 from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
     from planner.plan.brief import Summary
+    from planner.plan.model import Plan
 
 _STEP = 2.0  # ratio of deadlines asked for
 _MOST, _MOST_MORE = (
@@ -35,6 +41,10 @@ _MOST, _MOST_MORE = (
 )  # times as long and hours more: the greater is the latest deadline beside a budget
 _NEAR, _NEAR_MORE = 3.0, 168.0  # the same of a deadline that comes before other changes
 _CLOSE = 1.0005  # ratio of two deadlines between which nobody looks
+_A_LITTLE, _WORTH_IT = (
+    1.25,
+    0.1,
+)  # times as long as the deadline, and the least share of the cost that it saves
 
 
 def with_later_deadline(
@@ -62,6 +72,42 @@ def with_later_deadline(
     if enough:
         return tuple(later if item.constraint == Deadline.id else item for item in relaxations)
     return (later, *relaxations)
+
+
+def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
+    """The cheapest plan by a deadline a quarter later, where it saves at least a tenth.
+
+    Args:
+        engine: of the plan's job, compared by cost.
+        plan: its plan by its own deadline.
+    """
+    if plan.deadline is None or not may_save(plan):
+        return ()
+    ends = datetime.fromisoformat(plan.deadline), datetime.fromisoformat(plan.start)
+    hours = (ends[0] - ends[1]) / timedelta(hours=1)
+    needed = round_up(min(hours * _A_LITTLE, MOST_HOURS))
+    most = float(plan.total_usd) * (1.0 - _WORTH_IT)
+    candidates = engine.at_hours(needed, Wanted(Scope.BEST, below=most, counted=False)).candidates
+    at = best_where(candidates, (candidates.bits == 0) & (candidates.cost_usd <= most), "cost")
+    if at is None:
+        return ()
+    best = summarize(candidates, at, None)
+    best = replace(best, delta_cost_usd=best.cost_usd - plan.total_usd, delta_hours=best.hours - plan.hours)
+    return (Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words),)
+
+
+def may_save(plan: Plan) -> bool:
+    """Whether a later deadline may save a tenth of a plan: all of one that is firm, else what on-demand costs more."""
+    spot = [line for line in plan.lines if line.purchase_option == "spot"]
+    if not spot:
+        return any(line.purchase_option != "owned" for line in plan.lines)
+    hourly = min(line.price_per_hour * line.usd_per_currency for line in spot)
+    dearer = sum(
+        line.billed_hours * line.nodes * (line.price_per_hour * line.usd_per_currency - hourly)
+        for line in plan.lines
+        if line.purchase_option == "on_demand"
+    )
+    return float(dearer) >= _WORTH_IT * float(plan.total_usd)
 
 
 def _within(hours: float, times: float, more: float) -> float:

@@ -15,14 +15,16 @@ from planner.candidates.running import steady_hours
 from planner.candidates.ways.course import GB_PER_GIB
 from planner.candidates.ways.transfers import moved_curve, usd_per_gb
 from planner.plan.ids import CostId
-from planner.plan.launch import Replay
+from planner.plan.launch import Launch, Replay
 from planner.plan.model import Plan
+from planner.plan.profile import linked
 from planner.spot.pools import as_wide
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.hazards import HazardModel, HazardTable
+    from planner.spot.launch import OnDemandLuck
     from planner.spot.policy.job import SpotJob, SpotZone
 
 _TICK_HOURS, _MOST_TICKS = 0.1, 1500
@@ -58,7 +60,9 @@ def replay_of(candidates: Candidates, at: int, plan: Plan, futures: int) -> Repl
         zone.name: _table(context, model, part, zone) for zone, part in zip(job.zones, spot, strict=True)
     }
     policy = "survival" if launch.strategy == "spot_with_fallback" else "spot_only"
-    launch_forecast = forecast_launch(job, model, policy, futures=futures, tables=tables)
+    launch_forecast = forecast_launch(
+        job, model, policy, futures=futures, tables=tables, on_demand=_luck(plan, launch)
+    )
     fixed, first = float(candidates.fixed_hours[at]), job.zones[0].usd_per_hour
     moved = (cost for line in plan.lines for cost in line.costs)
     beside = sum((c.amount_usd for c in moved if c.id not in _REPLAYED), Decimal(0))
@@ -78,6 +82,16 @@ def replay_of(candidates: Candidates, at: int, plan: Plan, futures: int) -> Repl
         spot_hours=launch_forecast.spot_hours,
         on_demand_hours=launch_forecast.on_demand_hours,
     )
+
+
+def _luck(plan: Plan, launch: Launch) -> OnDemandLuck:
+    """How surely the plan's fall-back comes."""
+    from planner.spot.launch import OnDemandLuck
+
+    alone = launch.p_meet_spot_only_ratio
+    if launch.p_on_demand_had_ratio is None or alone is None:
+        return OnDemandLuck()
+    return OnDemandLuck(launch.p_on_demand_had_ratio, linked(plan), 1.0 - alone)
 
 
 def spot_job(candidates: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -134,14 +135,36 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
     for node in plan["relaxations"]:
         stated = dict.fromkeys(("current", "needed", "note", "best"), STATED)
         offered = node["constraint"].text()
-        known = (*OFFERED, _NEARLY_SURE)
+        known = (*OFFERED, _NEARLY_SURE, _LATER)
         among = offered if offered in known else " or ".join(known)
         findings.expect(node, {"constraint": among, "times": IfStated(None), **stated})
-        candidate = frame.brief(findings, bench, node["best"], reference)
+        case = _by_later(findings, bench, node) if offered == _LATER else bench
+        candidate = frame.brief(findings, case, node["best"], reference)
         better = value_in(bench, node["best"]) < value_of_plan(bench, plan)
         findings.require(better, node.path, "no better than the plan")
         if offered == _NEARLY_SURE:
             _nearly_sure(findings, bench, plan, node, None if candidate is None else candidate.p_meet)
+        if offered == _LATER:
+            saves = value_in(bench, node["best"]) <= value_of_plan(bench, plan) * _WORTH_IT / _SLIP
+            findings.require(saves, node.path, "not a tenth cheaper than the plan")
+            sure = (
+                candidate is None
+                or (candidate.p_meet or 0.0) >= case.workload.constraints.deadline_confidence - _CHANCE_SLIP
+            )
+            findings.require(sure, node.path, "not sure enough by the later deadline")
+
+
+def _by_later(findings: Findings, bench: Bench, node: Node) -> Bench:
+    """The job with the deadline that is named, at most a quarter later than its own."""
+    own, current, needed = bench.deadline_hours, node["current"], node["needed"]
+    findings.require(current.text() == f"{own:,.1f} h", current.path, "not the deadline of the workload")
+    try:
+        hours = float(needed.text().removesuffix(" h").replace(",", ""))
+    except ValueError:
+        hours = 0.0
+    is_later = own < hours <= own * _A_LITTLE + _STATED_TO_HOURS
+    findings.require(is_later, needed.path, "no deadline up to a quarter later")
+    return bench.by_deadline(timedelta(hours=hours)) if is_later else bench
 
 
 def _nearly_sure(findings: Findings, bench: Bench, plan: Node, node: Node, chance: float | None) -> None:
@@ -168,6 +191,8 @@ def _unlike(one: Decision, other: Decision) -> list[str]:
 OFFERED = ("software", "derived_price", "partition")  # limits whose better plans are named beside a plan
 _NEARLY_SURE = "confidence"  # a limit that something far cheaper just misses
 _JUST_MISSED, _FAR_LESS = 0.1, Fraction(7, 10)
+_LATER, _WORTH_IT = "deadline", Fraction(9, 10)  # by which something is cheaper
+_A_LITTLE, _STATED_TO_HOURS = 1.25, 0.1
 _STATED_TO, _CHANCE_SLIP = 0.001, 1e-4
 _YOURS = ("", "your cluster")  # answers saved before it was named say nothing
 

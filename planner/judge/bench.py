@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from math import hypot, inf, log, sqrt
@@ -107,8 +107,7 @@ class Bench:
     ) -> None:  # fmt: skip
         """Take them; `beside`: machines that others ask for, by offer id; `later_hours`: as of a `Situation`."""
         self.workload, self.work, self.goods = workload, work, goods
-        self.start, self.deadline, self.beside = start, deadline, beside or {}
-        self.later = later_hours
+        self.start, self.deadline, self.beside, self.later = start, deadline, beside or {}, later_hours
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
@@ -117,6 +116,12 @@ class Bench:
     def share(self, other: Bench) -> None:
         """Use the shapes that another bench of the same job has predicted."""
         self._shapes = other._shapes
+
+    def by_deadline(self, length: timedelta) -> Bench:
+        """The same with another deadline, a length of time from the start; shapes are shared."""
+        bench = Bench(self.workload, self.work, self.goods, self.start, self.start + length)
+        bench.share(self)
+        return bench
 
     @cached_property
     def prices(self) -> Prices:

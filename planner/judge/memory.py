@@ -89,9 +89,4 @@ class Memory:
 
     def by_deadline(self, workload: Workload, created: datetime, length: timedelta) -> Bench:
         """The same with another deadline, a length of time from the start; shapes are shared."""
-        original = self.bench(workload, created)
-        bench = Bench(
-            original.workload, original.work, original.goods, original.start, original.start + length
-        )
-        bench.share(original)
-        return bench
+        return self.bench(workload, created).by_deadline(length)

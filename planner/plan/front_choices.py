@@ -13,6 +13,7 @@ from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import enough, places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import whole_percent
 from planner.render.precision import known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
@@ -249,6 +250,11 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
         chance, asked = 100 * float(item.needed), 100 * float(item.current)
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
         return f"less sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
+    if item.constraint == "deadline":
+        offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
+        less = -float(item.best.delta_cost_usd) / float(item.best.cost_usd - item.best.delta_cost_usd)
+        times = f"by a deadline of {item.needed} instead of {item.current}: planner frontier FILE"
+        return f"later: {offered}, {whole_percent(less)} less, {times}"
     words = _UNSEEN.get(item.constraint, f" ({item.constraint} {{0}} -> {{1}})")
     change = words.format(item.current, item.needed.removesuffix(" (needs a port)"))
     return f"hidden: {in_brief(item.best)}: {scale.usd(item.best.cost_usd)}{change}"

@@ -92,6 +92,20 @@ def assumed(plan: Any, key: str, default: float) -> float:
     return value if math.isfinite(value) and value > 0 else default
 
 
+def work_log_sd(plan: Any) -> float:
+    """Standard deviation of the logarithm of the hours of the whole run; of a plan without a speed that of runs alone.
+
+    Args:
+        plan: an answer or a saved plan.
+    """
+    speed, of_runs = plan.performance, assumed(plan, "whole_run_log_sd", 0.0)
+    if speed is None or not 0.0 < speed.throughput_low_per_s <= speed.throughput_high_per_s:
+        return of_runs
+    return math.hypot(
+        math.log(speed.throughput_high_per_s / speed.throughput_low_per_s) / (2.0 * Z80), of_runs
+    )
+
+
 def linked(plan: Any) -> float:
     """How far on-demand is scarce when spot is (docs/spot/launch.md), 0..1: 0 in plans that do not say it."""
     spot = {(line.provider, line.region) for line in plan.lines if line.purchase_option == "spot"}

@@ -60,7 +60,7 @@ class Simulation:
         left_out: number of (job, zone group) pairs not replayed, by reason.
         tasks, tasks_done: of the work; fewer done than there are only after an interruption.
         seconds: it took.
-        notes: on the traces.
+        notes: on the traces, and on what is drawn for each launch.
     """
 
     name: str
@@ -88,10 +88,11 @@ class Line:
         label: kind or zone group.
         policy: name.
         launches, misses: replayed, and late.
+        misses_out_of_reach: of these, where on-demand did not come, or the run was too slow even for it.
         cost: mean cost ratio.
         above_optimum: mean cost over the optimum's, less 1; NaN without optimum.
-        gap: share of the gap from Uniform Progress to the optimum that is closed; NaN with misses, which no saving
-            makes good.
+        gap: share of the gap from Uniform Progress to the optimum that is closed; NaN with misses in reach, which no
+            saving makes good.
         spot_hours, on_demand_hours, interruptions: means per launch.
     """
 
@@ -99,6 +100,7 @@ class Line:
     policy: str
     launches: int
     misses: int
+    misses_out_of_reach: int
     cost: Interval
     above_optimum: float
     gap: Interval
@@ -202,8 +204,10 @@ def _lines(label: str, cells: Sequence[Cell], setting: Setting) -> Iterator[Line
         sums, counts = _totals(own), np.array([cell.starts for cell in own], dtype=np.float64)
         clusters = [cell.cluster for cell in own]
         nothing = Interval(float("nan"), float("nan"), float("nan"))
-        late = sum(cell.misses for cell in own)
-        known = len(best) and not late
+        late, out_of_reach = (
+            sum(getattr(cell, what) for cell in own) for what in ("misses", "misses_out_of_reach")
+        )
+        known = len(best) and late == out_of_reach
         gap = clustered_gap(sums, base, best, clusters, seed=setting.seed) if known else nothing
         weigh = counts / counts.sum()
         yield Line(
@@ -211,6 +215,7 @@ def _lines(label: str, cells: Sequence[Cell], setting: Setting) -> Iterator[Line
             name,
             int(counts.sum()),
             late,
+            out_of_reach,
             clustered_mean(sums, counts, clusters, seed=setting.seed),
             float(sums.sum() / best.sum()) - 1.0 if len(best) else float("nan"),
             gap,

@@ -16,7 +16,7 @@ from planner.spot.policy.job import SpotZone
 if TYPE_CHECKING:
     from planner.advice.saved_plan import SpotPlan
     from planner.plan.model import Plan
-    from planner.spot.hazards import HazardModel
+    from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.trace import ZoneTrace
 
 LEAST_HOURS = 336.0  # two weeks, as long as the recorded traces
@@ -98,9 +98,9 @@ def named_apart(jobs: Sequence[SimJob]) -> list[SimJob]:
 
 
 def generated(
-    jobs: Sequence[SimJob], n: int, model: HazardModel, spot_ratio: float, seed: int
-) -> tuple[list[ZoneTrace], tuple[str, ...]]:
-    """Traces of `n` zones of one region for each kind of machine that the jobs ask for, drawn from the model.
+    jobs: Sequence[SimJob], n: int, model: HazardModel, spot_ratio: float, seed: int, *, own: bool
+) -> tuple[list[ZoneTrace], HazardModel, tuple[str, ...]]:
+    """Traces of `n` zones for each kind of machine that the jobs ask for, in the plan's places in turn.
 
     Args:
         jobs: what will be replayed on them.
@@ -108,10 +108,13 @@ def generated(
         model: hazards.
         spot_ratio: spot over on-demand, for jobs without prices.
         seed: of the draws.
+        own: whether evidence of the user's own is in the model, which then stands above the plan's figures.
 
     Returns:
-        The traces, and a note on the record behind each kind.
+        The traces, the model with the hazards that they were drawn from, and a note on the record behind each kind.
     """
+    from planner.advice.hazards import planned_table
+    from planner.advice.saved_plan import Place
     from planner.spot.generate import generate_traces
 
     hours = max(LEAST_HOURS, DEADLINES_LONG * max(job.deadline_hours for job in jobs))
@@ -123,20 +126,28 @@ def generated(
             gang,
             job.spot_usd_per_hour,
             job.on_demand_usd_per_hour,
+            job.places,
         )
         for job in jobs
         for kind in job.instance_types or ("",)
         for gang in job.gangs or (1,)
     )
     traces: list[ZoneTrace] = []
+    known: dict[str, HazardTable] = {}
     notes = []
-    for number, (provider, region, kind, gang, spot_usd, on_demand_usd) in enumerate(kinds):
+    for number, (provider, region, kind, gang, spot_usd, on_demand_usd, planned) in enumerate(kinds):
         price = on_demand_usd or 1.0
-        zones = [
-            SpotZone(f"{region}{_letters(at)}", region, kind, spot_usd or spot_ratio * price, provider, gang)
-            for at in range(n)
-        ]
-        tables = {zone.name: model.table_for(zone) for zone in zones}
+        places = planned or (Place(region, "", spot_usd or spot_ratio * price),)
+        zones = []
+        for at in range(number * n, (number + 1) * n):  # no name twice, as hazards are found by names
+            place = places[at % len(places)]
+            zone = SpotZone(
+                f"{place.region}{_letters(at)}", place.region, kind, place.usd_per_hour, provider, gang
+            )
+            table = place.capacity and planned_table(place.capacity, zone, lambda: model, own=own)
+            known[zone.name] = table or model.table_for(zone)
+            zones.append(zone)
+        tables = {zone.name: known[zone.name] for zone in zones}
         zone_traces = generate_traces(
             zones, tables, hours, seed=seed + number, tick_hours=TICK_HOURS, on_demand_usd_per_hour=price
         )
@@ -145,7 +156,7 @@ def generated(
         notes.append(
             f"{n} zones of {kind or 'any type'} x{gang} generated, {hours:.0f} h each, from: {sources}"
         )
-    return traces, tuple(notes)
+    return traces, model.with_tables(known), tuple(notes)
 
 
 def priced(

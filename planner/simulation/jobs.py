@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from planner.advice.question import on_grid
 from planner.records import record
+from planner.render import numbers
 
 if TYPE_CHECKING:
-    from planner.advice.saved_plan import SpotPlan
+    from planner.advice.saved_plan import Place, SpotPlan
     from planner.inputs.sweep_schema import Sweep
 
 
@@ -27,6 +28,11 @@ class SimJob:
         gangs: traces of these gang sizes only; empty: all.
         on_demand_usd_per_hour, spot_usd_per_hour: of the gang, where a trace has no price.
         provider, region: what generated traces are drawn for.
+        places: where the plan takes spot, the first choice first; generated zones lie there in turn.
+        on_demand_had_ratio: probability that on-demand comes within `on_demand_acquire_hours`.
+        scarce_together_ratio: how far it is scarce when spot is (`planner.spot.zones`), 0 to 1.
+        spot_late_ratio: how often the plan expects spot alone to be too late; None: as often as on the traces.
+        work_log_sd: spread of the hours of work, of the logarithm; `work_hours` is the median.
     """
 
     name: str
@@ -41,12 +47,28 @@ class SimJob:
     spot_usd_per_hour: float | None = None
     provider: str = ""
     region: str = ""
+    places: tuple[Place, ...] = ()
+    on_demand_had_ratio: float = 1.0
+    scarce_together_ratio: float = 0.0
+    spot_late_ratio: float | None = None
+    work_log_sd: float = 0.0
 
     def takes(self, instance_type: str, gang: int) -> bool:
         """Whether a trace of this type and gang is one of the job's."""
         return (not self.instance_types or instance_type in self.instance_types) and (
             not self.gangs or gang in self.gangs
         )
+
+
+def drawn_note(job: SimJob) -> str:
+    """What is drawn for each launch beside spot; empty where nothing is."""
+    if job.on_demand_had_ratio >= 1.0:
+        return ""
+    return (
+        f"{job.name}: as in its plan, on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
+        f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it goes on "
+        f"on spot; hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd)"
+    )
 
 
 def sweep_jobs(sweep: Sweep) -> Iterator[SimJob]:
@@ -74,7 +96,7 @@ def plan_job(plan: SpotPlan, *, any_trace: bool) -> SimJob:
     return SimJob(
         name=plan.name,
         work_hours=plan.work_hours,
-        deadline_hours=plan.deadline_hours,
+        deadline_hours=plan.deadline_hours - plan.staging_hours,
         restart_hours=on_grid(plan.restart_hours, TICK_HOURS),
         on_demand_acquire_hours=on_grid(plan.on_demand_acquire_hours, TICK_HOURS),
         egress_usd=plan.egress_usd,
@@ -84,4 +106,9 @@ def plan_job(plan: SpotPlan, *, any_trace: bool) -> SimJob:
         spot_usd_per_hour=None if any_trace else plan.spot_usd_per_hour,
         provider=plan.provider,
         region=plan.region,
+        places=() if any_trace else plan.places,
+        on_demand_had_ratio=plan.on_demand_had_ratio,
+        scarce_together_ratio=plan.scarce_together_ratio,
+        spot_late_ratio=None if any_trace else plan.spot_late_ratio,
+        work_log_sd=plan.work_log_sd,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,12 @@ from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy, whole_ticks
 from planner.spot.replay_batch import BatchReplay, Runs
+from planner.spot.zones import comes_given
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
+
+_Means = tuple[float, float, float, float, float]
 
 HISTORY_TICKS = 240
 OPTIMUM = "optimum"
@@ -59,6 +63,7 @@ class Cell:
         cost_ratio: mean cost over the same work on-demand; p10 and p90 of the same.
         spot_hours, on_demand_hours, interruptions, lost_hours: means; NaN for the optimum.
         finish_ratio: mean end over deadline of those in time.
+        misses_out_of_reach: of the misses, where on-demand did not come, or the run was too slow even for it.
     """
 
     job: str
@@ -79,6 +84,7 @@ class Cell:
     interruptions: float
     lost_hours: float
     finish_ratio: float
+    misses_out_of_reach: int = 0
 
 
 @record(frozen=True, eq=False)
@@ -127,12 +133,50 @@ def start_ticks(job: SimJob, group: ZoneGroup, starts: int, seed: int) -> Ints:
     """
     last = group.up.shape[1] - whole_ticks(job.deadline_hours, group.zones[0].tick_hours)
     first = min(HISTORY_TICKS, last)
-    # work and deadline alone: jobs that differ in the restart only are compared on the same launches
-    key = f"{group.source} {group.cluster} {job.work_hours:g} {job.deadline_hours:g}"
-    rng = np.random.default_rng([seed, zlib.crc32(key.encode())])
+    rng = np.random.default_rng(_seeds(job, group, seed))
     possible = last - first + 1
     chosen = rng.choice(possible, size=min(starts, possible), replace=False)
     return np.sort(first + chosen).astype(np.int64)
+
+
+def _seeds(job: SimJob, group: ZoneGroup, seed: int) -> list[int]:
+    # work and deadline alone: jobs that differ in the restart only are compared on the same launches
+    key = f"{group.source} {group.cluster} {job.work_hours:g} {job.deadline_hours:g}"
+    return [seed, zlib.crc32(key.encode())]
+
+
+@record(frozen=True, eq=False)
+class _Luck:
+    """What becomes of each launch whatever the policy, arrays of shape `(n,)`.
+
+    Attributes:
+        work: hours of undisturbed work.
+        comes: whether on-demand does, within the hours left to it.
+        alone: the launch on spot alone, which it goes on on where on-demand does not come.
+    """
+
+    work: Floats
+    comes: Bools
+    alone: BatchReplay | None
+
+    def of(self, batch_replay: BatchReplay) -> BatchReplay:
+        """The replays, with spot alone where on-demand was asked for and did not come."""
+        if self.alone is None:
+            return batch_replay
+        without = batch_replay.on_demand_asked & ~self.comes
+        names = BatchReplay.__dataclass_fields__
+        return BatchReplay(
+            **{
+                name: np.where(without, getattr(self.alone, name), getattr(batch_replay, name))
+                for name in names
+            }
+        )
+
+    def in_reach(self, job: SpotJob) -> Bools:
+        """Whether on-demand from the launch on is in time."""
+        return self.comes & (
+            self.work + job.restart_hours + job.on_demand_acquire_hours <= job.deadline_hours
+        )
 
 
 def _cells(task: Task, sim: SimJob) -> list[Cell]:
@@ -144,19 +188,31 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
     window = at[:, None] + np.arange(ticks)
     futures, prices = up[:, window].transpose(1, 0, 2), usd[:, window].transpose(1, 0, 2)
     availability = held_ticks(up, at)
-    whole = sim.work_hours * job.on_demand_usd_per_hour
+    rng = np.random.default_rng([*_seeds(sim, group, task.seed), 1])
+    work = sim.work_hours * np.exp(sim.work_log_sd * rng.standard_normal(len(at)))
+
+    def replayed(name: str) -> BatchReplay:
+        return replay_starts(job, make_policy(name, job, task.tables), futures, prices, availability, work)
+
+    luck = _Luck(work, np.ones(len(at), dtype=np.bool_), None)
+    if sim.on_demand_had_ratio < 1.0:
+        alone = replayed("spot_only")
+        had = comes_given(
+            ~alone.finished, sim.on_demand_had_ratio, sim.scarce_together_ratio, sim.spot_late_ratio
+        )
+        luck = _Luck(work, rng.random(len(at)) < had, alone)
     cells = []
     for name in task.policies:
         if name == OPTIMUM:
-            cells.append(_optimum(sim, group, job, (up, usd), at, whole))
-            continue
-        policy = make_policy(name, job, task.tables)
-        batch_replay = replay_starts(job, policy, futures, prices, availability)
-        cells.append(_replayed(sim, group, job, name, batch_replay, whole))
+            cells.append(_optimum(sim, group, job, (up, usd), at, luck))
+        else:
+            cells.append(_replayed(sim, group, job, name, luck.of(replayed(name)), luck))
     return cells
 
 
-def replay_starts(job: SpotJob, policy: ArrayPolicy, up: Bools, usd: Floats, held: Ints) -> BatchReplay:
+def replay_starts(
+    job: SpotJob, policy: ArrayPolicy, up: Bools, usd: Floats, held: Ints, work: Floats | None = None
+) -> BatchReplay:
     """Replay several launches at once, each with the age of its own spells.
 
     Args:
@@ -165,8 +221,12 @@ def replay_starts(job: SpotJob, policy: ArrayPolicy, up: Bools, usd: Floats, hel
         up: availability from each launch on, shape `(n, n_zones, ticks)`.
         usd: prices of the same shape.
         held: ticks before the launch for which each zone was in its first state, shape `(n, n_zones)`.
+        work: hours of undisturbed work of each launch, shape `(n,)`; the policy sees how much is left; default: the
+            job's.
     """
     runs = Runs(job, policy.view, len(up))
+    if work is not None:
+        runs.work = work.copy()
     drive(runs, policy, up, held, usd)
     return runs.result()
 
@@ -213,17 +273,26 @@ def _optimum(
     job: SpotJob,
     seen: tuple[Bools, Floats],
     at: Ints,
-    whole: float,
+    luck: _Luck,
 ) -> Cell:
+    """With on-demand always to be had; what is too slow even for that is charged on-demand."""
     from planner.spot.hindsight import offline_optimum
 
-    costs = np.array([offline_optimum(job, *seen, start_tick=int(tick)) for tick in at])
-    nan = float("nan")
-    return _cell(sim, group, OPTIMUM, costs / whole, int((~np.isfinite(costs)).sum()), (nan,) * 5)
+    costs = np.array(
+        [
+            offline_optimum(replace(job, work_hours=float(work)), *seen, start_tick=int(tick))
+            for tick, work in zip(at, luck.work, strict=True)
+        ]
+    )
+    late = ~np.isfinite(costs)
+    costs = np.where(late, (luck.work + job.restart_hours) * job.on_demand_usd_per_hour, costs)
+    nan, misses = float("nan"), int(late.sum())
+    ratio = costs / (luck.work * job.on_demand_usd_per_hour)
+    return _cell(sim, group, OPTIMUM, ratio, (misses, misses), (nan, nan, nan, nan, nan))
 
 
 def _replayed(
-    sim: SimJob, group: ZoneGroup, job: SpotJob, policy: str, batch_replay: BatchReplay, whole: float
+    sim: SimJob, group: ZoneGroup, job: SpotJob, policy: str, batch_replay: BatchReplay, luck: _Luck
 ) -> Cell:
     missed = ~batch_replay.finished
     ended = batch_replay.finish_hours[~missed]
@@ -234,17 +303,24 @@ def _replayed(
         float(batch_replay.lost_hours.mean()),
         float(ended.mean() / job.deadline_hours) if len(ended) else float("nan"),
     )
-    return _cell(sim, group, policy, batch_replay.cost_usd / whole, int(missed.sum()), means)
+    ratio = batch_replay.cost_usd / (luck.work * job.on_demand_usd_per_hour)
+    misses = int(missed.sum()), int((missed & ~luck.in_reach(job)).sum())
+    return _cell(sim, group, policy, ratio, misses, means)
 
 
 def _cell(
-    sim: SimJob, group: ZoneGroup, policy: str, ratio: Floats, misses: int, means: tuple[float, ...]
+    sim: SimJob,
+    group: ZoneGroup,
+    policy: str,
+    ratio: Floats,
+    misses: tuple[int, int],
+    means: _Means,
 ) -> Cell:
     low, high = np.quantile(ratio, (0.1, 0.9))
     zone = group.zones[0]
     return Cell(
         sim.name, group.name, group.kind, group.cluster, group.source, zone.instance_type, zone.gang, policy,
-        len(ratio), misses, float(ratio.mean()), float(low), float(high), *means,
+        len(ratio), misses[0], float(ratio.mean()), float(low), float(high), *means, misses[1],
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ MOST_GROUPS = 40  # of the people's table; programs get all
 _SHORT = {BASELINE: "UP"}
 _COLUMNS = (
     "job", "kind", "zone_group", "recording", "instance_type", "gang", "policy", "launches", "misses",
+    "misses_out_of_reach",
     "cost_ratio", "cost_ratio_p10", "cost_ratio_p90", "spot_hours", "on_demand_hours", "interruptions", "lost_hours",
     "finish_over_deadline_ratio", "complete",
 )  # fmt: skip
@@ -53,7 +54,8 @@ def _row(cell: Cell, complete: bool) -> dict[str, Any]:
     return {
         "job": cell.job, "kind": cell.kind, "zone_group": cell.group, "recording": cell.source,
         "instance_type": cell.instance_type, "gang": cell.gang, "policy": cell.policy, "launches": cell.starts,
-        "misses": cell.misses, "cost_ratio": _finite(cell.cost_ratio), "cost_ratio_p10": _finite(cell.cost_ratio_p10),
+        "misses": cell.misses, "misses_out_of_reach": cell.misses_out_of_reach,
+        "cost_ratio": _finite(cell.cost_ratio), "cost_ratio_p10": _finite(cell.cost_ratio_p10),
         "cost_ratio_p90": _finite(cell.cost_ratio_p90), "spot_hours": _finite(cell.spot_hours),
         "on_demand_hours": _finite(cell.on_demand_hours), "interruptions": _finite(cell.interruptions),
         "lost_hours": _finite(cell.lost_hours), "finish_over_deadline_ratio": _finite(cell.finish_ratio),
@@ -64,6 +66,7 @@ def _row(cell: Cell, complete: bool) -> dict[str, Any]:
 def _line_values(line: Line) -> dict[str, Any]:
     return {
         "label": line.label, "policy": line.policy, "launches": line.launches, "misses": line.misses,
+        "misses_out_of_reach": line.misses_out_of_reach,
         "cost_ratio": _interval(line.cost), "above_optimum_ratio": _finite(line.above_optimum),
         "gap_closed_ratio": _interval(line.gap), "spot_hours": _finite(line.spot_hours),
         "on_demand_hours": _finite(line.on_demand_hours), "interruptions": _finite(line.interruptions),
@@ -103,7 +106,7 @@ def _sections(simulation: Simulation, by_kind: list[Line], by_group: list[Line])
                 for at, (why, count) in enumerate(sorted(simulation.left_out.items()), start=1)]  # fmt: skip
         sections.append(facts("left_out", "Not replayed (pairs of job and zone group)", rows))  # type: ignore[arg-type]
     if simulation.notes:
-        sections.append(Section("traces", "Traces", simulation.notes))
+        sections.append(Section("traces", "Traces and launches", simulation.notes))
     return tuple(sections)
 
 
@@ -116,8 +119,12 @@ def _verdict(simulation: Simulation, by_kind: list[Line]) -> str:
     name = simulation.setting.policies[0]
     policy_lines = [line for line in by_kind if line.policy == name]
     words = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in policy_lines)
-    misses, launches = sum(line.misses for line in policy_lines), sum(line.launches for line in policy_lines)
-    return f"{name} costs {words} of the same work on-demand; {misses:,} of {launches:,} launches late"
+    misses, without, launches = (
+        sum(getattr(line, what) for line in policy_lines)
+        for what in ("misses", "misses_out_of_reach", "launches")
+    )
+    why = f", {without:,} of them without on-demand or too slow for it" if without else ""
+    return f"{name} costs {words} of the same work on-demand; {misses:,} of {launches:,} launches late{why}"
 
 
 def _policies(label: str, lines: list[Line]) -> Section:

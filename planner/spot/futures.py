@@ -237,11 +237,11 @@ def _levels(
     """Levels of the hazards of up and of down spells, shape `(2, n, n_zones)`."""
     pools = [(zone.provider, plain_type(zone.instance_type)) for zone in job.zones]
     of = [tables[zone.name] for zone in job.zones]
-    down = [
-        Known(p, t.frailty_sd_down, s.downs, s.downs_expected)
-        for p, t, s in zip(pools, of, seen, strict=True)
-    ]
-    up = [Known(p, t.frailty_sd_up, s.ups, s.ups_expected) for p, t, s in zip(pools, of, seen, strict=True)]
+    lines = [None if table.hours_seen else table.source for table in of]
+    down, up = [], []
+    for pool, table, spells, line in zip(pools, of, seen, lines, strict=True):
+        down.append(Known(pool, table.frailty_sd_down, spells.downs, spells.downs_expected, line))
+        up.append(Known(pool, table.frailty_sd_up, spells.ups, spells.ups_expected, line))
     return np.stack([draw_levels(rng, "down", down, n).T, draw_levels(rng, "up", up, n).T])
 
 

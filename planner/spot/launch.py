@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, HazardTable
 from planner.spot.meet import calibration
 from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.zones import comes_given
+
+if TYPE_CHECKING:
+    from planner.spot.replay_batch import BatchReplay
 
 N_FUTURES = 200
 # over many zones costs vary three times less, and a decision costs more
@@ -32,7 +37,7 @@ class LaunchForecast:
 
     Attributes:
         p_meet_spot_only_ratio: chance that spot alone meets the deadline.
-        p_meet_ratio: chance that the policy does (1 for every guarded policy while on-demand is obtainable).
+        p_meet_ratio: chance that the policy does (1 for every guarded policy where on-demand always comes).
         cost_ratio: expected (mean) cost.
         cost_ratio_p50: as many futures cost less as cost more; the usual one, as costs are skewed upwards.
         cost_ratio_p10, cost_ratio_p90: four of five futures lie between.
@@ -66,6 +71,24 @@ class LaunchForecast:
 
 
 @record(frozen=True)
+class OnDemandLuck:
+    """How surely on-demand comes when it is asked for; where it does not, the job goes on on spot.
+
+    Attributes:
+        had_ratio: probability that it comes in time.
+        link_ratio: how far it is scarce when spot is, 0 to 1 (`planner.spot.zones`).
+        late_ratio: how often spot alone is too late over all conditions; None: as often as in the futures.
+    """
+
+    had_ratio: float = 1.0
+    link_ratio: float = 0.0
+    late_ratio: float | None = None
+
+
+_ALWAYS = OnDemandLuck()
+
+
+@record(frozen=True)
 class ZoneChoice:
     """A zone weighed on its own: `cost_ratio` is the expected cost of the policy in it alone."""
 
@@ -84,8 +107,9 @@ def forecast_launch(
     futures: int | None = None,
     seed: int = 0,
     tables: Mapping[str, HazardTable] | None = None,
+    on_demand: OnDemandLuck = _ALWAYS,
 ) -> LaunchForecast:
-    """Forecast a job at its launch.
+    """Forecast a job at its launch; hours and costs are those with on-demand that comes.
 
     Args:
         job: zones, prices and what the last hours showed.
@@ -95,6 +119,7 @@ def forecast_launch(
             standard error).
         seed: the same seed gives the same forecast.
         tables: hazards per zone name instead of the model's.
+        on_demand: how surely it comes; default: always.
     """
     from planner.spot.replay_batch import replay_futures
 
@@ -109,7 +134,7 @@ def forecast_launch(
     early, late = (float(v) for v in np.quantile(finish, (0.1, 0.9)))
     return LaunchForecast(
         p_meet_spot_only_ratio=chance_of("spot_only", alone.finished),
-        p_meet_ratio=chance_of(policy_name, batch_replay.finished),
+        p_meet_ratio=_chance_by_either(policy_name, batch_replay, alone.finished, on_demand),
         cost_ratio=_ratio(job, float(batch_replay.cost_usd.mean())),
         cost_ratio_p50=_ratio(job, middle),
         cost_ratio_p10=_ratio(job, low),
@@ -133,6 +158,17 @@ def chance_of(policy_name: str, finished: Bools) -> float:
     """Chance that a policy meets the deadline, from the futures in which it did; of spot alone it is calibrated."""
     share = float(finished.mean())
     return float(calibration("replay").apply(share)) if policy_name == "spot_only" else share
+
+
+def _chance_by_either(
+    policy_name: str, batch_replay: BatchReplay, alone: Bools, on_demand: OnDemandLuck
+) -> float:
+    """Chance to meet the deadline, where on-demand that was asked for may not come; `alone`: spot alone is in time."""
+    if on_demand.had_ratio >= 1.0:
+        return chance_of(policy_name, batch_replay.finished)
+    comes = comes_given(~alone, on_demand.had_ratio, on_demand.link_ratio, on_demand.late_ratio)
+    had = np.where(batch_replay.on_demand_asked, comes, 1.0)
+    return float((had * batch_replay.finished + (1.0 - had) * alone).mean())
 
 
 def _ratio(job: SpotJob, cost_usd: float) -> float:

@@ -5,7 +5,8 @@ days of the record and others, `drift_sd` in hazard_scales.csv. Zones of an inst
 of their common days is an effect of its own, hardly any drift of a single zone is left, and half of its variance is
 weather, which futures draw anyway. So futures draw one level for all zones of a type, `days_sd`, and each zone's own
 beside it. The hours before launch speak of both: what several zones show is believed of their days, what one of them
-shows of that zone.
+shows of that zone. What no record is behind, a band or a prior, is wrong by one level for all zones that
+it is said of, as wide as the table is unsure, as plans have it (`planner.spot.zones`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class Known(NamedTuple):
         frailty_sd: of its table.
         ends: spells that were seen to end before launch.
         expected: what the table expects of them; 0 and 0 without a history.
+        line: of a table without a record: zones of a pool with the same one share their whole level; None: recorded.
     """
 
     pool: Hashable
     frailty_sd: float
     ends: float
     expected: float
+    line: Hashable = None
 
 
 def draw_levels(
@@ -43,8 +46,16 @@ def draw_levels(
 ) -> Floats:
     """Levels of one side's hazards, shape `(n_zones, n)`; exact on a grid of the days' level and of each zone's own."""
     out = np.empty((len(zones), n))
-    for pool in dict.fromkeys(zone.pool for zone in zones):
-        at = [number for number, zone in enumerate(zones) if zone.pool == pool]
+    lines: dict[Hashable, list[int]] = {}
+    for number, zone in enumerate(zones):
+        if zone.line is not None:
+            lines.setdefault((zone.pool, zone.line, zone.frailty_sd), []).append(number)
+    for at in lines.values():
+        ends, expected = (sum(getattr(zones[number], what) for number in at) for what in ("ends", "expected"))
+        out[at] = sample_level(zones[at[0]].frailty_sd, ends, expected, rng.random(n))
+    recorded = [number for number, zone in enumerate(zones) if zone.line is None]
+    for pool in dict.fromkeys(zones[number].pool for number in recorded):
+        at = [number for number in recorded if zones[number].pool == pool]
         parts = [_parts(zones[number].frailty_sd, side) for number in at]
         weight = -0.5 * _GRID**2
         for number, (own, shared) in zip(at, parts, strict=True):

@@ -160,15 +160,16 @@ def scarce_together(never: Floats | float, late: Floats | float, link: Floats | 
     return np.asarray(apart + link * (np.minimum(never, late) - apart), dtype=np.float64)
 
 
-def comes_given(late: Bools, had: float, link: float) -> Floats:
-    """Probability that on-demand comes in each of equally probable futures, shape `(n,)`; its mean is `had`.
+def comes_given(late: Bools, had: float, link: float, usual: float | None = None) -> Floats:
+    """Probability that on-demand comes in each of equally probable futures, shape `(n,)`.
 
     Args:
         late: whether spot alone is too late, shape `(n,)`.
-        had: probability that on-demand comes.
+        had: probability that on-demand comes, over all conditions.
         link: how far both markets are one, 0 to 1.
+        usual: how often spot alone is too late over all conditions; None: as in these futures, and their mean is `had`.
     """
-    share, never = float(late.mean()), 1.0 - had
+    share, never = float(late.mean()) if usual is None else usual, 1.0 - had
     both = float(scarce_together(never, share, link))
     where_late, elsewhere = both / max(share, 1e-300), (never - both) / max(1.0 - share, 1e-300)
     return 1.0 - np.where(late, where_late, elsewhere)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.job import later_deadline
-from planner.plan.front_choices import changes
+from planner.plan.front_choices import changes, choices
 from planner.plan.model import Plan, Relaxation
 from tests.planner.candidates.ways.cases import THREE_ZONES, answer
 
@@ -91,3 +91,20 @@ def test_a_far_deadline_comes_last_and_says_how_many_times_as_long_it_is(
     assert asked == [("budget", None), ("deadline", times)]
     [shown] = changes(refused)
     assert f"({times:,.1f} times as long)" in str(shown.tables[0].rows[1][0])
+
+
+def test_a_little_more_time_that_saves_a_tenth_is_named_with_the_plan_by_it() -> None:
+    tight = answer(THREE_ZONES, TIGHT).plan
+    assert tight.status == "planned"
+    [later] = deadlines(tight)
+    assert later.best is not None and later.needed == f"{TIGHT * 1.25:.1f} h"
+    by_then = answer(THREE_ZONES, TIGHT * 1.25).plan
+    assert float(by_then.total_usd) == pytest.approx(float(later.best.cost_usd))
+    assert float(later.best.cost_usd) <= 0.9 * float(tight.total_usd)
+    notes = " ".join(str(section) for section in choices(tight))
+    assert f"by a deadline of {later.needed} instead of {TIGHT:.1f} h" in notes
+
+
+def test_no_later_deadline_is_named_where_it_saves_little() -> None:
+    assert deadlines(answer(THREE_ZONES, TIGHT * 8).plan) == []
+    assert deadlines(answer(THREE_ZONES, TIGHT, preferences={"objective": "time"}).plan) == []

@@ -13,8 +13,10 @@ from planner.simulation.jobs import SimJob
 from planner.simulation.replays import OPTIMUM, Task, _spot_job, held_ticks, run_task, start_ticks
 from planner.spot.policy.registry import make_policy
 from planner.spot.replay import replay
+from planner.spot.trace import ZoneTrace
+from planner.spot.zones import scarce_together
 from tests.planner.advice.test_table import hazard_table
-from tests.planner.simulation.traces import zone
+from tests.planner.simulation.traces import START, zone
 
 JOB = SimJob("j", 6.0, 9.0, 0.2, egress_usd=0.5)
 
@@ -104,3 +106,49 @@ def test_a_gap_in_prices_takes_the_mean() -> None:
     (group,) = groups(replace(a, spot_usd_per_hour=price))
     assert np.isfinite(group.usd_per_hour).all()
     assert group.usd_per_hour[0, 15] == pytest.approx(np.nanmean(price))
+
+
+def scarce(name: str, seed: int) -> ZoneTrace:
+    """A zone that is up for 2 h and away for 2 to 20."""
+    rng = np.random.default_rng(seed)
+    spells = np.column_stack([np.full(400, 20), rng.integers(20, 200, 400)]).ravel()
+    up = np.repeat(np.arange(len(spells)) % 2 == 0, spells)
+    price = np.full(len(up), 1.0)
+    return ZoneTrace("aws", "zz-1", f"zz-1{name}", "m.big", 1, START, 0.1, up, price, 3.0, "made up")
+
+
+@pytest.mark.parametrize(("link", "usual"), [(0.0, None), (0.43, None), (1.0, None), (0.43, 0.1)])
+def test_launches_are_late_as_often_as_a_plan_says(link: float, usual: float | None) -> None:
+    """Where on-demand does not come and spot alone is too late, correlated as in a plan; no policy can help that.
+
+    Where spot is scarcer than usual, so is on-demand.
+    """
+    group = groups(scarce("a", 1))[0]
+    tables = {one.zone: hazard_table() for one in group.zones}
+    had = replace(
+        JOB, deadline_hours=42.0, on_demand_had_ratio=0.6, scarce_together_ratio=link, spot_late_ratio=usual
+    )
+    asked = ("spot_only", "greedy", "uniform_progress")
+    alone, *others = run_task(Task((had,), group, tables, asked, 800, 3)).cells
+    late = alone.misses / alone.starts
+    assert 0.2 < late < 0.8
+    planned = float(scarce_together(0.4, usual or late, link)) * late / (usual or late)
+    for cell in others:
+        # two standard errors
+        assert cell.misses / cell.starts == pytest.approx(planned, abs=2.0 * (planned / cell.starts) ** 0.5)
+        assert cell.misses_out_of_reach == cell.misses
+    sure = run_task(Task((replace(had, on_demand_had_ratio=1.0),), group, tables, ("greedy",), 100, 3)).cells[
+        0
+    ]
+    assert sure.misses == 0
+
+
+def test_a_run_too_slow_for_on_demand_is_late_whatever_the_policy() -> None:
+    group = groups(zone("a", 0))[0]
+    tables = {one.zone: hazard_table() for one in group.zones}
+    names = (OPTIMUM, "greedy", "on_demand")
+    cells = run_task(Task((replace(JOB, work_log_sd=0.4),), group, tables, names, 200, 1)).cells
+    assert 20 < cells[0].misses < 50  # P(6 h x e^(0.4 z) > 8.8 h) = 17 %
+    assert (
+        {cell.misses for cell in cells} == {cell.misses_out_of_reach for cell in cells} == {cells[0].misses}
+    )

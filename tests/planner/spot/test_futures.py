@@ -14,9 +14,17 @@ from planner.spot.futures import sample_futures, seen_in, spells_of
 from planner.spot.generate import CALM
 from planner.spot.hazards import HazardTable, Weather, load_hazards, make_table
 from planner.spot.hazards_cells import N_AGES
-from planner.spot.launch import alone_in, forecast_launch, p_meet_spot_only, progress_hours, rank_zones
+from planner.spot.launch import (
+    OnDemandLuck,
+    alone_in,
+    forecast_launch,
+    p_meet_spot_only,
+    progress_hours,
+    rank_zones,
+)
 from planner.spot.levels import sample_level
 from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.zones import scarce_together
 from tests.draws import draws
 
 NAMES = ("us-west-2a", "us-west-2b", "us-east-1c")
@@ -193,3 +201,19 @@ def test_a_refit_of_futures_gives_the_hazards_back(down: float, up: float) -> No
     assert 0.9 < float(np.sqrt(ratios.prod())) < 1.1, ratios
     # each side too: of twenty draws (four tables, five seeds) they were 0.91 to 1.08
     assert ((ratios > 0.87) & (ratios < 1.15)).all(), ratios
+
+
+def test_a_forecast_is_late_where_on_demand_does_not_come_and_spot_alone_is_too_late() -> None:
+    asked = job(ZONES[:1])
+
+    def chance(had: float, link: float) -> float:
+        luck = OnDemandLuck(had, link)
+        return forecast_launch(
+            asked, load_hazards(), "greedy", futures=200, seed=4, on_demand=luck
+        ).p_meet_ratio
+
+    never, always = chance(0.0, 0.0), chance(1.0, 0.0)
+    assert always == 1.0 and 0.0 < never < 1.0
+    assert chance(0.5, 0.0) == pytest.approx((never + always) / 2.0)
+    late = 1.0 - never
+    assert chance(0.9, 0.43) == pytest.approx(1.0 - float(scarce_together(0.1, late, 0.43)))

@@ -71,3 +71,16 @@ def test_a_zone_alone_has_the_posterior_of_its_whole_level(
     (drawn,) = logs(Known("v100", frailty_sd, float(ends), expected))
     assert drawn.mean() == pytest.approx(mean, abs=0.04)
     assert drawn.std() == pytest.approx(spread, rel=0.1)
+
+
+def test_zones_of_one_line_without_a_record_are_wrong_together_by_all_that_it_may_be_wrong() -> None:
+    band = Known("p5", 0.5, 0.0, 0.0, "band of p5")
+    one, other, elsewhere = logs(band, band, Known("p5", 0.5, 0.0, 0.0, "band of another region"))
+    assert one.std() == pytest.approx(0.5, rel=0.03)
+    assert one == pytest.approx(other)
+    assert np.corrcoef(one, elsewhere)[0, 1] == pytest.approx(0.0, abs=0.03)
+
+
+def test_what_one_zone_of_a_line_shows_is_believed_of_all_of_it() -> None:
+    seen, unseen = logs(Known("p5", 0.5, 12.0, 4.0, "band"), Known("p5", 0.5, 0.0, 0.0, "band"))
+    assert seen == pytest.approx(unseen) and seen.mean() > 0.2
