@@ -86,7 +86,7 @@ class Built:
         prices: per pool.
         years: length of the horizon.
         gross: demand of each block before owned commitments, `(n, P)`.
-        owned_units: owned reservations, used or not, per block, `(n, P)`.
+        owned: owned reservations, used or not, in each period of the horizon, `(periods, P)`.
         notes: what was left out, and why.
     """
 
@@ -96,7 +96,7 @@ class Built:
     prices: tuple[PoolPrices, ...]
     years: int
     gross: tuple[Floats, ...]
-    owned_units: tuple[Floats, ...]
+    owned: Floats
     notes: tuple[str, ...]
 
 
@@ -133,7 +133,7 @@ def build_model(
     plans = _plans(question, prices)
     rates, shared = _share_capacity(plans, len(prices))
     columns = _Columns(question, years)
-    hours, gross, owned_units = _hours(
+    hours, gross, owned = _hours(
         question, prices, futures, (plans, shared, len(rates)), columns.edges, demand_factor
     )
     reserve, dollars = _needs(hours, rates)
@@ -152,9 +152,15 @@ def build_model(
         caps=caps_of(question, columns.columns, len(columns.edges)),
     )
     return Built(
-        model, tuple(columns.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
+        model,
+        tuple(columns.buyable),
+        futures,
+        tuple(prices),
+        years,
+        tuple(gross),
+        owned,
         tuple(columns.notes),
-    )  # fmt: skip
+    )
 
 
 def _reservations(
@@ -298,26 +304,26 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
 def _hours(
     question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures,
     capacities: tuple[Sequence[_Plan], Sequence[tuple[int, float]], int], edges: Ints, demand_factor: float,
-) -> tuple[list[Hours], list[Floats], list[Floats]]:  # fmt: skip
+) -> tuple[list[Hours], list[Floats], Floats]:  # fmt: skip
     """Cut each block of hours where periods begin, and take off what is owned in each."""
     plans, shared, n_rates = capacities
     spot_share = np.array([pool.spot_share for pool in question.pools])
     spot_usd = np.array([[np.inf if price.spot is None else price.spot.usd_per_hour for price in prices]])
     usd = np.where(np.isfinite(spot_usd), spot_usd, 0.0) if (spot_share > 0).any() else None
-    hours, totals, units = [], [], []
+    owned_in = [_owned(question, hour, plans, shared, n_rates) for hour in edges.tolist()]
+    hours, totals = [], []
     for block in futures.blocks:
         gross = (block.demand * demand_factor).round(DECIMALS)
         cap = (gross * spot_share).round(DECIMALS)
         for period, rows, each in parts_of(block.hour, edges, block.year):
-            owned, capacity = _owned(question, int(edges[period]), plans, shared, n_rates)
+            owned, capacity = owned_in[period]
             net = np.maximum(gross[rows] - owned, 0.0).round(DECIMALS)
-            plan_usd = np.tile(capacity, (len(rows), 1)) if capacity.any() else None
+            plan_usd = np.broadcast_to(capacity, (len(net), n_rates)) if capacity.any() else None
             most = None if usd is None else cap[rows]
-            weight = np.full(len(rows), each)
+            weight = np.full(len(net), each)
             hours.append(Hours(block.scenario, period, weight, net, most, usd, plan_usd))
             totals.append(gross[rows])
-            units.append(np.tile(owned, (len(rows), 1)))
-    return hours, totals, units
+    return hours, totals, np.stack([owned for owned, _ in owned_in])
 
 
 def _owned(
