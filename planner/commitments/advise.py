@@ -33,7 +33,7 @@ from planner.render.numbers import usd
 from solvers.problem.solution import Termination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from catalogs.tables.model import Catalog
     from planner.commitments.answer import Level, Loss, Regret

@@ -116,7 +116,7 @@ class Recourse:
         return out
 
     def batches(self, x: Floats) -> Iterator[tuple[list[int], Floats]]:
-        """Yield blocks of one period, many at a time, by their numbers, with the plans' optimal prices at `x`, `(n, K)`."""
+        """Yield numbers of blocks of one period, with the plans' optimal prices per hour of all of them at `x`."""
         for chunk in self._chunks:
             prices = chunk.multipliers(*chunk.coverage(x))
             yield from zip(chunk.batches, np.split(prices, chunk.batch_starts[1:]), strict=True)

@@ -199,7 +199,7 @@ class CommitMemory:
         return list(pairwise(sorted(cuts)))
 
     def _owned(self, factor: float) -> Iterator[_Block]:
-        """Each stretch of a year weighs as long as it is, by its own hours or, where none is given, by the nearest's."""
+        """Each stretch of a year weighs as long as it is, by the hours that tell of it."""
         for year in self.futures.years:
             demand = (year.demand * factor).round(PLACES)
             for begin, end in self.stretches:
@@ -214,7 +214,7 @@ class CommitMemory:
                 )
 
     def _told(self, hours: Ints, begin: int, end: int) -> Bools:
-        """Which hours of a year tell of a stretch: those in it, else all in the stretch of the nearest, first of two."""
+        """Which hours of a year tell of a stretch: those in it, else those in the stretch of the nearest one."""
         away = np.maximum(begin - hours, hours - (end - 1))
         nearest = int(hours[away.argmin()])
         if not begin <= nearest < end:

@@ -55,13 +55,13 @@ def cheapest(scenarios: list[Rows], ends: Ends, renewals: bool) -> float:
     periods = [range(*pair) for pair in pairwise(cuts)]
     like = [[_like(rows, hours, periods) for hours in periods] for rows in scenarios]
     most = max(units for rows in scenarios for _, units in rows)
-    best = np.inf
+    best = float("inf")
     for bought in product(range(most + 1), *[range(most + 1 if renewals else 1)] * len(ends)):
         usd = sum(RESERVED * units * (YEAR - first) for units, first in zip(bought, cuts, strict=False))
         for number, hours in enumerate(periods):
             covered = sum(bought[: number + 1]) + sum(units for _, units in ends[number:])
             for rows in like:
-                each = np.mean([max(units - covered, 0) for units in rows[number]])
+                each = float(np.mean([max(units - covered, 0) for units in rows[number]]))
                 usd += ON_DEMAND * len(hours) * each / len(scenarios)
         best = min(best, float(usd))
     return best
