@@ -73,6 +73,7 @@ def level_of(
         without_usd,
         _coverage(built, uses),
         float(used.sum() / paid.sum()) if paid.sum() > 0 else None,
+        round(without_usd - expected, 2),
     )
 
 
