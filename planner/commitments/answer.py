@@ -184,7 +184,7 @@ def commit_answer_schema() -> dict[str, Any]:
     """The JSON Schema of an answer of the present version."""
     from planner.plan.json_schema import answer_schema
 
-    head = {
+    head: dict[str, dict[str, Any]] = {
         "schema_version": {"const": SCHEMA_VERSION},
         "planner_version": {"type": "string"},
         "currency": {"const": "USD"},

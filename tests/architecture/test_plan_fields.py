@@ -30,9 +30,10 @@ SUFFIXES = {"_usd": "USD", "_hours": "h", "_s": "s", "_gib": "GiB", "_ratio": "r
 
 
 def fields_of(root: Any) -> dict[tuple[str, str], Any]:
+    parts: dict[str, Any] = dict(part_types(root))
     return {
         (name, field): hint
-        for name, part in part_types(root).items()
+        for name, part in parts.items()
         for field, hint in {**hints_of(part), **derived_hints(part)}.items()
     }
 
