@@ -158,9 +158,8 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
     risk = _within([Fraction(float(value)) for value in tail], [p / (1 - level) for p in chance])
     room = [(1 - share) * p + share * Fraction(q, unit) for p, q in zip(chance, risk, strict=True)]
     multipliers = np.array([_fitted(weights[:, s], room[s]) for s in range(len(room))], dtype=object)
-    of_rows = [
-        int(weight * unit) for weight in row_weights
-    ]  # the upfront limit's, if there is one, then of caps
+    # the upfront limit's, if there is one, then of caps
+    of_rows = [int(weight * unit) for weight in row_weights]
     recourse, cuts = Recourse(model), []
     for number, point in enumerate(points):
         weighty = [scenario for scenario in range(len(room)) if multipliers[scenario, number]]
