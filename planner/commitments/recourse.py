@@ -106,17 +106,8 @@ class Recourse:
         other._deadline, other._spare, other._begun = deadline, spare, False
         return other
 
-    def multipliers(self, x: Floats) -> list[Floats]:
-        """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
-        out = [np.zeros((0, self.model.n_plans))] * len(self.model.hours)
-        for numbers, prices in self.batches(x):
-            ends = np.cumsum([len(self.model.hours[number].weight) for number in numbers])
-            for number, part in zip(numbers, np.split(prices, ends[:-1]), strict=True):
-                out[number] = part
-        return out
-
     def batches(self, x: Floats) -> Iterator[tuple[list[int], Floats]]:
-        """Yield numbers of blocks of one period, with the plans' optimal prices per hour of all of them at `x`."""
+        """Yield numbers of blocks of one period, with the plans' optimal prices at `x` in all their hours, `(n, K)`."""
         for chunk in self._chunks:
             prices = chunk.multipliers(*chunk.coverage(x))
             yield from zip(chunk.batches, np.split(prices, chunk.batch_starts[1:]), strict=True)
