@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -59,15 +61,19 @@ def _schema_of(kind: str) -> str:
     Those of answers with a model of their own are made from its fields, which import nothing heavy.
     """
     if kind == "plan":
-        from planner.plan.json_schema import render_plan_schema
+        from planner.plan.json_schema import plan_schema
 
-        return render_plan_schema()
+        return _text(plan_schema())
     if kind == "commit-answer":
-        from planner.commitments.json_schema import render_commit_answer_schema
+        from planner.commitments.answer import commit_answer_schema
 
-        return render_commit_answer_schema()
+        return _text(commit_answer_schema())
     path = Path(__file__).parent.parent / "data" / "schemas" / f"{kind}.v1.json"
     return path.read_text(encoding="utf-8")
+
+
+def _text(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def _presets() -> str:

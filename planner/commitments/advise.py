@@ -33,7 +33,7 @@ from planner.render.numbers import usd
 from solvers.problem.solution import Termination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from catalogs.tables.model import Catalog
     from planner.commitments.answer import Level, Loss, Regret
@@ -321,7 +321,7 @@ def _lines(built: Built, x: Floats) -> tuple[Line, ...]:
 def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, ...]:
     question = loaded.question
     end = question.start + timedelta(days=built.years * 365)
-    out = []
+    out, used_ratio = [], _owned_use(built)
     for own in question.commitments:
         if own.expires >= end:
             continue
@@ -339,20 +339,20 @@ def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, 
         units = float(own.instances or own.usd_per_hour or 0.0)
         unit = "USD/h" if own.pool is None else next(p.unit for p in question.pools if p.name == own.pool)
         days = (own.expires - question.start).days + 1
-        used = _owned_use(built, question.pools, own.pool) if own.pool is not None else None
+        used = None if own.pool is None else used_ratio[own.pool]
         out.append(Expiring(own.purchase_option, mine, units, unit, own.expires, days, used, now, then))
     return tuple(sorted(out, key=lambda item: item.expires))
 
 
-def _owned_use(built: Built, pools: Sequence[Pool], name: str) -> float | None:
-    """Share of the owned units of a pool that is used while they last."""
-    number = [pool.name for pool in pools].index(name)
-    used = total = 0.0
-    for block, gross, owned in zip(built.model.hours, built.gross, built.owned_units, strict=True):
-        chance = built.model.probability[block.scenario]
-        used += chance * float(block.weight @ np.minimum(gross[:, number], owned[:, number]))
-        total += chance * float(block.weight @ owned[:, number])
-    return used / total if total else None
+def _owned_use(built: Built) -> dict[str, float | None]:
+    """Share of the owned units of each pool that is used while they last."""
+    used, total = np.zeros(len(built.prices)), np.zeros(len(built.prices))
+    for block, gross in zip(built.model.hours, built.gross, strict=True):
+        time, owned = built.model.probability[block.scenario] * block.weight, built.owned[block.period]
+        used += time @ np.minimum(gross, owned)
+        total += time.sum() * owned
+    pairs = zip(built.model.pools, used.tolist(), total.tolist(), strict=True)
+    return {pool: each / whole if whole else None for pool, each, whole in pairs}
 
 
 def _files(loaded: LoadedCommit) -> tuple[File, ...]:

@@ -1,4 +1,7 @@
-"""The answer to a commitment question as values: what to buy, what it saves, what is at risk, and what is proven."""
+"""The answer to a commitment question as values: what to buy, what it saves, what is at risk, and what is proven.
+
+`fields.csv` beside this file documents every field; `planner schema commit-answer` prints it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from planner.records import record
@@ -13,22 +17,12 @@ from planner.render.presentable import Presentable
 from planner.version import __version__
 
 SCHEMA_VERSION = 1
+TABLE = Path(__file__).parent / "fields.csv"
 
 
 @record(frozen=True)
 class Level:
-    """One portfolio: a multiple of the recommended one, or the recommended one under other demand.
-
-    Attributes:
-        share: multiple of the recommended commitments, or of the demand.
-        committed_usd: what the commitments of today cost over the horizon.
-        planned_usd: what those cost that are planned for later; they are decided then, and not owed yet.
-        expected_usd: expected cost, all commitments included, as if those planned were bought whatever comes.
-        worst_usd: mean of the worst outcomes (CVaR at the question's level), commitments included.
-        without_usd: expected cost without new commitments.
-        coverage_ratio: demand covered by commitments, owned ones included, of all demand, at on-demand prices.
-        utilisation_ratio: new commitments used, of those paid for, at their own prices; None without any.
-    """
+    """One portfolio: a multiple of the recommended one, or the recommended one under other demand."""
 
     share: float
     committed_usd: float
@@ -38,11 +32,7 @@ class Level:
     without_usd: float
     coverage_ratio: float
     utilisation_ratio: float | None
-
-    @property
-    def savings_usd(self) -> float:
-        """What the commitments save against none; negative where they lose."""
-        return self.without_usd - self.expected_usd
+    savings_usd: float
 
 
 @record(frozen=True)
@@ -58,16 +48,7 @@ class Regret:
 
 @record(frozen=True)
 class Loss:
-    """How often the purchases cost more than buying nothing, over the scenarios.
-
-    Attributes:
-        limit_ratio: a loss is this much more than buying nothing costs in the same scenario.
-        price: what the chance of a loss counts, in multiples of the expected cost of buying nothing; 0: not weighed.
-        chance_ratio: probability of the scenarios with a loss.
-        plain_chance_ratio, plain_expected_usd: the same and the expected cost of what is best at price 0.
-        worst_ratio: most that is lost in a scenario, of what buying nothing costs there; negative where each saves;
-            None where a scenario has no use to pay for.
-    """
+    """How often the purchases cost more than buying nothing, over the scenarios."""
 
     limit_ratio: float
     price: float
@@ -79,16 +60,7 @@ class Loss:
 
 @record(frozen=True)
 class BreakEven:
-    """From how much use on a commitment pays, against on-demand and against spot.
-
-    Attributes:
-        option: purchase option; `variant` its variant.
-        pool: the pool.
-        on_demand_usd_per_hour: the alternative.
-        all_in_usd_per_hour: the commitment, upfront spread over the term.
-        hours_per_year: hours of use per year from which it pays; above 8,760: never.
-        spot_hours_per_year: the same against spot; None where there is no spot price.
-    """
+    """From how much use on a commitment pays, against on-demand and against spot."""
 
     option: str
     variant: str
@@ -101,21 +73,7 @@ class BreakEven:
 
 @record(frozen=True)
 class Line:
-    """One commitment to buy.
-
-    Attributes:
-        option: purchase option; `variant` its variant.
-        provider: who sells it.
-        serves: pools it covers.
-        units: how many, in `unit` (`instance`, `USD/h`).
-        usd_per_hour: due per hour for all units.
-        upfront_usd: due at once for all units.
-        total_usd: over the whole term.
-        begins, expires: first and last day.
-        now: whether it is bought at the start; else it is planned for later.
-        utilisation_ratio: expected use of what is paid, within the horizon.
-        source: of the price; `as_of` its date.
-    """
+    """One commitment to buy."""
 
     option: str
     variant: str
@@ -136,13 +94,7 @@ class Line:
 
 @record(frozen=True)
 class Expiring:
-    """A commitment owned today that ends within the horizon.
-
-    Attributes:
-        used_ratio: how much of it is used until it ends, in expectation; None where not known (plans).
-        renewed_units: new units the plan buys now for the same pool or plan.
-        later_units: units that it plans there for the day after the end.
-    """
+    """A commitment owned today that ends within the horizon."""
 
     option: str
     serves: str
@@ -175,13 +127,7 @@ class File:
 
 @record(frozen=True)
 class BillAsked:
-    """How a bill was asked, for whoever asks it again.
-
-    Attributes:
-        currency: of the rows that count; None: the bill has one.
-        seed: of the scenarios.
-        expires: stated ends of its commitments, `ID=DATE` each.
-    """
+    """How a bill was asked, for whoever asks it again."""
 
     currency: str | None
     seed: int
@@ -190,14 +136,7 @@ class BillAsked:
 
 @record(frozen=True)
 class CommitAnswer(Presentable):
-    """Everything a reader needs.
-
-    Attributes:
-        sha256: of the question's file, or of the question that was made of a bill; `files` are those of use that it
-            names, or of the bill.
-        bill: how the bill was asked; None of a question of a file.
-        not_evaluated: levels, falls and regret that the time limit left no room for.
-    """
+    """Everything a reader needs."""
 
     REPORT = "planner.commitments.report:commit_report"
     __repr__ = Presentable.__repr__
@@ -241,10 +180,22 @@ class CommitAnswer(Presentable):
         return head | values
 
 
+def commit_answer_schema() -> dict[str, Any]:
+    """The JSON Schema of an answer of the present version."""
+    from planner.plan.json_schema import answer_schema
+
+    head: dict[str, dict[str, Any]] = {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "planner_version": {"type": "string"},
+        "currency": {"const": "USD"},
+    }
+    file, title = f"commit-answer.v{SCHEMA_VERSION}.json", "An answer of `planner commit -o json`"
+    return answer_schema(CommitAnswer, TABLE, file, title, head)
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        out = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return out | {"savings_usd": round(value.savings_usd, 2)} if isinstance(value, Level) else out
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, Decimal):

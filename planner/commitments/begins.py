@@ -60,10 +60,11 @@ def active_in(edges: Ints, first: int, term_years: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(inside).tolist())
 
 
-def parts_of(hours: Ints, edges: Ints, year: int) -> Iterator[tuple[int, Ints, float]]:
+def parts_of(hours: Ints, edges: Ints, year: int) -> Iterator[tuple[int, slice, float]]:
     """Yield each period of a year, the rows of the year that tell of it, and how many hours each stands for.
 
-    They are the hours within the period, else all of the year: hours that nobody gave are like those given.
+    They are the hours within the period, else those of the period that holds the nearest one: hours that nobody gave
+    are like those given closest to them.
 
     Args:
         hours: given or drawn of the year, ascending, shape `(n,)`.
@@ -71,12 +72,16 @@ def parts_of(hours: Ints, edges: Ints, year: int) -> Iterator[tuple[int, Ints, f
         year: 0, 1, ...
     """
     begin, end = year * HOURS_PER_YEAR, (year + 1) * HOURS_PER_YEAR
-    ends = np.append(edges[1:], end)
-    for period in np.flatnonzero((edges >= begin) & (edges < end)).tolist():
-        first, after = int(edges[period]), min(int(ends[period]), end)
-        rows = np.flatnonzero((hours >= first) & (hours < after))
-        rows = rows if len(rows) else np.arange(len(hours))
-        yield period, rows, (after - first) / len(rows)
+    inside = np.flatnonzero((edges >= begin) & (edges < end))
+    first = edges[inside]
+    after = np.append(first[1:], end)
+    low, high = np.searchsorted(hours, first), np.searchsorted(hours, after)
+    before, behind = np.maximum(low - 1, 0), np.minimum(high, len(hours) - 1)
+    later = (low == 0) | ((high < len(hours)) & (hours[behind] - after + 1 < first - hours[before]))
+    like = np.searchsorted(first, hours[np.where(later, behind, before)], side="right") - 1
+    like = np.where(low < high, np.arange(len(first)), like)
+    for number, length, own in zip(inside.tolist(), (after - first).tolist(), like.tolist(), strict=True):
+        yield number, slice(low[own], high[own]), length / (high[own] - low[own])
 
 
 def in_years(day: date, years: int) -> date:

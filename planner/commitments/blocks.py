@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from planner.commitments.model import Hours
@@ -9,33 +11,38 @@ from planner.commitments.model import Hours
 ROWS_AT_ONCE = 8760
 
 
-def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
-    groups: dict[tuple[int, int], list[int]] = {}
+def few(hours: tuple[Hours, ...]) -> list[list[list[int]]]:
+    """Put small blocks of one period together to batches, and small batches of several periods to chunks.
+
+    Thousands of rows are fastest (fewer calls, yet within the cache). All of a chunk have spot prices of one kind.
+
+    Returns:
+        numbers of blocks, by batch, by chunk.
+    """
+    sizes = [len(block.weight) for block in hours]
+    periods: dict[tuple[int, int], list[int]] = {}
     for number, block in enumerate(hours):
-        groups.setdefault((block.period, _spot_rows(block)), []).append(number)
-    out: list[list[int]] = []
-    for numbers in groups.values():
-        size = ROWS_AT_ONCE
-        for number in numbers:
-            rows = len(hours[number].weight)
-            if size + rows > ROWS_AT_ONCE:
-                out.append([])
-                size = 0
-            out[-1].append(number)
-            size += rows
-    return out
+        periods.setdefault((_spot_rows(block), block.period), []).append(number)
+    kinds: dict[int, list[list[int]]] = {}
+    for (kind, _), numbers in periods.items():
+        parts = _filled([sizes[number] for number in numbers])
+        kinds.setdefault(kind, []).extend(numbers[part] for part in parts)
+    return [
+        batches[part]
+        for batches in kinds.values()
+        for part in _filled([sum(sizes[number] for number in numbers) for numbers in batches])
+    ]
 
 
-def few(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """As `batches`, but blocks of all periods together where they make few rows."""
-    out = batches(hours)
-    if sum(len(block.weight) for block in hours) > ROWS_AT_ONCE:
-        return out
-    groups: dict[int, list[int]] = {}
-    for numbers in out:
-        groups.setdefault(_spot_rows(hours[numbers[0]]), []).extend(numbers)
-    return list(groups.values())
+def _filled(sizes: list[int]) -> Iterator[slice]:
+    """Yield neighbours that make at most `ROWS_AT_ONCE` rows together, or one alone."""
+    first = total = 0
+    for at, rows in enumerate(sizes):
+        if total + rows > ROWS_AT_ONCE and at > first:
+            yield slice(first, at)
+            first, total = at, 0
+        total += rows
+    yield slice(first, len(sizes))
 
 
 def _spot_rows(block: Hours) -> int:

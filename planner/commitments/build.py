@@ -66,13 +66,23 @@ class Buyable:
 
 @record(frozen=True, eq=False)
 class _Plan:
-    """Plan dollars that are spent at rates per pool."""
+    """Plan dollars that are spent at rates per pool.
+
+    Attributes:
+        provider: who sells it.
+        option: purchase option; `variant` its variant.
+        rate: plan dollars per unit-hour of each pool, `(P,)`; infinite where not covered.
+        term: price and length.
+        row: of the distinct rates; a dollar of the plan counts as `capacity` dollars at these.
+    """
 
     provider: str
     option: str
     variant: str
-    rate: Floats  # (P,), inf where not covered
+    rate: Floats
     term: Term
+    row: int = 0
+    capacity: float = 1.0
 
 
 @record(frozen=True, eq=False)
@@ -86,7 +96,7 @@ class Built:
         prices: per pool.
         years: length of the horizon.
         gross: demand of each block before owned commitments, `(n, P)`.
-        owned_units: owned reservations, used or not, per block, `(n, P)`.
+        owned: owned reservations, used or not, in each period of the horizon, `(periods, P)`.
         notes: what was left out, and why.
     """
 
@@ -96,7 +106,7 @@ class Built:
     prices: tuple[PoolPrices, ...]
     years: int
     gross: tuple[Floats, ...]
-    owned_units: tuple[Floats, ...]
+    owned: Floats
     notes: tuple[str, ...]
 
 
@@ -130,15 +140,13 @@ def build_model(
     Raises:
         InputError: more than two savings plans of different rates cover the same pool.
     """
-    plans = _plans(question, prices)
-    rates, shared = _share_capacity(plans, len(prices))
+    rates, plans = _share_capacity(_plans(question, prices), len(prices))
     columns = _Columns(question, years)
-    hours, gross, owned_units = _hours(
-        question, prices, futures, (plans, shared, len(rates)), columns.edges, demand_factor
-    )
+    owned = [_owned(question, hour, plans, len(rates)) for hour in columns.edges.tolist()]
+    hours, gross = _hours(question, prices, futures, owned, columns.edges, demand_factor)
     reserve, dollars = _needs(hours, rates)
     _reservations(columns, prices, plans, reserve)
-    _savings_plans(columns, plans, shared, dollars)
+    _savings_plans(columns, plans, dollars)
     model = CommitModel(
         on_demand_usd=np.array([price.on_demand.usd_per_hour for price in prices]),
         plan_rate_usd=rates,
@@ -152,9 +160,15 @@ def build_model(
         caps=caps_of(question, columns.columns, len(columns.edges)),
     )
     return Built(
-        model, tuple(columns.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
+        model,
+        tuple(columns.buyable),
+        futures,
+        tuple(prices),
+        years,
+        tuple(gross),
+        np.stack([units for units, _ in owned]),
         tuple(columns.notes),
-    )  # fmt: skip
+    )
 
 
 def _reservations(
@@ -175,12 +189,10 @@ def _reservations(
             columns.add(item, term, upper=upper, pool=number)
 
 
-def _savings_plans(
-    columns: _Columns, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]], dollars: Floats
-) -> None:
+def _savings_plans(columns: _Columns, plans: Sequence[_Plan], dollars: Floats) -> None:
     """Add what is bought by the dollar an hour for several pools."""
     question = columns.question
-    for plan, (at, capacity) in zip(plans, shared, strict=True):
+    for plan in plans:
         if plan.option not in question.options.allow:
             continue
         serves = tuple(question.pools[p].name for p in np.flatnonzero(np.isfinite(plan.rate)))
@@ -188,8 +200,8 @@ def _savings_plans(
             plan.option, plan.variant, plan.provider, serves, "USD/h", 1.0, 0.0,
             question.start, question.start, plan.term.source, plan.term.as_of,
         )  # fmt: skip
-        upper = min(dollars[at] / capacity, question.options.max_usd_per_hour or np.inf)
-        columns.add(item, plan.term, upper=upper, plan=at, capacity=capacity)
+        upper = min(dollars[plan.row] / plan.capacity, question.options.max_usd_per_hour or np.inf)
+        columns.add(item, plan.term, upper=upper, plan=plan.row, capacity=plan.capacity)
 
 
 class _Columns:
@@ -221,9 +233,8 @@ class _Columns:
             expires = in_years(begins, term.years) - timedelta(days=1)
             bought = replace(item, begins=begins, expires=expires, now=not hour)
             covered = min(term.years, years - hour / HOURS_PER_YEAR)
-            wasted = (1 - (1.0 if tail is None else tail)) * (
-                term.years - covered
-            )  # owed after the horizon, of no use
+            # owed after the horizon, of no use
+            wasted = (1 - (1.0 if tail is None else tail)) * (term.years - covered)
             cost = total * (covered + wasted) / term.years
             periods = active_in(self.edges, hour, term.years)
             whole = plan is None
@@ -265,8 +276,8 @@ def _plans(question: CommitQuestion, prices: Sequence[PoolPrices]) -> list[_Plan
     return out
 
 
-def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[tuple[int, float]]]:
-    """Join plans whose rates differ by a constant factor: distinct rates `(K, P)`, and (row, capacity of a dollar).
+def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[_Plan]]:
+    """Join plans whose rates differ by a constant factor: distinct rates `(K, P)`, and the plans with their rows.
 
     Raises:
         InputError: a pool is covered by more than two distinct rates.
@@ -274,14 +285,14 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
     rates: list[Floats] = []
     shared = []
     for plan in plans:
-        for at, rate in enumerate(rates):
+        for row, rate in enumerate(rates):
             if (np.isfinite(rate) == np.isfinite(plan.rate)).all():
                 ratio = rate[np.isfinite(rate)] / plan.rate[np.isfinite(rate)]
                 if np.ptp(ratio) <= SAME_RATIO * ratio.max():
-                    shared.append((at, float(ratio[0])))
+                    shared.append(replace(plan, row=row, capacity=float(ratio[0])))
                     break
         else:
-            shared.append((len(rates), 1.0))
+            shared.append(replace(plan, row=len(rates)))
             rates.append(plan.rate)
     stacked = np.stack(rates) if rates else np.zeros((0, n_pools))
     if len(rates) > MOST_PLANS:
@@ -296,36 +307,30 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
 
 
 def _hours(
-    question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures,
-    capacities: tuple[Sequence[_Plan], Sequence[tuple[int, float]], int], edges: Ints, demand_factor: float,
-) -> tuple[list[Hours], list[Floats], list[Floats]]:  # fmt: skip
-    """Cut each block of hours where periods begin, and take off what is owned in each."""
-    plans, shared, n_rates = capacities
+    question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures, owned: Sequence[tuple[Floats, Floats]],
+    edges: Ints, demand_factor: float,
+) -> tuple[list[Hours], list[Floats]]:  # fmt: skip
+    """Cut each block of hours where periods begin, and take off what is owned in each; return the whole demand too."""
     spot_share = np.array([pool.spot_share for pool in question.pools])
     spot_usd = np.array([[np.inf if price.spot is None else price.spot.usd_per_hour for price in prices]])
     usd = np.where(np.isfinite(spot_usd), spot_usd, 0.0) if (spot_share > 0).any() else None
-    hours, totals, units = [], [], []
+    hours, totals = [], []
     for block in futures.blocks:
         gross = (block.demand * demand_factor).round(DECIMALS)
         cap = (gross * spot_share).round(DECIMALS)
         for period, rows, each in parts_of(block.hour, edges, block.year):
-            owned, capacity = _owned(question, int(edges[period]), plans, shared, n_rates)
-            net = np.maximum(gross[rows] - owned, 0.0).round(DECIMALS)
-            plan_usd = np.tile(capacity, (len(rows), 1)) if capacity.any() else None
+            units, dollars = owned[period]
+            net = np.maximum(gross[rows] - units, 0.0).round(DECIMALS)
+            plan_usd = np.broadcast_to(dollars, (len(net), len(dollars))) if dollars.any() else None
             most = None if usd is None else cap[rows]
-            weight = np.full(len(rows), each)
+            weight = np.full(len(net), each)
             hours.append(Hours(block.scenario, period, weight, net, most, usd, plan_usd))
             totals.append(gross[rows])
-            units.append(np.tile(owned, (len(rows), 1)))
-    return hours, totals, units
+    return hours, totals
 
 
 def _owned(
-    question: CommitQuestion,
-    hour: int,
-    plans: Sequence[_Plan],
-    shared: Sequence[tuple[int, float]],
-    n_rates: int,
+    question: CommitQuestion, hour: int, plans: Sequence[_Plan], n_rates: int
 ) -> tuple[Floats, Floats]:
     """Return what is owned in the period from `hour` on: units per pool `(P,)` and plan dollars per hour `(K,)`."""
     names = [pool.name for pool in question.pools]
@@ -336,17 +341,15 @@ def _owned(
         if own.pool is not None and own.instances is not None:
             units[names.index(own.pool)] += own.instances
         elif own.usd_per_hour is not None:
-            at, factor = _owned_plan(own, plans, shared)
-            dollars[at] += own.usd_per_hour * factor
+            plan = _owned_plan(own, plans)
+            dollars[plan.row] += own.usd_per_hour * plan.capacity
     return units, dollars
 
 
-def _owned_plan(
-    owned: Owned, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]]
-) -> tuple[int, float]:
-    for plan, place in zip(plans, shared, strict=True):
+def _owned_plan(owned: Owned, plans: Sequence[_Plan]) -> _Plan:
+    for plan in plans:
         if plan.option == owned.purchase_option and plan.provider == owned.provider:
-            return place
+            return plan
     raise InputError(
         f"commitments: no pool of {owned.provider} has a price for {owned.purchase_option}, so what the owned "
         f"plan covers is unknown; give 'prices' with '{owned.purchase_option}' at the pools it covers"

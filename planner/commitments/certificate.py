@@ -42,7 +42,7 @@ def build_certificate(model: CommitModel, solved: Solved) -> dict[str, Any]:
         "kind": "benders",
         "model": _model(model),
         "point": [float(value) for value in solved.x],
-        "point_prices": _prices(Recourse(model).multipliers(solved.x)) if model.n_plans > 1 else None,
+        "point_prices": _prices(_by_block(Recourse(model), solved.x)) if model.n_plans > 1 else None,
         **_proof(model, solved),
     }
     from planner.plan.certificates.benders import exact_bound, exact_objective
@@ -73,6 +73,15 @@ def write_certificate(
         raise InputError(f"{path}: no certificate can be made: {error}") from error
     write_atomically(path, json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n", mode=mode)
     return content
+
+
+def _by_block(recourse: Recourse, x: Floats) -> list[Floats]:
+    """The plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
+    hours, out = recourse.model.hours, dict[int, Floats]()
+    for numbers, prices in recourse.batches(x):
+        ends = np.cumsum([len(hours[number].weight) for number in numbers])
+        out |= zip(numbers, np.split(prices, ends[:-1]), strict=True)
+    return [out[number] for number in range(len(hours))]
 
 
 def _prices(prices: Sequence[Floats]) -> list[list[list[int]]]:
@@ -158,13 +167,12 @@ def _proof(model: CommitModel, solved: Solved) -> dict[str, Any]:
     risk = _within([Fraction(float(value)) for value in tail], [p / (1 - level) for p in chance])
     room = [(1 - share) * p + share * Fraction(q, unit) for p, q in zip(chance, risk, strict=True)]
     multipliers = np.array([_fitted(weights[:, s], room[s]) for s in range(len(room))], dtype=object)
-    of_rows = [
-        int(weight * unit) for weight in row_weights
-    ]  # the upfront limit's, if there is one, then of caps
+    # the upfront limit's, if there is one, then of caps
+    of_rows = [int(weight * unit) for weight in row_weights]
     recourse, cuts = Recourse(model), []
     for number, point in enumerate(points):
         weighty = [scenario for scenario in range(len(room)) if multipliers[scenario, number]]
-        prices = recourse.multipliers(point) if weighty else []
+        prices = _by_block(recourse, point) if weighty else []
         for scenario in weighty:
             mine = _prices(
                 [p for p, block in zip(prices, model.hours, strict=True) if block.scenario == scenario]

@@ -73,6 +73,7 @@ def level_of(
         without_usd,
         _coverage(built, uses),
         float(used.sum() / paid.sum()) if paid.sum() > 0 else None,
+        round(without_usd - expected, 2),
     )
 
 
@@ -81,7 +82,7 @@ def _coverage(built: Built, uses: Sequence[Use]) -> float:
     covered = total = 0.0
     for use in uses:
         gross = np.concatenate([built.gross[number] for number in use.blocks])
-        owned = np.minimum(gross, np.concatenate([built.owned_units[number] for number in use.blocks]))
+        owned = np.minimum(gross, built.owned[use.period])
         covered += float(use.time @ ((owned + use.reserved + use.planned) @ model.on_demand_usd))
         total += float(use.time @ (gross @ model.on_demand_usd))
     return covered / total if total else 0.0

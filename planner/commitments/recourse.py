@@ -60,7 +60,7 @@ class Recourse:
         self._deadline, self._spare, self._begun = deadline, 0, False
         self._known = _Known()
         parts = components(model.plan_rate_usd)
-        self._chunks = [_Chunk(model, numbers, parts) for numbers in few(model.hours)]
+        self._chunks = [_Chunk(model, batches, parts) for batches in few(model.hours)]
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the cost of each scenario at `x` and its cut.
@@ -106,14 +106,11 @@ class Recourse:
         other._deadline, other._spare, other._begun = deadline, spare, False
         return other
 
-    def multipliers(self, x: Floats) -> list[Floats]:
-        """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
-        out = [np.zeros((0, self.model.n_plans))] * len(self.model.hours)
+    def batches(self, x: Floats) -> Iterator[tuple[list[int], Floats]]:
+        """Yield numbers of blocks of one period, with the plans' optimal prices at `x` in all their hours, `(n, K)`."""
         for chunk in self._chunks:
             prices = chunk.multipliers(*chunk.coverage(x))
-            for number, part in zip(chunk.numbers, np.split(prices, chunk.starts[1:]), strict=True):
-                out[number] = part
-        return out
+            yield from zip(chunk.batches, np.split(prices, chunk.batch_starts[1:]), strict=True)
 
 
 def components(rates: Floats) -> list[tuple[Ints, Ints]]:
@@ -147,11 +144,11 @@ def components(rates: Floats) -> list[tuple[Ints, Ints]]:
 
 
 class _Chunk:
-    """Blocks of hours, joined, with what does not change between evaluations."""
+    """Batches of blocks of hours, joined, with what does not change between evaluations."""
 
-    def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
-        blocks = [model.hours[number] for number in numbers]
-        self.numbers = numbers
+    def __init__(self, model: CommitModel, batches: list[list[int]], parts: list[tuple[Ints, Ints]]) -> None:
+        blocks = [model.hours[number] for numbers in batches for number in numbers]
+        self.batches = batches
         periods, self._period = np.unique([block.period for block in blocks], return_inverse=True)
         flags = [[column.is_active(period) for column in model.columns] for period in periods.tolist()]
         active = np.asarray(flags, dtype=np.bool_).reshape(len(periods), len(model.columns))
@@ -165,6 +162,7 @@ class _Chunk:
         self.scenarios, self._firsts = np.unique(of[self._order], return_index=True)
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        self.batch_starts = self.starts[np.cumsum([0, *map(len, batches[:-1])])]
         self.shape = (len(model.on_demand_usd), model.n_plans)
         joined = join(blocks, model.n_plans)
         self.parts = [_Part(model, joined, pools, plans, self.starts) for pools, plans in parts]

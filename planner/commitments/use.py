@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalogs.tables.table import Bools, Floats, Ints
-from planner.commitments.blocks import batches, join
+from planner.commitments.blocks import join
 from planner.commitments.model import CommitModel
 from planner.commitments.recourse import Recourse
 
@@ -60,15 +60,12 @@ class Use:
 
 def use_of(model: CommitModel, x: Floats, recourse: Recourse | None = None) -> list[Use]:
     """Return the use of `x` in all hours, many blocks at a time."""
-    prices = (recourse or Recourse(model)).multipliers(x)
-    return [
-        _use(model, numbers, x, [prices[number] for number in numbers]) for numbers in batches(model.hours)
-    ]
+    return [_use(model, numbers, x, price) for numbers, price in (recourse or Recourse(model)).batches(x)]
 
 
-def _use(model: CommitModel, numbers: list[int], x: Floats, prices: list[Floats]) -> Use:
+def _use(model: CommitModel, numbers: list[int], x: Floats, price: Floats) -> Use:
     blocks = [model.hours[number] for number in numbers]
-    hours, price = join(blocks, model.n_plans), np.concatenate(prices)
+    hours = join(blocks, model.n_plans)
     scenario = np.repeat([block.scenario for block in blocks], [len(block.weight) for block in blocks])
     units, plans = model.coverage(x, hours.period)
     left = np.maximum(hours.demand - units, 0.0)

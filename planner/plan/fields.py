@@ -1,7 +1,8 @@
-"""The data dictionary of a plan: what each field of each part is, in which unit, and within which bounds.
+"""The data dictionaries of answers: what each field of each part is, in which unit, and within which bounds.
 
-`fields.csv` holds one row per field and derived value. Types and nullability are those of the dataclasses, which a
-test compares with the table; the reader of saved plans and the JSON Schema take bounds and texts from here.
+`fields.csv` beside an answer's dataclasses holds one row per field and derived value. Types and nullability are those
+of the dataclasses, which a test compares with the table; JSON Schemas and the reader of saved plans take bounds and
+texts from here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import dataclasses
 import functools
 import types
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,7 +21,7 @@ from planner.plan.ids import PartId
 from planner.records import record
 
 TABLE = Path(__file__).parent / "fields.csv"
-_NAMES = {str: "text", float: "number", int: "integer", bool: "boolean", Decimal: "decimal"}
+_NAMES = {str: "text", float: "number", int: "integer", bool: "boolean", Decimal: "decimal", date: "date"}
 # Texts of a certain form: the table says so, the dataclass just says `str`.
 TEXT_FORMS = ("text", "moment", "month")
 
@@ -28,7 +30,7 @@ TEXT_FORMS = ("text", "moment", "month")
 class FieldRule:
     """One row of the table; `is_unbounded`: null in the JSON stands for infinity; bounds are None where there are none.
 
-    `kind` is text | moment | month | number | integer | boolean | decimal | one_of:A|B | id:ENUM | part:PART |
+    `kind` is text | moment | month | date | number | integer | boolean | decimal | one_of:A|B | id:ENUM | part:PART |
     list:KIND | map:KIND.
     """
 
@@ -44,9 +46,9 @@ class FieldRule:
 
 
 @functools.cache
-def load_rules() -> Mapping[tuple[str, str], FieldRule]:
-    """The rules by part and field, in the order of the table."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
+def load_rules(table: Path = TABLE) -> Mapping[tuple[str, str], FieldRule]:
+    """The rules by part and field, in the order of the table: a plan's, or those of another answer."""
+    with table.open(encoding="utf-8", newline="") as file:
         return {
             (row["part"], row["field"]): FieldRule(
                 row["part"], row["field"], row["type"], row["unit"], row["nullable"] == "yes",

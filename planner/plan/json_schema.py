@@ -1,17 +1,17 @@
-"""The JSON Schema of a plan, from the dataclasses and their data dictionary: `planner schema plan`."""
+"""JSON Schemas of answers, from their dataclasses and data dictionaries: `planner schema plan`, `commit-answer`."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 from planner.plan.fields import (
-    TEXT_FORMS,
+    TABLE,
     FieldRule,
     derived_hints,
     hints_of,
-    kind_of,
     load_rules,
     part_types,
     split_optional,
@@ -23,6 +23,7 @@ _FORMS: dict[str, dict[str, Any]] = {
     "text": {"type": "string"},
     "moment": {"type": "string", "format": "date-time"},
     "month": {"type": "string", "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])$"},
+    "date": {"type": "string", "format": "date"},
     "number": {"type": "number"},
     "integer": {"type": "integer"},
     "boolean": {"type": "boolean"},
@@ -31,27 +32,44 @@ _FORMS: dict[str, dict[str, Any]] = {
 
 
 def plan_schema() -> dict[str, Any]:
-    """The schema of the present version; `unit` beside a description is the unit of the value."""
-    parts = {name: _part(kind) for name, kind in part_types(Plan).items()}
-    root = parts.pop("Plan")
-    root["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}
-    root["required"].append("schema_version")  # a default in Python, but no file is read without it
+    """The schema of a plan of the present version."""
+    # a default in Python, but no file is read without it
+    head = {"schema_version": {"const": SCHEMA_VERSION}}
+    return answer_schema(
+        Plan, TABLE, f"plan.v{SCHEMA_VERSION}.json", "A plan of `planner optimize -o json`", head
+    )
+
+
+def answer_schema(
+    root: Any, table: Path, file: str, title: str, head: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The schema of an answer; `unit` beside a description is the unit of the value.
+
+    Args:
+        root: dataclass of the answer.
+        table: the data dictionary of it and of its parts.
+        file: id of the schema.
+        title: what follows it.
+        head: values that stand before the fields, or what else is said of fields; all of them are required.
+    """
+    rules = load_rules(table)
+    parts = {name: _part(kind, rules) for name, kind in part_types(root).items()}
+    top = parts.pop(root.__name__)
+    known = top["properties"]
+    said = {name: {**known.get(name, {}), **more} for name, more in head.items()}
+    top["properties"] = dict.fromkeys(head) | known | said
+    top["required"] = list(dict.fromkeys([*head, *top["required"]]))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"plan.v{SCHEMA_VERSION}.json",
-        "title": "A plan of `planner optimize -o json`",
-        **root,
+        "$id": file,
+        "title": title,
+        **top,
         "$defs": parts,
     }
 
 
-def render_plan_schema() -> str:
-    """The schema as text."""
-    return json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _part(kind: Any) -> dict[str, Any]:
-    rules, hints = load_rules(), {**hints_of(kind), **derived_hints(kind)}
+def _part(kind: Any, rules: Mapping[tuple[str, str], FieldRule]) -> dict[str, Any]:
+    hints = {**hints_of(kind), **derived_hints(kind)}
     return {
         "type": "object",
         "description": (kind.__doc__ or "").split("\n")[0],
@@ -67,22 +85,21 @@ def _part(kind: Any) -> dict[str, Any]:
 
 def _field(hint: Any, rule: FieldRule) -> dict[str, Any]:
     inner, optional = split_optional(hint)
-    shape = _shape(inner, rule)
+    shape = _shape(inner, rule.kind, rule)
     if optional or rule.is_unbounded:
         shape = {"anyOf": [shape, {"type": "null"}]}
     unit = {"unit": rule.unit} if rule.unit else {}
     return {**shape, **unit, "description": rule.description}
 
 
-def _shape(hint: Any, rule: FieldRule) -> dict[str, Any]:
-    kind = rule.kind if rule.kind in TEXT_FORMS else kind_of(hint)
+def _shape(hint: Any, kind: str, rule: FieldRule) -> dict[str, Any]:
     word, _, argument = kind.partition(":")
     if word == "part":
         return {"$ref": f"#/$defs/{argument}"}
     if word == "list":
-        return {"type": "array", "items": _shape(get_args(hint)[0], rule)}
+        return {"type": "array", "items": _shape(get_args(hint)[0], argument, rule)}
     if word == "map":
-        return {"type": "object", "additionalProperties": _shape(get_args(hint)[1], rule)}
+        return {"type": "object", "additionalProperties": _shape(get_args(hint)[1], argument, rule)}
     if word == "id":
         return {"oneOf": [{"const": member.value, "description": member.__doc__} for member in hint]}
     if word == "one_of":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats, Ints
 from planner.judge.commits.demand import PLACES, Futures, OfBill, futures_of
 from planner.judge.commits.prices import (
     HOURS_PER_YEAR,
@@ -199,20 +199,27 @@ class CommitMemory:
         return list(pairwise(sorted(cuts)))
 
     def _owned(self, factor: float) -> Iterator[_Block]:
-        """Each stretch of a year weighs as long as it is, by its own hours or, where none is given, by the year's."""
+        """Each stretch of a year weighs as long as it is, by the hours that tell of it."""
         for year in self.futures.years:
             demand = (year.demand * factor).round(PLACES)
             for begin, end in self.stretches:
                 if begin // HOURS_PER_YEAR != year.year:
                     continue
-                own = (year.hour >= begin) & (year.hour < end)
-                own = own if own.any() else np.ones_like(own)
+                own = self._told(year.hour, begin, end)
                 weight = year.weight[own] * ((end - begin) / year.weight[own].sum())
                 units, dollars = self._owned_at(begin)
                 shape = (len(weight), 1)
                 yield _Block(
                     begin, year.future, weight, demand[own], np.tile(units, shape), np.tile(dollars, shape)
                 )
+
+    def _told(self, hours: Ints, begin: int, end: int) -> Bools:
+        """Which hours of a year tell of a stretch: those in it, else those in the stretch of the nearest one."""
+        away = np.maximum(begin - hours, hours - (end - 1))
+        nearest = int(hours[away.argmin()])
+        if not begin <= nearest < end:
+            begin, end = next(part for part in self.stretches if part[0] <= nearest < part[1])
+        return np.asarray((hours >= begin) & (hours < end))
 
     def _owned_at(self, hour: int) -> tuple[Floats, Floats]:
         """Units of each pool and dollars of each plan that are owned in an hour of the horizon."""

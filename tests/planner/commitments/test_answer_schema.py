@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planner.commitments.json_schema import commit_answer_schema
+from planner.commitments.answer import commit_answer_schema
 from planner.inputs.commit_schema import CommitQuestion
 from tests.conftest import Run
 from tests.planner.commitments.test_begins import answered, as_json, ending
@@ -29,8 +29,8 @@ def test_the_command_prints_it(run_cli: Run) -> None:
         SCHEMA["properties"]["bill"]["description"],
         SCHEMA["$defs"]["Level"]["properties"]["worst_usd"]["description"],
     )
-    assert said[0].startswith("how the bill was asked")
-    assert said[1] == "mean of the worst outcomes (CVaR at the question's level), commitments included"
+    assert said[0].startswith("How the bill was asked")
+    assert said[1] == "Mean of the worst outcomes (CVaR at the question's level), commitments included"
 
 
 @pytest.mark.parametrize(

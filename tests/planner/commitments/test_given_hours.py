@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,22 @@ from tests.planner.commitments.test_commit_input import loaded, question
 
 YEAR, ON_DEMAND, RESERVED = 8760, 10.0, 6.0
 Rows = list[tuple[int, int]]  # hour, instances
+Ends = list[tuple[int, int]]  # days until the end, ascending, and instances
 
 
-def asked(days_left: int, owned: int, **more: Any) -> CommitQuestion:
-    """A year of one pool, of which some instances are under a reservation that ends after so many days."""
-    last = question().start + timedelta(days=days_left - 1)
+def asked(ends: Ends, **more: Any) -> CommitQuestion:
+    """A year of one pool, of which some instances are under reservations that end after so many days."""
     pool = {"name": "a", "provider": "x", "region": "r"}
-    own = {"purchase_option": "reserved_1y", "pool": "a", "instances": owned, "expires": f"{last}"}
+    owned = [
+        {
+            "purchase_option": "reserved_1y", "pool": "a", "instances": instances,
+            "expires": f"{question().start + timedelta(days=days - 1)}",
+        }
+        for days, instances in ends
+    ]  # fmt: skip
     return question(**{
         "pools": [pool | {"prices": {"on_demand": ON_DEMAND, "reserved_1y": RESERVED}}],
-        "demand": {}, "scenarios": {"file": "given.csv"}, "commitments": [own], "horizon_years": 1,
+        "demand": {}, "scenarios": {"file": "given.csv"}, "commitments": owned, "horizon_years": 1,
     } | more)  # fmt: skip
 
 
@@ -39,50 +45,79 @@ def answered(question: CommitQuestion, scenarios: list[Rows], folder: Path) -> W
     return advise(loaded(question, folder), None, gap=1e-9, with_regret=False)
 
 
-def cheapest(scenarios: list[Rows], days_left: int, owned: int, renewals: bool) -> tuple[float, int, int]:
-    """Every number bought now and for the day after the end, each paid hour by hour: cost, now, later.
+def cheapest(scenarios: list[Rows], ends: Ends, renewals: bool) -> float:
+    """The least cost of every number bought now and for the day after each end, each paid hour by hour.
 
-    An hour that the file does not give is like those given before the end, or those after it, or else like all.
+    An hour that the file does not give is like those given between the same two ends. Where none is, it is like those
+    given between the two ends around the nearest given hour, the first of two.
     """
-    end, best = 24 * days_left, (np.inf, 0, 0)
+    cuts = [0, *(24 * days for days, _ in ends), YEAR]
+    periods = [range(*pair) for pair in pairwise(cuts)]
+    like = [[_like(rows, hours, periods) for hours in periods] for rows in scenarios]
     most = max(units for rows in scenarios for _, units in rows)
-    for now, later in product(range(most + 1), range((most + 1) if renewals else 1)):
-        usd = RESERVED * (now * YEAR + later * (YEAR - end))
-        for rows in scenarios:
-            for hours, covered in ((range(end), now + owned), (range(end, YEAR), now + later)):
-                like = [units for hour, units in rows if hour in hours] or [units for _, units in rows]
-                each = np.mean([max(units - covered, 0) for units in like])
+    best = float("inf")
+    for bought in product(range(most + 1), *[range(most + 1 if renewals else 1)] * len(ends)):
+        usd = sum(RESERVED * units * (YEAR - first) for units, first in zip(bought, cuts, strict=False))
+        for number, hours in enumerate(periods):
+            covered = sum(bought[: number + 1]) + sum(units for _, units in ends[number:])
+            for rows in like:
+                each = float(np.mean([max(units - covered, 0) for units in rows[number]]))
                 usd += ON_DEMAND * len(hours) * each / len(scenarios)
-        best = min(best, (float(usd), now, later))
+        best = min(best, float(usd))
     return best
+
+
+def _like(rows: Rows, hours: range, periods: list[range]) -> list[int]:
+    nearest = min(max(hours[0] - hour, hour - hours[-1], 0) for hour, _ in rows)
+    close = next(hour for hour, _ in rows if max(hours[0] - hour, hour - hours[-1], 0) == nearest)
+    told = next(period for period in periods if close in period)
+    return [units for hour, units in rows if hour in told]
 
 
 def test_hours_given_late_do_not_count_twice(tmp_path: Path) -> None:
     """Five instances in December, of which the file gives a day, are not used for a year by what begins in July."""
     rows = [(8000 + hour, 5) for hour in range(24)]
-    plain = asked(181, 5)
+    plain = asked([(181, 5)])
     work = answered(plain, [rows], tmp_path)
     half = (YEAR - 24 * 181) / YEAR
     assert work.answer.nothing.expected_usd == pytest.approx(5 * ON_DEMAND * YEAR * half)
     assert work.answer.plan.expected_usd == pytest.approx(5 * RESERVED * YEAR * half)
-    dear = asked(181, 5, pools=[{
+    dear = asked([(181, 5)], pools=[{
         "name": "a", "provider": "x", "region": "r", "prices": {"on_demand": ON_DEMAND, "reserved_1y": 10.5},
     }])  # fmt: skip
     assert answered(dear, [rows], tmp_path).answer.lines == ()
 
 
+def test_hours_that_nobody_gave_are_like_the_nearest_given(tmp_path: Path) -> None:
+    """Of three periods the second has no hours: it is like the third, as that begins a day after it ends."""
+    rows = [(24, 1), (24 * 59, 1), *((24 * 121 + hour, 4) for hour in range(24))]
+    work = answered(asked([(61, 1), (120, 1)]), [rows], tmp_path)
+    days = 59 * 3 + 245 * 4  # beyond what is owned
+    assert work.answer.nothing.expected_usd == pytest.approx(ON_DEMAND * 24 * days)
+
+
+def test_many_ends_leave_as_many_rows_as_there_are_hours_and_ends(tmp_path: Path) -> None:
+    """A week without given hours takes a neighbour's, not those of the whole year: the answer is soon there."""
+    hours = sorted(np.random.default_rng(1).choice(YEAR, 40, replace=False).tolist())
+    work = answered(
+        asked([(7 * week, 1) for week in range(1, 51)]), [[(hour, 60) for hour in hours]], tmp_path
+    )
+    assert work.answer.rows <= 2 * (40 + 50)
+
+
 def check_given(seed: int, folder: Path) -> None:
     draw = np.random.default_rng(seed)
-    days_left, renewals = int(draw.integers(5, 360)), bool(draw.random() < 0.8)
+    days = sorted(draw.choice(np.arange(5, 360), int(draw.integers(1, 3)), replace=False).tolist())
+    renewals = bool(draw.random() < 0.8)
     scenarios = []
     for _ in range(int(draw.integers(1, 4))):
         low, high = sorted(draw.integers(0, YEAR, 2).tolist())  # some lie before the end alone, some after it
         hours = draw.choice(np.arange(low, high + 9), int(draw.integers(1, 9)), replace=False) % YEAR
         scenarios.append([(int(hour), int(draw.integers(0, 6))) for hour in sorted(set(hours.tolist()))])
-    owned = int(draw.integers(1, 5))
-    one = asked(days_left, owned, options={"renewals": renewals})
+    ends = [(day, int(draw.integers(1, 4))) for day in days]
+    one = asked(ends, options={"renewals": renewals})
     work = answered(one, scenarios, folder)
-    usd, _, _ = cheapest(scenarios, days_left, owned, renewals)
+    usd = cheapest(scenarios, ends, renewals)
     assert work.solved.objective_usd == pytest.approx(usd, rel=1e-9, abs=1e-6), seed
     assert judge_commit(as_json(work), CommitMemory(loaded(one, folder), None)).faults == (), seed
 
