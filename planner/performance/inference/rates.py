@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.tables.table import Floats
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
 
 # Share of memory that an engine gives to weights, keys and values (vLLM's gpu_memory_utilization).
@@ -35,8 +35,8 @@ class Cases:
     Attributes:
         params, active: parameters in all, and per token; `routed`: those in routed experts.
         layers, hidden: sizes; `experts`, `per_token`: routed experts of a layer and those of a token (0 for dense).
-        key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
-            all tokens before (windows, hybrids).
+        key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of heads as wide
+            as the layer that attend to all tokens before (windows, hybrids, wider heads).
         windowed: share of the layers that keep the last `window` tokens alone.
         weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`, and in tables (`table_bytes`).
         tables: parameters of the input's table and of the output layer of the vocabulary.
@@ -84,7 +84,8 @@ class Efficiency:
     Attributes:
         compute, bandwidth: shares of peak and memory rate.
         step_s: fixed time of a decode step of 32 layers, which grows by the power `layers_power` of layers;
-            `layer_s` more per layer and doubling of tensor parallelism; `expert_layer_s` more per layer with experts.
+            `layer_s` more per layer and doubling of tensor parallelism, or once for any (`flat_sums`);
+            `expert_layer_s` more per layer with experts.
         tensor_loss: power of tensor parallelism that is lost.
         most_running: requests at once that the engine allows.
         layers_power: launches grow with layers, the work of the host does not: between 1 and 0.
@@ -108,6 +109,7 @@ class Efficiency:
     sequence_s: Floats | float = 0.0
     launch_s: Floats | float = 0.0
     step_tokens: Floats | float = 0.0
+    flat_sums: Bools | bool = False
 
 
 def cached_bytes(case: Cases, tokens: Floats) -> Floats:
@@ -195,7 +197,9 @@ def step_s(
     keys = KEY_VALUE_READS * number * cached_bytes(case, context) / (split * case.pp * rate)
     flops = 2.0 * case.active * number + read * _prompt_flops(case)
     work = flops / (split * case.pp * case.peak * engine.compute)
-    fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
+    doublings = np.log2(np.maximum(case.tp, 1.0))
+    doublings = np.where(engine.flat_sums, np.minimum(doublings, 1.0), doublings)
+    fixed = fixed_s(case, engine) + engine.layer_s * case.layers * doublings
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
     device = np.hypot(weights + keys, work) + fixed + (number + read) * sums_s(case, engine)
     # the host queues kernels while the device works: the longer of both, smoothly where they are alike
