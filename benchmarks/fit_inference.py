@@ -54,7 +54,6 @@ class Question:
         self.chip = np.asarray([self.chips.index(row.chip) for row in rows])
         self.most = np.asarray([item.most_running for item in found])
         self.step_tokens = np.asarray([item.step_tokens for item in found])
-        self.flat_sums = np.asarray([item.flat_sums for item in found])
         self.scenario = np.asarray(
             [[row.scenario == word for row in rows] for word in ("server", "interactive")]
         )
@@ -100,7 +99,7 @@ class Question:
             np.minimum(np.exp(both[0]), 0.95), np.minimum(np.exp(both[1]), 0.98), np.exp(both[2]),
             float(np.exp(common[0])), float(np.exp(common[1])), float(common[2]), self.most[at],
             float(common[3]), float(np.exp(common[4])), host[self.engine[at]],
-            step_tokens=self.step_tokens[at], flat_sums=self.flat_sums[at],
+            step_tokens=self.step_tokens[at],
         )  # fmt: skip
         result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[5:] @ self.scenario[:, at]
         return result

@@ -35,7 +35,7 @@ def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] |
         engine("step_s") * chip("step"),
         c["decode.layer_s"], c["decode.expert_layer_s"], c["decode.tensor_loss"], engine("most_running"),
         c["decode.layers_power"], c["decode.link_ratio"], engine("sequence_s"),
-        step_tokens=engine("step_tokens"), flat_sums=engine("flat_sums") > 0,
+        step_tokens=engine("step_tokens"),
     )  # fmt: skip
 
 

@@ -111,7 +111,6 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         row.sequence_s,
         c["decode.eager_layer_s"] * devices.host_pace if _launches(engine, row) else 0.0,
         devices.step_tokens,
-        row.flat_sums,
     )
 
 

@@ -26,7 +26,6 @@ class EngineRow:
         step_tokens: most tokens of prompts in a step that also writes answers, by default of a server, 0 where steps do
             one or the other (`mixing` is where that is stated); `small_step_tokens` on cards of less than `large_gib`.
         most_prompt: tokens of a prompt for a token of its answer, at most of the rows that it was fitted on.
-        flat_sums: whether its layers' sums take as long in tensor-parallel groups of any size (the column says why).
     """
 
     name: str
@@ -43,7 +42,6 @@ class EngineRow:
     small_step_tokens: float
     large_gib: float
     most_prompt: float
-    flat_sums: bool
 
 
 @cache
@@ -55,7 +53,7 @@ def load_engines() -> tuple[EngineRow, ...]:
             float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
             float(row["sequence_s"]), row["quantised_tables"] == "true",
             float(row["step_tokens"]), float(row["small_step_tokens"]), float(row["large_gib"]),
-            float(row["most_prompt"]), bool(row["flat_sums"]),
+            float(row["most_prompt"]),
         )
         for row in bundled_rows("engines.csv")
     )  # fmt: skip

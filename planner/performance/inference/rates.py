@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Floats
+from catalogs.tables.table import Floats
 from planner.records import record
 
 # Share of memory that an engine gives to weights, keys and values (vLLM's gpu_memory_utilization).
@@ -84,8 +84,7 @@ class Efficiency:
     Attributes:
         compute, bandwidth: shares of peak and memory rate.
         step_s: fixed time of a decode step of 32 layers, which grows by the power `layers_power` of layers;
-            `layer_s` more per layer and doubling of tensor parallelism, or once for any (`flat_sums`);
-            `expert_layer_s` more per layer with experts.
+            `layer_s` more per layer and doubling of tensor parallelism; `expert_layer_s` more per layer with experts.
         tensor_loss: power of tensor parallelism that is lost.
         most_running: requests at once that the engine allows.
         layers_power: launches grow with layers, the work of the host does not: between 1 and 0.
@@ -109,7 +108,6 @@ class Efficiency:
     sequence_s: Floats | float = 0.0
     launch_s: Floats | float = 0.0
     step_tokens: Floats | float = 0.0
-    flat_sums: Bools | bool = False
 
 
 def cached_bytes(case: Cases, tokens: Floats) -> Floats:
@@ -197,9 +195,7 @@ def step_s(
     keys = KEY_VALUE_READS * number * cached_bytes(case, context) / (split * case.pp * rate)
     flops = 2.0 * case.active * number + read * _prompt_flops(case)
     work = flops / (split * case.pp * case.peak * engine.compute)
-    doublings = np.log2(np.maximum(case.tp, 1.0))
-    doublings = np.where(engine.flat_sums, np.minimum(doublings, 1.0), doublings)
-    fixed = fixed_s(case, engine) + engine.layer_s * case.layers * doublings
+    fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
     device = np.hypot(weights + keys, work) + fixed + (number + read) * sums_s(case, engine)
     # the host queues kernels while the device works: the longer of both, smoothly where they are alike
