@@ -85,7 +85,11 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
     engine = engine_of(tuning)
     size = hardware.n_rows
     if engine is None:
-        none = {"serve_peak": np.full(size, np.nan), "step_tokens": np.zeros(size), "serve_unpack": np.ones(size)}
+        none = {
+            "serve_peak": np.full(size, np.nan),
+            "step_tokens": np.zeros(size),
+            "serve_unpack": np.ones(size),
+        }
         return none | {f"serve_{name}": np.ones(size) for name in _FACTORS}
     peak = np.full(size, np.nan)
     for column in _PEAKS.get(engine.precision, _HALF):

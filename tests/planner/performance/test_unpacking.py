@@ -38,7 +38,9 @@ def test_weights_in_mxfp4_are_unpacked_where_chips_have_no_arithmetic_for_them(v
     none, twice = {NOW: 1.0, BEFORE: 1.0}, {NOW: 2.0, BEFORE: 2.0}
     assert rate(H100, none, **asked) > 1.2 * rate(H100, twice, **asked)
     assert rate(B200, none, **asked) == rate(B200, twice, **asked)
-    assert rate(H100, none, **asked | {"precision": "bf16"}) == rate(H100, twice, **asked | {"precision": "bf16"})
+    assert rate(H100, none, **asked | {"precision": "bf16"}) == rate(
+        H100, twice, **asked | {"precision": "bf16"}
+    )
 
 
 def test_releases_before_2026_unpack_more_slowly() -> None:
@@ -58,7 +60,9 @@ def test_wide_heads_read_long_prompts_more_slowly() -> None:
     job = resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 20))
     # twice as wide, with as many keys and values
     assert job.model.kv_heads and job.model.hidden and job.model.heads
-    wide = replace(job.model, kv_heads=job.model.kv_heads // 2, head_dim=2 * job.model.hidden // job.model.heads)
+    wide = replace(
+        job.model, kv_heads=job.model.kv_heads // 2, head_dim=2 * job.model.hidden // job.model.heads
+    )
     hardware = Table({name: [value] for name, value in H100.items()})
     one, two = (
         float(estimate_shapes(model, job.training, hardware, (1,)).row(0)["samples_per_s"])
