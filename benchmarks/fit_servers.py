@@ -28,7 +28,7 @@ from benchmarks.rows import read_csv, write_records
 from catalogs.tables.table import Floats, Ints
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.beyond import prompt_ratio
-from planner.performance.inference.cases import SETTLED
+from planner.performance.inference.chips import SETTLED
 from planner.performance.inference.engines import EngineRow, find_engine, load_engines
 
 Indices = Ints

@@ -94,6 +94,12 @@ class Asked:
         return float(column[0] * self._hardware.number("accelerator_count")[0])
 
     @property
+    def unpacks(self) -> bool:
+        """Whether the accelerator has no arithmetic in the format of the weights (MXFP4)."""
+        column = serving_columns(self._hardware, self._training.tuning, load_constants())["serve_unpack"]
+        return bool(column[0] != 1.0)
+
+    @property
     def memory_rate(self) -> float:
         """Bytes/s of one accelerator's memory."""
         return float(self._hardware.number("memory_gb_per_s")[0]) * 1e9

@@ -53,8 +53,9 @@ class Devices:
         domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
         intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
         serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
-            chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`); `step_tokens`
-            what a step of it may read of prompts beside answers.
+            chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`); `serve_unpack`
+            what it takes longer where it has no arithmetic for the weights' format; `step_tokens` what a step of it may
+            read of prompts beside answers.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         alone: time factor of one accelerator that trains by itself, 1 where that was not measured.
         native: 1 where attention runs in a kernel written for the accelerator's generation; `native_experts` where the
@@ -84,6 +85,7 @@ class Devices:
     serve_compute: Floats
     serve_bandwidth: Floats
     serve_step: Floats
+    serve_unpack: Floats
     step_tokens: Floats
     multiplier: Floats
     alone: Floats

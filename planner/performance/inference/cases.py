@@ -8,7 +8,13 @@ from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.beyond import beyond_measured
-from planner.performance.inference.chips import bytes_each, routed_params, table_bytes, table_params
+from planner.performance.inference.chips import (
+    SETTLED,
+    bytes_each,
+    routed_params,
+    table_bytes,
+    table_params,
+)
 from planner.performance.inference.engines import EngineRow, find_engine
 from planner.performance.inference.rates import Cases, Efficiency
 from planner.performance.kernels import score_ratio
@@ -18,8 +24,6 @@ from planner.performance.spec import ModelSpec
 
 GIB = 1024.0**3
 _KEY_BYTES = {"bf16": 2.0, "fp8": 1.0}
-# Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
-SETTLED = 2026
 # vLLM has CUDA graphs since December 2023 (pull request 1926): figures of 2023 hold launches as well.
 GRAPHS_SINCE = 2024
 
@@ -63,7 +67,7 @@ def build_cases(
         "weight_bytes": of_others, "expert_bytes": of_experts, "tables": table_params(model),
         "table_bytes": table_bytes(engine),
         "prompt": prompt, "answer": answer, "pp": 1.0,
-        "attends": score_ratio(model, prompt),
+        "attends": score_ratio(model, prompt) * heads * head / model.hidden,
         "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
@@ -95,8 +99,8 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
     row = find_engine(engine.name, engine.year)
     most = float(engine.most_running or row.most_running)
     return Efficiency(
-        np.minimum(row.compute * devices.serve_compute, 0.95),
-        np.minimum(row.bandwidth * devices.serve_bandwidth, 0.98),
+        np.minimum(row.compute * devices.serve_compute / devices.serve_unpack, 0.95),
+        np.minimum(row.bandwidth * devices.serve_bandwidth / devices.serve_unpack, 0.98),
         row.step_s * devices.serve_step,
         c["decode.layer_s"],
         c["decode.expert_layer_s"],

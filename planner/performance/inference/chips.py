@@ -30,6 +30,10 @@ _HALF = ("bf16_tflops", "fp16_tflops")
 # Software for AMD's chips reached far less before: their class in engines released before this year is another.
 CHANGED_BY = 2025
 _FACTORS = ("compute", "bandwidth", "step")
+# Kernels of MXFP4 weights differ by engine, release and chip in releases before this year.
+SETTLED = 2026
+# Generations with arithmetic in 4-bit floats; not all of their cards state a peak.
+_FOUR_BIT = ("blackwell", "cdna4")
 
 
 def routed_params(model: ModelSpec) -> float:
@@ -81,7 +85,11 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
     engine = engine_of(tuning)
     size = hardware.n_rows
     if engine is None:
-        none = {"serve_peak": np.full(size, np.nan), "step_tokens": np.zeros(size)}
+        none = {
+            "serve_peak": np.full(size, np.nan),
+            "step_tokens": np.zeros(size),
+            "serve_unpack": np.ones(size),
+        }
         return none | {f"serve_{name}": np.ones(size) for name in _FACTORS}
     peak = np.full(size, np.nan)
     for column in _PEAKS.get(engine.precision, _HALF):
@@ -96,7 +104,16 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
         for name in _FACTORS
     }
     fraction = np.minimum(hardware.number("accelerator_count"), 1.0)  # a part of a card is a slower card
-    return {"serve_peak": peak * fraction, "step_tokens": _step_tokens(hardware, engine), **factors}
+    steps, unpack = _step_tokens(hardware, engine), _unpack(hardware, engine.precision, year, c)
+    return {"serve_peak": peak * fraction, "step_tokens": steps, "serve_unpack": unpack, **factors}
+
+
+def _unpack(hardware: Table, precision: str, year: int, c: Constants) -> Floats:
+    """How many times slower MXFP4 weights are than their size and arithmetic say, on chips that unpack them."""
+    slower = c["mxfp4.unpack.before_2026" if year < SETTLED else "mxfp4.unpack"]
+    unpacks = np.asarray([str(generation) not in _FOUR_BIT for generation in hardware["generation"]])
+    result: Floats = np.where(unpacks & (precision == "mxfp4"), slower, 1.0)
+    return result
 
 
 def _step_tokens(hardware: Table, engine: Engine) -> Floats:

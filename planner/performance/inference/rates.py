@@ -35,8 +35,8 @@ class Cases:
     Attributes:
         params, active: parameters in all, and per token; `routed`: those in routed experts.
         layers, hidden: sizes; `experts`, `per_token`: routed experts of a layer and those of a token (0 for dense).
-        key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
-            all tokens before (windows, hybrids).
+        key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of heads as
+            wide as the layer that attend to all tokens before (windows, hybrids, wider heads).
         windowed: share of the layers that keep the last `window` tokens alone.
         weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`, and in tables (`table_bytes`).
         tables: parameters of the input's table and of the output layer of the vocabulary.
