@@ -111,25 +111,35 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
     """Name the accelerator of every machine type and add up; worked out once, for a bill may have many types."""
     if "gpu_sums" not in inputs.answers:
         rows = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
-        rows[_WORDS] = rows[_WORDS].fillna("")
-        rows["chip"] = [accelerator(*words) for words in cells(rows, *_NAMING)]
-        machines = cells(rows, "instance_type", "sku_meter", "description", "sku_id")
-        rows["machine"] = [next(filter(None, words), "") for words in machines]
-        rows = rows.rename(
-            columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
-        )
-        ahead = _ahead(rows)
-        kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
-        places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum()
-        if len(ahead):
-            from pandas import concat
-
-            kinds = concat([kinds, ahead[kinds.columns]]).groupby(_KIND, as_index=False, sort=False).sum()
-            more = ahead.groupby(["provider", "region_id", "chip"])["hours"].sum()
-            places = places.add(more, fill_value=0.0)
-        inputs.answers["gpu_sums"] = GpuSums(kinds, places.to_dict())
+        inputs.answers["gpu_sums"] = _summed(rows) if len(rows) else _no_gpus()
     gpu_sums: GpuSums = inputs.answers["gpu_sums"]
     return gpu_sums
+
+
+def _summed(rows: pd.DataFrame) -> GpuSums:
+    rows[_WORDS] = rows[_WORDS].fillna("")
+    rows["chip"] = [accelerator(*words) for words in cells(rows, *_NAMING)]
+    machines = cells(rows, "instance_type", "sku_meter", "description", "sku_id")
+    rows["machine"] = [next(filter(None, words), "") for words in machines]
+    rows = rows.rename(columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"})
+    ahead = _ahead(rows)
+    kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
+    places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum()
+    if len(ahead):
+        from pandas import concat
+
+        kinds = concat([kinds, ahead[kinds.columns]]).groupby(_KIND, as_index=False, sort=False).sum()
+        more = ahead.groupby(["provider", "region_id", "chip"])["hours"].sum()
+        places = places.add(more, fill_value=0.0)
+    return GpuSums(kinds, places.to_dict())
+
+
+def _no_gpus() -> GpuSums:
+    """What `_summed` makes of no rows: to group those costs as much as a query."""
+    import pandas as pd
+
+    columns = {**dict.fromkeys(_KIND, str), "hours": float, "cost": float}
+    return GpuSums(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}), {})
 
 
 def _ahead(rows: pd.DataFrame) -> pd.DataFrame:
