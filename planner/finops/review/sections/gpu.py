@@ -31,7 +31,8 @@ def build(inputs: Inputs) -> Section:
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
-    tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
+    places = (_places(inputs, gpus),) if len(gpus) else ()
+    tables = [part for part in (*places, _run_table(inputs, runs)) if part.rows]
     uncounted = _uncounted(gpus, inputs.bill.currency, least_amount(inputs))
     said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
@@ -39,6 +40,8 @@ def build(inputs: Inputs) -> Section:
 
 def _uncounted(gpus: Any, currency: str, least: float) -> tuple[str, ...]:
     """What GPU SKUs cost in units that tell no hours, or without a quantity where that is `least` or more."""
+    if not len(gpus):
+        return ()
     lost, hours = gpus[gpus["unknown_unit_cost"] > 0], float(gpus["gpu_hours"].sum())
     if lost.empty:
         rest = float((gpus["effective_cost"] - gpus["counted_cost"]).sum())
@@ -54,6 +57,8 @@ def _uncounted(gpus: Any, currency: str, least: float) -> tuple[str, ...]:
 def _runs(inputs: Inputs) -> Any:
     """Runs with charges in the month, the dearest first."""
     frame = inputs.runs()
+    if not len(frame):
+        return frame
     month = f"{inputs.month:%Y-%m}"
     own = frame[(frame["first_month"] <= month) & (frame["last_month"] >= month)]
     return own.sort_values(["effective_cost", "run_id"], ascending=[False, True])
