@@ -86,8 +86,9 @@ class DuckDbEngine:
         return self._asked(lambda: self.connection.execute(text).df())
 
     def hold(self, *names: str) -> None:
-        """Make tables in memory of views of these names."""
+        """Make tables in memory of views of these names, and plan the queries over them with less effort."""
         self.held = frozenset(names)
+        self.plan(briefly=bool(names))
 
     def plan(self, *, briefly: bool) -> None:
         """Plan the coming queries with less effort, as is worth it over few rows, or with all."""

@@ -156,10 +156,8 @@ def _open(
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = [narrowed(reader, group, findings) for group in _merge(read)]
-    is_held = engine_name == reader.name and _is_small(reader, groups)
-    if is_held:
-        reader.hold("focus")
-    reader.plan(briefly=is_held)
+    held = ("focus",) if engine_name == reader.name and _is_small(reader, groups) else ()
+    reader.hold(*held)
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
