@@ -7,6 +7,7 @@ at each opening; tests about memory, disk and what else it holds ask for one of 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,12 +21,23 @@ from planner.finops.engine.duckdb import MEMORY_LIMIT
 Connect = Callable[..., Any]
 
 
+@functools.lru_cache(256)
+def _parsed(query: str) -> Any:
+    """The query as a statement, where it is one."""
+    statements = duckdb.extract_statements(query)
+    return statements[0] if len(statements) == 1 else query
+
+
 class _Database:
     """A connection to a database of its own, which goes when it is closed."""
 
     def __init__(self, instance: duckdb.DuckDBPyConnection, name: str) -> None:
         self._connection, self._name = instance.cursor(), name
         self._connection.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
+
+    def execute(self, query: Any, *args: Any) -> Any:
+        """As DuckDB's own; what many bills are asked is parsed once, a tenth of what a query of a small bill takes."""
+        return self._connection.execute(_parsed(query) if isinstance(query, str) else query, *args)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)

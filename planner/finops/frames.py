@@ -34,9 +34,11 @@ def in_order(frame: Any) -> Any:
     """Rows by their names: engines give them in any order, and an answer must not depend on it."""
     import pandas as pd
 
+    if len(frame) < 2:
+        return frame.reset_index(drop=True)
     kinds = zip(frame.columns, frame.dtypes, strict=True)
     names = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
-    if not names or len(frame) < 2:
+    if not names:
         return frame.reset_index(drop=True)
     if len(frame) > _FEW_ROWS:
         return frame.sort_values(names, kind="stable", na_position="first").reset_index(drop=True)

@@ -18,6 +18,8 @@ from tests.notebooks.example_bill import FOLDER as EXAMPLE
 from tests.notebooks.example_bill import write_example
 from tests.planner.finops.small_bill import each_day, write_bill
 
+# what is asked here is that the cells run, of a fifth of the bundled offers as of all
+pytestmark = pytest.mark.catalog("small")
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 

@@ -64,6 +64,7 @@ class DuckDbEngine:
         self.tries_json = False
         self._rows: dict[str, dict[str, int]] = {}
         self.is_large = False
+        self._is_brief = False
         self._threads = threads or max(1, min(os.cpu_count() or 1, 8))
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
@@ -87,8 +88,16 @@ class DuckDbEngine:
     def hold(self, *names: str) -> None:
         """Make tables in memory of views of these names, and plan the queries over them with less effort."""
         self.held = frozenset(names)
-        known = {name for (name,) in self.rows("SELECT name FROM duckdb_optimizers()")}  # 1.4 lacks some
-        passes = ",".join(name for name in _DEAR_PASSES if name in known)
+        self.plan(briefly=bool(names))
+
+    def plan(self, *, briefly: bool) -> None:
+        """Plan the coming queries with less effort, as is worth it over few rows, or with all."""
+        if briefly == self._is_brief:
+            return
+        self._is_brief, passes = briefly, ""
+        if briefly:
+            known = {name for (name,) in self.rows("SELECT name FROM duckdb_optimizers()")}  # 1.4 lacks some
+            passes = ",".join(name for name in _DEAR_PASSES if name in known)
         self.connection.execute(f"SET disabled_optimizers = '{passes}'")
 
     def expect(self, rows: int) -> None:

@@ -79,6 +79,11 @@ def focus_values() -> Mapping[str, Mapping[str, str]]:
     return MappingProxyType(out)
 
 
+def allowed_values(column: str) -> list[str]:
+    """Return the values that FOCUS has for a column of `focus_values`, in order."""
+    return sorted({*focus_values()[column].values()} - {""})
+
+
 @lru_cache(maxsize=1)
 def hour_units() -> Mapping[str, Mapping[str, str]]:
     """Return pricing units of time: letters of the unit -> what it counts the hours of (`of`), and `hours` of one."""

@@ -317,3 +317,12 @@ def duckdb_error() -> type[Exception]:
     import duckdb
 
     return duckdb.Error
+
+
+def line_end(path: Path) -> str:
+    """Return how lines end, as DuckDB's reader names it."""
+    with open_bytes(path) as file:
+        start = file.read(1 << 16)
+    if b"\r\n" in start:
+        return r"\r\n"
+    return r"\n" if b"\n" in start or b"\r" not in start else r"\r"

@@ -141,6 +141,7 @@ def _open(
     files, findings = inspect_files(find_files(paths))
     little = sum(file.path.stat().st_size for file in files) <= _ONE_THREAD_BYTES
     reader = DuckDbEngine(temporary, threads=1 if little else None)
+    reader.plan(briefly=little)
     stager = Stager(reader.connection, temporary, little=little)
     stager.read_clocks(files)
     read, renaming = list[Group](), Renaming(mapping)
@@ -155,8 +156,8 @@ def _open(
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = [narrowed(reader, group, findings) for group in _merge(read)]
-    if engine_name == reader.name and _is_small(reader, groups):
-        reader.hold("focus")
+    held = ("focus",) if engine_name == reader.name and _is_small(reader, groups) else ()
+    reader.hold(*held)
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Literal
 
-from planner.finops.read.columns import COST, Kind, focus_columns, focus_values, hour_units
+from planner.finops.read.columns import COST, Kind, allowed_values, focus_columns, focus_values, hour_units
 from planner.finops.read.model import Conversion, Finding
 from planner.records import record
 
@@ -103,6 +103,11 @@ def spelled(column: str, value: str) -> str:
         for own, name in focus_values()[column].items()
     )
     return f"CASE {letters} {whens} ELSE {value} END"
+
+
+def unlisted(column: str) -> str:
+    """Return the condition of a value that FOCUS does not have for a column."""
+    return f"{column} NOT IN ({', '.join(map(text, allowed_values(column)))})"
 
 
 def unit_letters(unit: str) -> str:

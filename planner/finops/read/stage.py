@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from planner.errors import InputError
 from planner.finops.engine.duckdb import memory_to_write
 from planner.finops.read.cells import bad_cells, is_number, tags_text
-from planner.finops.read.columns import Kind, focus_values
+from planner.finops.read.columns import Kind, allowed_values
 from planner.finops.read.fields import Field, fields_of
-from planner.finops.read.files import BillFile, damaged, duckdb_error, line_of, open_bytes
+from planner.finops.read.files import BillFile, damaged, duckdb_error, line_end, line_of, open_bytes
 from planner.finops.read.model import Finding
-from planner.finops.read.select import quote, spelled, spelled_columns, text
+from planner.finops.read.select import quote, spelled, spelled_columns, text, unlisted
 from planner.finops.read.typed_clocks import ExportClock, clock_of_file, export_clocks, with_clock
 from planner.finops.read.usual import is_usual, unread_sql, usual_cell
 
@@ -70,7 +70,7 @@ class Stager:
         return (
             f"READ_CSV({text(str(path))}, auto_detect = false, header = true, skip = {file.skip}, "
             f"delim = {text(file.delimiter)}, quote = '\"', escape = '\"', "
-            f"new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
+            f"new_line = {text(line_end(path))}, columns = {{{columns}}}, "
             f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
         )
 
@@ -216,16 +216,18 @@ class Stager:
         return target
 
     def _stage_usual(self, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> Path | None:
-        """Write a CSV as `stage` does where all cells are spelled as usual; else nothing is left of it."""
+        """Write a CSV as `stage` does where nothing of it must be told; else nothing is left of it."""
         typed = {name: usual_cell(field.value, kind) for name, (field, kind) in inputs.items()}
         typed |= {name: spelled(name, typed[name]) for name in spelled_columns(typed)}
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         sql = self.typed_sql(file, typed, raw, names_bad=False)
         known = len(self.findings)  # with how the file is encoded, which is told once
         target = self.write(file, sql)
-        unread = f"SELECT 1 FROM READ_PARQUET({text(str(target))}) WHERE x_bad IS NOT NULL LIMIT 1"
-        if self._connection.execute(unread).fetchone() is None:
-            self._report_unknown_values(file, target, typed)
+        told = "x_bad IS NOT NULL" + (f" OR {unlisted(_CATEGORY)}" if _CATEGORY in typed else "")
+        found = self._connection.execute(
+            f"SELECT 1 FROM READ_PARQUET({text(str(target))}) WHERE {told} LIMIT 1"
+        )
+        if found.fetchone() is None:
             return target
         del self.findings[known:]
         target.unlink()
@@ -288,11 +290,13 @@ class Stager:
 
     def _report_rejects(self, file: BillFile) -> None:
         """Report rows that are no rows of the table, with their lines."""
-        found = self._connection.execute(
-            "SELECT line, error_type::VARCHAR, error_message, "
-            "GREATEST(LENGTH(csv_line) - LENGTH(REPLACE(csv_line, chr(10), '')), 0) + 1 "
-            "FROM reject_errors ORDER BY line"
-        ).fetchall()
+        found = []
+        if self._connection.execute("SELECT 1 FROM reject_errors LIMIT 1").fetchone():
+            found = self._connection.execute(
+                "SELECT line, error_type::VARCHAR, error_message, "
+                "GREATEST(LENGTH(csv_line) - LENGTH(REPLACE(csv_line, chr(10), '')), 0) + 1 "
+                "FROM reject_errors ORDER BY line"
+            ).fetchall()
         self._connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
         if not found:
             return
@@ -338,10 +342,9 @@ class Stager:
         """Report charge categories that FOCUS does not have: such rows are in no figure that needs one."""
         if _CATEGORY not in names:
             return
-        allowed = sorted({*focus_values()[_CATEGORY].values()})
         rows = self._connection.execute(
-            f"SELECT {_CATEGORY}, COUNT(*) AS n FROM READ_PARQUET({text(str(target))}) "
-            f"WHERE {_CATEGORY} NOT IN ({', '.join(map(text, allowed))}) GROUP BY 1 ORDER BY n DESC, 1"
+            f"SELECT {_CATEGORY}, COUNT(*) AS n FROM READ_PARQUET({text(str(target))}) WHERE {unlisted(_CATEGORY)} "
+            "GROUP BY 1 ORDER BY n DESC, 1"
         ).fetchall()
         if not rows:
             return
@@ -350,8 +353,8 @@ class Stager:
         more = ", ..." if len(rows) > _SHOWN else ""
         message = (
             f"{file.path}: {_CATEGORY} is {shown}{more} in {count:,} {'row' if count == 1 else 'rows'}, which FOCUS "
-            f"does not have ({', '.join(allowed)}): figures that need it leave them out; correct the values or set one "
-            f"for all rows with --map \"'Usage'={_CATEGORY}\""
+            f"does not have ({', '.join(allowed_values(_CATEGORY))}): figures that need it leave them out; correct the "
+            f"values or set one for all rows with --map \"'Usage'={_CATEGORY}\""
         )
         self.findings.append(Finding("error", "unknown_category", message, str(file.path), count))
 
@@ -385,15 +388,6 @@ def _named_bad(cells: Mapping[str, tuple[str, str]]) -> str:
         for name, (value, cell) in cells.items()
     ]
     return f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
-
-
-def _line_end(path: Path) -> str:
-    """Return how lines end, as DuckDB's reader names it."""
-    with open_bytes(path) as file:
-        start = file.read(1 << 16)
-    if b"\r\n" in start:
-        return r"\r\n"
-    return r"\n" if b"\n" in start or b"\r" not in start else r"\r"
 
 
 def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:

@@ -255,7 +255,7 @@ class Inputs:
 
     def of_month(self, frame: Any, month: date | None = None) -> Any:
         """Rows of one month, by default the reviewed one."""
-        return frame[frame["x_month"] == f"{month or self.month:%Y-%m}"]
+        return frame[frame["x_month"].to_numpy(dtype=object) == f"{month or self.month:%Y-%m}"]
 
     @property
     def parameters(self) -> Mapping[str, Any]:

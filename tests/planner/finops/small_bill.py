@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from planner.finops.read import open_bill
+from planner.finops import read
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review, Section
 from planner.finops.review.sections.registry import SECTIONS
@@ -51,7 +51,7 @@ def write_bill(path: Path, rows: Iterable[Mapping[str, str]], *, leave: tuple[st
 
 def review_of(path: Path, *, only: tuple[str, ...] = (), **options: Any) -> Review:
     """The review of a file, without a forecast unless asked for; `only`: of these sections, for tests of them."""
-    with sections_only(*only), open_bill([path]) as bill:
+    with sections_only(*only), read.open_bill([path]) as bill:
         return review_bill(bill, **({"forecast": False} | options))
 
 

@@ -190,6 +190,8 @@ _ALL_SOLD = "all of it would have to be filled, exchanged or sold"
 def _waste(inputs: Inputs) -> list[Action]:
     """Unused parts of commitments: the worst used by name, the rest together."""
     own = inputs.of_this_month("commitment_utilisation")
+    if not len(own):
+        return []
     own = own[own["unused_cost"] > 0]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
     low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
@@ -308,6 +310,8 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
     SKUs that save too little for a line are summed by service without a line of their own: a bill may have many.
     """
     found = named_things(inputs, "cheaper")
+    if not len(found):
+        return []
     out = []
     by_sku: dict[tuple[str, ...], list[Any]] = {}
     named = found[found[["kind", *SKU]].notna().all(axis=1)]

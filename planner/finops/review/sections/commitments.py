@@ -236,8 +236,10 @@ def expiries(inputs: Inputs) -> list[dict[str, Any]]:
     """Commitments that end soon, of the ContractCommitment dataset first, else recognised by their purchase."""
     import pandas as pd
 
-    frames = [inputs.ask("commitment_expiries"), inputs.ask("commitment_terms")]
-    frame = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
+    frames = [frame for kpi in ("commitment_expiries", "commitment_terms") if len(frame := inputs.ask(kpi))]
+    if not frames:
+        return []
+    frame = pd.concat(frames, ignore_index=True)
     frame = frame.drop_duplicates("commitment_id").sort_values(["period_end", "commitment_id"])
     return records_of(frame)
 
