@@ -82,6 +82,9 @@ class TransferTable:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
         self._called: dict[tuple[str, str], tuple[str, ...]] = {}
         self._curves: dict[Key, TierCurve | None] = {}
+        # what tiers of a provider a place is served by, and the curve of a place's data to them
+        self._targets: dict[tuple[str, str, str], str] = {}
+        self._outward: dict[tuple[str, str, str], TierCurve | None] = {}
 
     @classmethod
     def read(cls, directory: Path) -> TransferTable:
@@ -142,14 +145,18 @@ class TransferTable:
         return bool(continents[0] and continents[1]) and continents[0] != continents[1]
 
     def _internet(self, provider: str, src: str, dst_provider: str, dst: str) -> TierCurve | None:
-        special = [g for g in self.groups(dst_provider, dst) if g.startswith("internet:")]
-        names = [src, *(f"group:{group}" for group in self.groups(provider, src)), "*"]
-        # A destination with its own tiers somewhere in the provider's table is not served by the general
-        # ones.
-        for target in special:
-            if (provider, target) in self._internet_targets:
-                return self._first(provider, names, target)
-        return self._first(provider, names, "internet")
+        to = (provider, dst_provider, dst)
+        if to not in self._targets:
+            special = [g for g in self.groups(dst_provider, dst) if g.startswith("internet:")]
+            # A destination with its own tiers somewhere in the provider's table is not served by the general
+            # ones.
+            own = (target for target in special if (provider, target) in self._internet_targets)
+            self._targets[to] = next(own, "internet")
+        key = (provider, src, self._targets[to])
+        if key not in self._outward:
+            names = [src, *(f"group:{group}" for group in self.groups(provider, src)), "*"]
+            self._outward[key] = self._first(provider, names, key[2])
+        return self._outward[key]
 
     def dearest(self) -> TierCurve:
         """See `Tariffs.dearest_internet_curve`; GiB are taken as they are, the larger unit of the two."""

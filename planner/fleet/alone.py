@@ -20,7 +20,7 @@ from planner.fleet.carbon import footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.kept import kept_usd
 from planner.fleet.mix import Mix
-from planner.fleet.question import violations
+from planner.fleet.question import TOLERANCE, violations
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import build_with_storage, in_whole_runs
@@ -138,7 +138,9 @@ def cheapest_sure(
     best: Alone | None = None
     least = np.inf
     if len(order):
-        order = order[~_beyond_shares(ask(alone.workers.take(order)))]
+        some = alone.take(order)
+        question = ask(some.workers)
+        order = order[~(_beyond_shares(question) | _beyond_budget(question, some))]
     for at in order.tolist():
         if not cost[at] < least:
             break
@@ -156,6 +158,16 @@ def _beyond_shares(question: FleetInput) -> Bools:
     nowhere = any(share is not None and share < _WHOLE for share in shares)
     spot = question.max_spot_share is not None and question.max_spot_share < _WHOLE
     return np.asarray(nowhere | (spot & question.is_spot), dtype=np.bool_)
+
+
+def _beyond_budget(question: FleetInput, alone: Alone) -> Bools:
+    """Offers of which the fewest workers are beyond the budget: more of them do the same work and cost no less."""
+    if question.budget_usd is None:
+        return np.zeros(len(alone.count), dtype=np.bool_)
+    busy = alone.count * alone.hours / alone.workers.hours_limit
+    workers = question.worker_usd * alone.count + question.busy_usd * busy
+    most = question.budget_usd * (1.0 + 4.0 * TOLERANCE)  # nothing is left out by rounding
+    return np.asarray(workers + question.region_cost_usd[question.region] > most, dtype=np.bool_)
 
 
 def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:

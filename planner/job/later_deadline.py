@@ -2,8 +2,9 @@
 
 Candidates that only the deadline removes say how far it would have to move for them. Those of a later deadline that
 fall back on on-demand, or run in several zones, do not exist before they are asked for, and need less time or money. So
-the engine is asked at later deadlines: at multiples until one has a plan, then between the last two. A later deadline
-never costs more, so what is found is the least within a twentieth of a per cent.
+the engine is asked at later deadlines: first at the least that a candidate needs, which mostly is the least of all, as
+a look just before it says; else at multiples until one has a plan, then between the last two. A later deadline never
+costs more, so what is found is the least within a twentieth of a per cent.
 
 Where a budget is the other way out, deadlines are looked at up to a month later or ten times as long: nobody waits
 longer for that. One that few would accept comes after all other changes and says how many times as long it is.
@@ -19,11 +20,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.candidates.best_alone import BestAlone
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.base import round_up
 from planner.candidates.constraints.deadline import Deadline
+from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine
+from planner.candidates.limits import case_of
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.bounds import MOST_HOURS
@@ -41,10 +46,14 @@ _MOST, _MOST_MORE = (
 )  # times as long and hours more: the greater is the latest deadline beside a budget
 _NEAR, _NEAR_MORE = 3.0, 168.0  # the same of a deadline that comes before other changes
 _CLOSE = 1.0005  # ratio of two deadlines between which nobody looks
+<<<<<<< HEAD
 _A_LITTLE, _WORTH_IT = (
     1.25,
     0.1,
 )  # times as long as the deadline, and the least share of the cost that it saves
+=======
+_SHOWN = 0.1  # hours that a deadline is printed to
+>>>>>>> n8
 
 
 def with_later_deadline(
@@ -123,6 +132,14 @@ def _later(search: CandidateSearch, hours: float, last: float) -> tuple[float, R
     cheapest = _Cheapest(search)
     early = late = hours
     best = None
+    soonest = _soonest(search)
+    near = round_up(soonest, _SHOWN) if soonest <= last else math.inf
+    if hours < near <= last and (best := cheapest.by(near)) is not None:
+        before = min(near - _SHOWN, near / _CLOSE)
+        sooner = cheapest.by(before) if before > hours else None
+        if sooner is None:  # nothing that would be printed lies between
+            return near, _relaxation(hours, near, best)
+        late, best = before, sooner
     while best is None and late < last:
         early, late = late, min(late * _STEP, last)
         best = cheapest.by(late)
@@ -133,9 +150,25 @@ def _later(search: CandidateSearch, hours: float, last: float) -> tuple[float, R
         sooner = cheapest.by(middle)
         early, late, best = (middle, late, best) if sooner is None else (early, middle, sooner)
     # asked again at the hours that are printed
-    needed = round_up(late)
+    needed = round_up(late, _SHOWN)
     best = cheapest.by(needed) or best
-    return needed, Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words)
+    return needed, _relaxation(hours, needed, best)
+
+
+def _relaxation(hours: float, needed: float, best: Summary) -> Relaxation:
+    return Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words)
+
+
+def _soonest(search: CandidateSearch) -> float:
+    """Hours within which some candidate ends that only the deadline removes, infinite where there is none.
+
+    With the confidence asked. Ways to run that are made for a later deadline may need less.
+    """
+    candidates = search.candidates
+    alone = [BIT[name] for name in (Deadline.id, *Deadline.moves_too)]
+    at = np.flatnonzero(np.isin(candidates.bits, alone))
+    measured = constraint(Deadline.id).distance(case_of(candidates.context), candidates, at)
+    return math.inf if measured is None else float(measured[1].min(initial=math.inf))
 
 
 class _Cheapest:

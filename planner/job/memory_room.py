@@ -27,8 +27,6 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     Args:
         search: candidates, none of which fits.
     """
-    from planner.inputs.training_schema import TrainingMemory  # pydantic: where nothing fits only
-
     asked = search.candidates.context.asked
     training = asked.workload.training
     if training is None or asked.workload.kind != "training":
@@ -36,6 +34,8 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     sure = _sureness(search)
     if not sure:
         return ()
+    from planner.inputs.training_schema import TrainingMemory  # pydantic: only where memory keeps all away
+
     memory = training.memory or TrainingMemory()
     for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
         changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})

@@ -82,6 +82,7 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
     dearest = tariffs.dearest_internet_curve()
     # tariffs alike in price and date are one, whatever pair they were found for
     numbers: dict[tuple[Any, ...], int] = {}
+    seen: dict[int, int] = {}  # by identity: tariffs give the same object for all pairs that it holds for
     curves: list[TierCurve] = []
     known: list[bool] = []
     pair = np.zeros((len(places), len(places)), dtype=np.int64)
@@ -90,13 +91,15 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
             if r == q:
                 continue
             tier_curve = tariffs.transfer_curve(*source, *target)
-            curve = dearest if tier_curve is None else tier_curve
-            key = (curve.edges_gb, curve.usd_per_gb, curve.unit, curve.as_of, tier_curve is None)
-            if key not in numbers:
-                numbers[key] = len(curves)
-                curves.append(curve)
-                known.append(tier_curve is not None)
-            pair[r, q] = numbers[key]
+            if id(tier_curve) not in seen:
+                curve = dearest if tier_curve is None else tier_curve
+                key = (curve.edges_gb, curve.usd_per_gb, curve.unit, curve.as_of, tier_curve is None)
+                if key not in numbers:
+                    numbers[key] = len(curves)
+                    curves.append(curve)
+                    known.append(tier_curve is not None)
+                seen[id(tier_curve)] = numbers[key]
+            pair[r, q] = seen[id(tier_curve)]
     provider = np.asarray([name for name, _ in split])
     same = provider[:, None] == provider[None, :]
     group = group_places(pair * 2 + same)
@@ -135,9 +138,9 @@ def group_places(pair: Ints) -> Ints:
 
 
 def _alike(pair: Ints, a: int, b: int) -> bool:
-    rest = np.ones(len(pair), dtype=bool)
-    rest[[a, b]] = False
-    return bool((pair[a, rest] == pair[b, rest]).all() and (pair[rest, a] == pair[rest, b]).all())
+    apart = (pair[a] != pair[b]) | (pair[:, a] != pair[:, b])
+    apart[[a, b]] = False
+    return not apart.any()
 
 
 def _one_inside(pair: Ints, members: list[int]) -> bool:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment
     from planner.inputs.schema import Workload
     from planner.market.model import Market
-    from planner.market.quota import Machine
     from planner.portfolios.follow import Later
 
 # candidates of a job and start that others replace at less expected cost, kept where risk counts
@@ -102,8 +101,11 @@ class WorkloadCandidates:
         self._own = shared_commitments
         self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
-        self._quota: dict[tuple[str, ...], Machine] = {}
+        self._quota: dict[
+            tuple[str, ...], tuple[tuple[tuple[str, str], ...], tuple[tuple[str, float], ...]]
+        ] = {}  # names and amounts of a `Way`
         self._regions: dict[str, int] = {}
+        self._region: list[int] = []  # of the first ways
         self._engines: OrderedDict[tuple[str, date], Engine] = OrderedDict()
         self._narrowed: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()  # to scarce types
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
@@ -279,22 +281,21 @@ class WorkloadCandidates:
         names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
         columns = [offers[name] for name in names]
         for row in rows[known[rows] < 0].tolist():
-            provider, region, zone, kind, option, variant = (str(column[row]) for column in columns)
+            provider, region, zone, kind, option, variant = [str(column[row]) for column in columns]
             short = (provider, kind, option)
             if short not in self._quota:
-                self._quota[short] = machine_of(market.offer_set, market.tariffs, row)
-            machine = self._quota[short]
-            called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
-            way = Way(provider, region, zone, kind, option, variant, called, amounts)
+                machine = machine_of(market.offer_set, market.tariffs, row)
+                self._quota[short] = tuple(machine.names.items()), tuple(machine.amounts.items())
+            way = Way(provider, region, zone, kind, option, variant, *self._quota[short])
             known[row] = self._ways.code(way)
         return known[rows]
 
     def _worth_keeping(self, table: CandidateTable) -> Ints:
         """Candidates that no other on the same limits at the same time replaces without loss."""
         draws = [table.part_draws(each) for each in self._ways.draws(self._portfolio.quota).T]
-        region = np.array(
-            [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
-        )
+        new = self._ways.all[len(self._region) :]
+        self._region += [self._regions.setdefault(way.region, len(self._regions)) for way in new]
+        region = np.array(self._region)
         timed = len(self._portfolio.windows) > 1 or any(own.expires for own in self._portfolio.commitments)
         kept = _worth_keeping(table, draws, region[table.way], timed=timed)
         if not self.for_risk:

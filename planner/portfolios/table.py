@@ -77,9 +77,10 @@ class Ways:
         """Units that an instance of each way draws on each quota, 0 where it does not count; `(n_ways, n_quotas)`."""
         if self._quotas is not quotas:
             self._quotas, self._draws = quotas, []
+        none, limited = [0.0] * len(quotas), {quota.provider for quota in quotas}
         for way in self.all[len(self._draws) :]:
-            machine = way.machine
-            self._draws.append([machine.draw_on(quota) for quota in quotas])
+            machine = way.machine if way.provider in limited else None
+            self._draws.append(none if machine is None else [machine.draw_on(quota) for quota in quotas])
         return np.array(self._draws).reshape(len(self.all), len(quotas))
 
 

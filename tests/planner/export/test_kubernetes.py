@@ -131,7 +131,9 @@ def test_a_cluster_without_the_fall_back_of_the_plan_says_so() -> None:
         job, _ = export(LAUNCHES["in_turn"], "kubernetes", Options(values=options))
         return job.text.partition("apiVersion")[0]
 
-    assert "the fall-back, on_demand in aws/us-east-1, is not in this cluster" in heading(region="aws/us-east-2")
+    assert "the fall-back, on_demand in aws/us-east-1, is not in this cluster" in heading(
+        region="aws/us-east-2"
+    )
     assert "constraints.regions=[aws/us-east-2]" in heading(region="aws/us-east-2")
     assert "fall-back" not in heading(region="aws/us-east-1")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.fleet import alone
 from planner.fleet.greedy import greedy_mix
 from planner.fleet.question import FleetInput, violations
 from planner.judge.lines import verify_plan
@@ -71,6 +72,26 @@ def test_runs_that_do_not_divide_among_the_workers_are_done_whole(runs: int) -> 
     (work,) = [part.hours for part in plan.timeline if part.id.value == "fleet_work"]
     assert work == pytest.approx(math.ceil(each) * course, rel=1e-3)
     assert verify_plan(plan.to_dict(), loaded(job).workload) == []
+
+
+@pytest.mark.parametrize("share", ["0.5", "1", "1.5"])
+def test_offers_beyond_the_budget_are_no_answer_however_many_workers_they_have(
+    share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left out before its chance is worked out is what the budget would refuse afterwards."""
+    offers = [Offer(A10G, "us-east-1", "1.00"), Offer(L4, "us-central1", "2.00")]
+    cheapest = exactly(offers, fleet(runs=4, limits={"max_nodes": 12})).total_usd
+
+    def within() -> Plan:
+        limits = {"max_nodes": 12, "budget_usd": float(cheapest * Decimal(share))}
+        return exactly(offers, fleet(runs=4, limits=limits))
+
+    quick = within()
+    monkeypatch.setattr(alone, "_beyond_budget", lambda _, some: np.zeros(len(some.count), dtype=np.bool_))
+    slow = within()
+    assert (quick.status, quick.total_usd) == (slow.status, slow.total_usd)
+    assert (quick.status == "planned") == (share != "0.5")
+    assert quick.choices == slow.choices and quick.relaxations == slow.relaxations
 
 
 def _setup_hours(plan: Plan) -> float:

@@ -7,7 +7,7 @@ import pytest
 from planner.job import later_deadline
 from planner.plan.front_choices import changes, choices
 from planner.plan.model import Plan, Relaxation
-from tests.planner.candidates.ways.cases import THREE_ZONES, answer
+from tests.planner.candidates.ways.cases import THREE_ZONES, answer, on_demand
 
 TIGHT = 20.0
 
@@ -76,6 +76,13 @@ def test_spot_in_several_zones_is_asked_at_later_deadlines_too(hours: float) -> 
     assert enough.status == "planned" and later.best is not None
     assert float(enough.total_usd) == pytest.approx(float(later.best.cost_usd))
     assert spot_by(needed * 0.98).status == "infeasible"
+
+
+def test_on_demand_is_told_the_first_of_the_deadlines_that_could_be_printed() -> None:
+    [later] = deadlines(answer([on_demand()], 2.0).plan)
+    needed = float(later.needed.removesuffix(" h"))
+    assert answer([on_demand()], needed).plan.status == "planned"
+    assert answer([on_demand()], needed - 0.1).plan.status == "infeasible"
 
 
 def test_a_far_deadline_comes_last_and_says_how_many_times_as_long_it_is(
