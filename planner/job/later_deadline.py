@@ -46,14 +46,11 @@ _MOST, _MOST_MORE = (
 )  # times as long and hours more: the greater is the latest deadline beside a budget
 _NEAR, _NEAR_MORE = 3.0, 168.0  # the same of a deadline that comes before other changes
 _CLOSE = 1.0005  # ratio of two deadlines between which nobody looks
-<<<<<<< HEAD
 _A_LITTLE, _WORTH_IT = (
     1.25,
     0.1,
 )  # times as long as the deadline, and the least share of the cost that it saves
-=======
 _SHOWN = 0.1  # hours that a deadline is printed to
->>>>>>> n8
 
 
 def with_later_deadline(
