@@ -33,6 +33,7 @@ BILLS = ("bill", "bill in another format")
 # bills that go through the command, which reviews them whole; the others through their reader alone
 REVIEWED = 40
 ANSWERED = {0, 3, 5}  # a plan, none that fits, a gate exceeded
+OUT_OF_TIME = 6
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",
     "showback", "daily", "log", "measured log", "training configuration", "training script", "sweep", "machines",
@@ -108,8 +109,12 @@ def test_a_whole_file_is_answered_so_that_broken_ones_are_read_beyond_their_name
 
 
 def _answers(run_cli: Callable[..., CliResult], reader: Reader, command: tuple[str, ...], file: Path) -> bool:
+    words = words_of(command, file)
     with folder_of(reader, file):
-        return run_cli(*words_of(command, file)).code in ANSWERED
+        code = run_cli(*words).code
+        if code == OUT_OF_TIME:  # the short limit of broken files, on a busy machine
+            code = run_cli(*words, "--time-limit", "10m").code
+    return code in ANSWERED
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -144,6 +149,8 @@ def test_a_broken_bill_is_read_or_refused_by_name(
         folder = tmp_path / f"part {part}"
         folder.mkdir()
         seeds += [_few(seed, folder, "LIMIT 40", part) for seed in known[kind].seeds]
+    for seed in seeds:
+        _opened(seed)  # one that were refused whole would be read no further however it is broken
     few, read = replace(known[kind], seeds=tuple(seeds)), Part((), _opened)
     for number in range(REVIEWED, OTHERS):
         file = broken_file(few, random.Random(f"{kind}/{SEED}/{number}"), tmp_path)

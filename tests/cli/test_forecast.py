@@ -32,14 +32,14 @@ def test_a_bill_by_team_with_a_scenario_and_a_fiscal_year(run_cli: Run, tmp_path
     assert first["low"] < first["expected"] < first["high"]
 
 
-def test_a_last_day_years_after_the_others_is_answered(run_cli: Run, tmp_path: Path) -> None:
+def test_a_last_day_years_after_the_others_is_named(run_cli: Run, tmp_path: Path) -> None:
     """One digit typed wrong ended in an internal error, where more years lay between than a forecast looks at."""
     path = tmp_path / "daily.csv"
     whole = "".join(Path(COSTS).read_text(encoding="utf-8").splitlines(keepends=True)[-200:])
     path.write_text(f"date,scope,cost\n{whole}2066-10-23,data,336.70\n", encoding="utf-8")
-    found = run_cli("forecast", "--daily", str(path), "-o", "json")
+    found = run_cli("forecast", "--daily", str(path), "--horizon", "0")
     assert found.code == 0, found.stderr
-    assert json.loads(found.stdout)["scopes"]
+    assert "no day between 2026-11-18 and 2066-10-23 has a cost" in found.unwrapped
 
 
 def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]) -> None:

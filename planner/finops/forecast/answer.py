@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
-from planner.finops.forecast.clean import ForecastError, regular_series
+from planner.finops.forecast.clean import ForecastError, history_start, regular_series
 from planner.finops.forecast.completion import Completion, late_days
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, carried_on, total_of
@@ -28,6 +28,7 @@ from planner.render.presentable import Presentable
 TOTAL = "total"
 OTHERS = "(others)"
 Progress = Callable[[int, int], None]
+_LONG_GAP = 62  # days
 
 
 _CERTAIN = PlanSpread()
@@ -105,6 +106,7 @@ class ForecastAnswer(Presentable):
         last_day: last day whose cost was used.
         dropped_days: last days left out because their bill is not complete.
         skipped: scopes without a forecast, and why.
+        gap: the days around the longest time of which no scope has a row, where that is over two months.
     """
 
     REPORT = "planner.finops.forecast.report:forecast_report"
@@ -119,6 +121,7 @@ class ForecastAnswer(Presentable):
     skipped: tuple[tuple[str, str], ...]
     planned: tuple[PlannedCost, ...]
     scenarios: tuple[Scenario, ...]
+    gap: tuple[date, date] | None = None
 
 
 @record(frozen=True)
@@ -202,8 +205,15 @@ def forecast_scopes(
         scope_forecasts[0] = _with_scope_scenarios(scope_forecasts, chosen, question, reported, last)
     return ForecastAnswer(
         currency, by, question.level, _day(last), drop, tuple(scope_forecasts), tuple(skipped), question.planned,
-        question.scenarios,
+        question.scenarios, _gap(total),
     )  # fmt: skip
+
+
+def _gap(total: DailyCost) -> tuple[date, date] | None:
+    days = total.days[history_start(total.days, total.cost) :]  # corrections of long ago lie before it
+    apart = np.diff(days).astype(int)
+    at = int(np.argmax(apart)) if len(apart) else 0
+    return (_day(days[at]), _day(days[at + 1])) if len(apart) and apart[at] > _LONG_GAP else None
 
 
 def _as_spelled(question: Question, scopes: Sequence[str]) -> Question:

@@ -207,6 +207,8 @@ def _record(answer: ForecastAnswer) -> Section:
 
 def _notes(answer: ForecastAnswer) -> list[Section]:
     items = [f"{scope}: no forecast: {reason}" for scope, reason in answer.skipped]
+    if answer.gap:
+        items.append("no day between {} and {} has a cost; is one of these dates wrong?".format(*answer.gap))
     total = answer.scopes[0]
     short = [one.period.label for one in total.periods if one.period.start < total.first_day]
     items += [f"{label}: cost before {total.first_day} is not known and not counted" for label in short]

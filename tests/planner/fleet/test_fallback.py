@@ -212,7 +212,7 @@ def check_fallback(seed: int) -> bool:
 
 def test_fallbacks_equal_every_number_of_workers_by_the_judge() -> None:
     count = share_of(24)
-    assert sum(check_fallback(seed) for seed in range(count)) >= count // 5
+    assert sum(check_fallback(seed) for seed in range(count)) >= count / 5
 
 
 @draws(12)
