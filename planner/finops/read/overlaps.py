@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.finops.frames import rows_of
 from planner.finops.read.model import Finding
@@ -170,7 +170,8 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     findings = []
     for total in sorted(chosen, key=lambda one: (one.source, one.day or date.min)):
         day = total.day or date.min
-        copies = _twins(engine, total.source, day, day + timedelta(days=1))
+        own = _twins(engine, total.source, day, day + timedelta(days=1))
+        copies = own[0] if own else _Copies(0, 0.0, 0.0, 0, 1)
         twins, cost = copies.rows, copies.cost
         if copies.proven(total):
             findings.append(_doubled(engine, total, copies, *months[total.source, total.month]))
@@ -195,16 +196,18 @@ def _doubled(engine: Engine, total: Total, copies: _Copies, count: int, billed: 
     """
     month = (total.day or date.min).replace(day=1)
     if count <= _TWIN_ROWS:
-        copies = _twins(engine, total.source, month, (month + timedelta(days=31)).replace(day=1))
-        doubled = min(copies.doubled_cost, abs(billed))
-        again = f"{copies.rows:,} stand in it again, cell by cell, so {doubled:,.2f}"
+        days = _twins(engine, total.source, month, (month + timedelta(days=31)).replace(day=1))
+        rows = sum(one.rows for one in days)
+        doubled = min(math.fsum(one.doubled_cost for one in days), abs(billed))
+        again = f"{rows:,} stand in it again, cell by cell, so {doubled:,.2f}"
         said = f"of {count:,} charges of {month:%Y-%m} {again}"
     else:
+        rows = copies.rows
         doubled = abs(billed) * min(copies.doubled_cost / abs(total.billed), 1.0)
-        again = f"{copies.rows:,} stand in it again, cell by cell, so about {doubled:,.2f}"
+        again = f"{rows:,} stand in it again, cell by cell, so about {doubled:,.2f}"
         said = f"of {total.rows:,} charges of {total.day} {again}"
     message = f"{total.source}: {said} of what {month:%Y-%m} bills is counted twice; give each charge once"
-    return Finding("error", "repeated_charges", message, total.source, copies.rows, doubled, month)
+    return Finding("error", "repeated_charges", message, total.source, rows, doubled, month)
 
 
 @record(frozen=True)
@@ -237,26 +240,31 @@ class _Copies:
         return alike or self.named_cost > _TWIN_SHARE * abs(total.billed)
 
 
-def _twins(engine: Engine, source: str, first: date, after: date) -> _Copies:
-    """Return how many rows of a file's days are copies of another, and what they bill; a reversed copy is none."""
+def _twins(engine: Engine, source: str, first: date, after: date) -> list[_Copies]:
+    """Return by day how many of a file's rows are copies of another, and what they bill; a reversed copy is none."""
     key = ", ".join(f"ABS({quote(name)})" if name in _AMOUNTS else quote(name) for name in _KEY)
     frame = engine.query(
-        "SELECT n, is_named, COUNT(*) AS charges, SUM((n - 1) * billed) AS cost FROM ("
-        "SELECT ABS(SUM(side)) AS n, MAX(ABS(BilledCost)) AS billed, MAX(ResourceId) IS NOT NULL AS is_named FROM ("
-        "SELECT BilledCost, ResourceId, CASE WHEN BilledCost < 0 OR (BilledCost = 0 AND EffectiveCost < 0) THEN -1 "
+        "SELECT day, n, is_named, COUNT(*) AS charges, SUM((n - 1) * billed) AS cost FROM (SELECT MAX(day) AS day, "
+        "ABS(SUM(side)) AS n, MAX(ABS(BilledCost)) AS billed, MAX(ResourceId) IS NOT NULL AS is_named FROM ("
+        "SELECT CAST(ChargePeriodStart AS DATE) AS day, "
+        "BilledCost, ResourceId, CASE WHEN BilledCost < 0 OR (BilledCost = 0 AND EffectiveCost < 0) THEN -1 "
         f"ELSE 1 END AS side, HASH({key}) AS charge FROM focus "
         "WHERE x_source = :source "
         "AND ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
-        ") AS hashed GROUP BY charge) AS twins WHERE n > 0 GROUP BY n, is_named",
+        ") AS hashed GROUP BY charge) AS twins WHERE n > 0 GROUP BY day, n, is_named",
         {"source": source, "first": first, "after": after},
     )
+    return [_copies(day) for _, day in frame.groupby("day")]
+
+
+def _copies(frame: Any) -> _Copies:
     n, charges, cost = (frame[name].fillna(0) for name in ("n", "charges", "cost"))
     return _Copies(
         int(((n - 1) * charges).sum()),
         float(cost.sum()),
         float(cost[frame["is_named"].astype(bool)].sum()),
         int(charges.sum()),
-        math.gcd(*(int(times) for times in n)) if len(n) else 1,
+        math.gcd(*(int(times) for times in n)),
     )
 
 

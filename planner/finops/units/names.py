@@ -95,7 +95,7 @@ def direction(*texts: str) -> str:
     """
     words = _JOINED.sub(" ", " ".join(texts)).lower()
     if "cache" in words:
-        return "cache write" if re.search(r"\bwrit", words) else "cached input"
+        return "cache write" if re.search("writ|creation", words) else "cached input"
     reads, writes = (
         re.search(r"\b(input|prompt|inp)\b", words),
         re.search(r"\b(output|completion|outp|generated)\b", words),
@@ -110,7 +110,7 @@ def _providers() -> Mapping[str, str]:
         return {row["word"]: row["catalogue"] for row in csv.DictReader(file)}
 
 
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"(?:\d+x(?=[a-z]))?([a-z0-9]+)")  # `8xH100` is an H100
 _HIDDEN_MODEL = (
     "-unknown"  # the vendor hides the model: `h` of `h-96gb-unknown` is no word for it, but for an hour
 )

@@ -7,6 +7,7 @@ import math
 from planner.finops.bought_ahead import undivided
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money
+from planner.finops.review.sections.things import least_amount
 
 _NIL = 0.005  # of money: below a cent
 _NAMED = 3
@@ -29,6 +30,8 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
         inputs: of the review.
         runs_cost: what the month's runs bear of what was bought ahead.
     """
+    if inputs.gate.status("gpu_cost_money")[0] == "withheld":
+        return ()
     month, currency = f"{inputs.month:%Y-%m}", inputs.bill.currency
     blocks = [share for share in inputs.ahead() if share.month == month and not share.commitment]
     left = math.fsum(share.cost for share in blocks if share.state != "used")
@@ -42,8 +45,8 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
         borne = f"{money(runs_cost, currency)} of the cost of runs is their share of what was bought ahead"
         said.append(f"{borne} (capacity blocks, reservations), by hours of use.")
         if left >= _NIL:
-            unused = f"{money(left, currency)} of capacity blocks stood unused in {month_name(inputs.month)}"
-            said.append(f"{unused}: no run bears it.")
+            unused = f"{money(left, currency)} of capacity blocks of {month_name(inputs.month)} was not used"
+            said.append(f"{unused} by {inputs.use_days()[-1]}: no run bears it.")
     if (more := math.fsum(share.cost for share in blocks) - charged) >= _NIL:
         others = f"{money(more, currency)} of capacity blocks that were charged in other months"
         said.append(f"GPU cost has {others}, whose spend they are.")
@@ -57,3 +60,21 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
             "EffectiveCost of its use nor how much of it was bought (CommitmentDiscountQuantity)."
         )
     return tuple(said)
+
+
+def bought_words(inputs: Inputs) -> str:
+    """That purchases of one of the two months, each charged once, look like new or ended use; empty without."""
+    assert inputs.before is not None
+    months = (inputs.before, inputs.month)
+    rows = [row for row in inputs.ahead_rows() if row["charge_category"] == "Purchase"]
+    before, now = (
+        math.fsum(float(row["effective_cost"]) for row in rows if row["x_month"] == f"{month:%Y-%m}")
+        for month in months
+    )
+    if abs(now - before) < least_amount(inputs):
+        return ""
+    one, other = (
+        f"{money(cost, inputs.bill.currency)} in {month_name(month)}"
+        for cost, month in zip((before, now), months, strict=True)
+    )
+    return f"What was bought ahead (capacity blocks, reservations) counts in the month of its charge: {one}, {other}."

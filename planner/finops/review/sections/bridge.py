@@ -23,6 +23,7 @@ from planner.finops.review.parts import (
     thing_name,
     withheld,
 )
+from planner.finops.review.sections.ahead import bought_words
 from planner.finops.review.sections.things import TOP, named_things, things
 from planner.records import record
 from planner.render.currency import with_currency
@@ -93,7 +94,8 @@ def build(inputs: Inputs) -> Section:
         (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
         _sentence(inputs, bridge), drawn_only=True,
     )  # fmt: skip
-    sentences = (" ".join(filter(None, (_sentence(inputs, bridge), _left_out(inputs), _gaps(inputs)))),)
+    said = (_sentence(inputs, bridge), bought_words(inputs), _left_out(inputs), _gaps(inputs))
+    sentences = (" ".join(filter(None, said)),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
     )

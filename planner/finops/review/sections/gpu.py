@@ -12,6 +12,7 @@ from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
 from planner.finops.review.sections.ahead import ahead_words, left_gpu_hours
 from planner.finops.review.sections.things import least_amount
+from planner.finops.units.names import accelerator
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
@@ -19,9 +20,12 @@ _OPTIONS = ("Standard", "Dynamic", "Committed", "Other")  # values of PricingCat
 TOP = 20
 _NAMED = 5
 _UNITS_WITHOUT_HOURS = (
-    "SELECT DISTINCT PricingUnit AS unit FROM focus WHERE x_hours_of IS NULL AND ChargeCategory = 'Usage' "
-    "AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.\"GpuCount\"') AS DOUBLE) > 0 AND EffectiveCost <> 0 "
-    "AND PricingQuantity IS NOT NULL AND ChargePeriodStart >= :start AND ChargePeriodStart < :end"
+    "SELECT PricingUnit AS unit, has_gpus, SUM(EffectiveCost) AS cost FROM (SELECT PricingUnit, EffectiveCost, "
+    "CASE WHEN SkuPriceDetails LIKE '%GpuCount%' "
+    "AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.\"GpuCount\"') AS DOUBLE) > 0 THEN 1 ELSE 0 END AS has_gpus "
+    "FROM focus WHERE x_hours_of IS NULL AND ChargeCategory = 'Usage' AND EffectiveCost <> 0 "
+    "AND PricingQuantity IS NOT NULL AND ChargePeriodStart >= :start AND ChargePeriodStart < :end) AS charges "
+    "GROUP BY PricingUnit, has_gpus"
 )
 
 
@@ -74,7 +78,12 @@ def _uncounted(inputs: Inputs, gpus: Any) -> tuple[str, ...]:
     """What GPU SKUs cost in units that tell no hours, or without a quantity where that is worth a line."""
     currency, hours = inputs.bill.currency, float(gpus["gpu_hours"].sum())
     lost = gpus[gpus["unknown_unit_cost"] > 0]
-    if lost.empty:
+    rows = records_of(
+        inputs.bill.engine.query(_UNITS_WITHOUT_HOURS, {"start": inputs.month, "end": inputs.end})
+    )
+    by_unit = [row for row in rows if not row["has_gpus"] and accelerator("", "", text(row["unit"]))]
+    named = math.fsum(float(row["cost"]) for row in by_unit)  # by the unit alone: `8xH100 Hours`
+    if lost.empty and named <= 0:
         rest = float((gpus["effective_cost"] - gpus["counted_cost"]).sum())
         without = f"{money(rest, currency)} of the cost of GPU machines is of charges without a quantity"
         return (
@@ -82,11 +91,10 @@ def _uncounted(inputs: Inputs, gpus: Any) -> tuple[str, ...]:
             if hours and rest >= least_amount(inputs)
             else ()
         )
-    named = {text(unit) for unit in lost["unknown_unit"] if text(unit)}  # one of each place
-    asked = inputs.bill.engine.query(_UNITS_WITHOUT_HOURS, {"start": inputs.month, "end": inputs.end})
-    units = sorted({*named, *(text(unit) for unit in asked["unit"] if text(unit))})
+    asked = (row["unit"] for row in rows if row["has_gpus"] or row in by_unit)
+    units = sorted(set(filter(None, map(text, (*lost["unknown_unit"], *asked)))))
     more = f" and {len(units) - _NAMED} more" if len(units) > _NAMED else ""
-    cost = money(float(lost["unknown_unit_cost"].sum()), currency)
+    cost = money(float(lost["unknown_unit_cost"].sum()) + named, currency)
     return (
         f"GPU machines for {cost} are priced in units without known hours ({', '.join(units[:_NAMED])}{more}): "
         "GPU-hours leave them out.",

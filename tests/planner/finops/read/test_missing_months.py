@@ -155,12 +155,19 @@ def test_parts_that_overlap_by_days_are_not_two_snapshots(tmp_path: Path) -> Non
     assert found.rows == 12 and "give the latest only" in found.message
 
 
-def test_a_third_of_a_month_is_counted_twice_and_not_half(tmp_path: Path) -> None:
+@pytest.mark.parametrize("resource", ["i-{}", ""], ids=["resources", "none named"])
+def test_a_third_of_a_month_is_counted_twice_and_not_half(resource: str, tmp_path: Path) -> None:
     """The day with most charges told the month: it is a doubled one, so all of the month was taken to be."""
     rows = [
         row
         for number in range(12)
-        for row in each_day(date(2026, 10, 1), date(2026, 10, 30), 10 + number, ResourceId=f"i-{number}")
+        for row in each_day(
+            date(2026, 10, 1),
+            date(2026, 10, 30),
+            10 + number,
+            ResourceId=resource.format(number),
+            SkuId=f"s{number}",
+        )
     ]
     again = [row for row in rows if row["ChargePeriodStart"][8:10] <= "15"]
     with open_bill([write_bill(tmp_path / "bill.csv", [*rows, *again])]) as bill:

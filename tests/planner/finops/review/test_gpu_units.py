@@ -134,6 +134,16 @@ def test_every_unit_without_hours_is_named(tmp_path: Path) -> None:
     assert [row["cost"] for row in rows_of(review, "units", "units_gpus")] == [31 * 96]
 
 
+def test_units_that_name_gpus_are_named_without_a_number_of_them(tmp_path: Path) -> None:
+    """`8xH100 Hours` without a GpuCount was in no GPU figure, without a word."""
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT)
+    rows += each_day(OCTOBER, LAST, 10, PricingUnit="8xH100 Hours", SkuId="x8")
+    rows += each_day(OCTOBER, LAST, 5, PricingUnit="GB", SkuId="disk")
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",))
+    said = section(review, "gpu").sentences[-1]
+    assert "for 310 USD are priced in units without known hours (8xH100 Hours)" in said
+
+
 def test_tables_of_what_counts_twice_are_not_shown(tmp_path: Path) -> None:
     """Figures were withheld, and tables and emissions below them had the doubled hours and cost."""
     own = {"SkuPriceDetails": '{"GpuCount":8,"InstanceType":"p5.48xlarge"}', "RegionId": "us-east-1"}

@@ -9,12 +9,22 @@ from typing import Any
 
 import pytest
 
+from planner.finops.read import open_bill
+from planner.finops.review.answer import review_bill
 from planner.finops.review.inputs import Beside
 from planner.finops.usage import load_usage
 from planner.tracking.bill import read_spent
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.review.test_plan_vs_actual import plan_of
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
+from tests.planner.finops.small_bill import (
+    charge,
+    each_day,
+    review_of,
+    rows_of,
+    section,
+    sections_only,
+    write_bill,
+)
 from tests.planner.finops.usage.test_read import SACCT, write
 
 OCTOBER, NOVEMBER, DECEMBER = date(2026, 10, 1), date(2026, 11, 1), date(2026, 12, 1)
@@ -69,7 +79,7 @@ def test_a_run_bears_its_hours_of_a_block(bill: Path) -> None:
     assert run["per_hour"] == pytest.approx(10 / 8) and run["option"] == "Other"
     october = section(review_of(bill, only=("gpu",), month=OCTOBER), "gpu").sentences
     assert any(
-        text == "520 USD of capacity blocks stood unused in October 2026: no run bears it."
+        text == "520 USD of capacity blocks of October 2026 was not used by 2026-11-30: no run bears it."
         for text in october
     )
 
@@ -194,3 +204,27 @@ def test_effective_cost_of_the_use_counts_where_the_bill_has_it(tmp_path: Path) 
     for row in rows[1:]:
         row["EffectiveCost"] = "200"
     assert runs_of(review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",))) == {"a": 2000}
+
+
+def test_a_block_that_may_still_run_is_not_said_to_have_stood_idle(tmp_path: Path) -> None:
+    """A bill that ends within the block: half of it was not used yet, and "stood unused in October"."""
+    rows = [row for row in over_two_months() if row["ChargePeriodStart"] < "2026-11"]
+    said = section(review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",)), "gpu").sentences
+    assert "1,120 USD of capacity blocks of October 2026 was not used by 2026-10-31: no run bears it." in said
+
+
+def test_a_block_is_no_use_that_ended(bill: Path) -> None:
+    """The month after a purchase fell by "things that ended", which was the block alone."""
+    (text,) = section(review_of(bill, only=("bridge",), month=NOVEMBER), "bridge").sentences
+    assert text.endswith(
+        "counts in the month of its charge: 1,920 USD in October 2026, 0 USD in November 2026."
+    )
+
+
+def test_no_sentence_of_what_counts_twice(tmp_path: Path) -> None:
+    """Figures and tables were withheld, and 2,800 USD of 1,400 said to be the runs' share."""
+    paths = [write_bill(tmp_path / name, over_two_months()) for name in ("a.csv", "b.csv")]
+    paths[1].write_text(f"{paths[1].read_text()}\n")  # not the same bytes
+    with sections_only("gpu"), open_bill(paths) as opened:
+        said = section(review_bill(opened, month=NOVEMBER, forecast=False), "gpu").sentences
+    assert not [text for text in said if "capacity blocks" in text]

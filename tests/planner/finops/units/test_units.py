@@ -86,6 +86,7 @@ def test_model_names(words: str, name: str) -> None:
         ("gpt-4o Outp Tokens", "output"),
         ("Cached input tokens", "cached input"),
         ("USE1-claude-cache-write-input-token-count", "cache write"),
+        ("cache_creation_input_tokens", "cache write"),
         ("cached_input_tokens", "cached input"),
         ("InputTokenCount", "input"),
         ("input and output", ""),
