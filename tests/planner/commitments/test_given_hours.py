@@ -88,12 +88,31 @@ def test_hours_given_late_do_not_count_twice(tmp_path: Path) -> None:
     assert answered(dear, [rows], tmp_path).answer.lines == ()
 
 
-def test_hours_that_nobody_gave_are_like_the_nearest_given(tmp_path: Path) -> None:
-    """Of three periods the second has no hours: it is like the third, as that begins a day after it ends."""
-    rows = [(24, 1), (24 * 59, 1), *((24 * 121 + hour, 4) for hour in range(24))]
-    work = answered(asked([(61, 1), (120, 1)]), [rows], tmp_path)
-    days = 59 * 3 + 245 * 4  # beyond what is owned
-    assert work.answer.nothing.expected_usd == pytest.approx(ON_DEMAND * 24 * days)
+DAY = [24 * 121 + hour for hour in range(24)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "given", "unit_days"),
+    [
+        # Of three periods the second has no hours: it is like the third, as that begins a day after it ends.
+        ([(61, 1), (120, 1)], {24: 1, 24 * 59: 1} | dict.fromkeys(DAY, 4), 59 * 3 + 245 * 4),
+        # given three hours before it and three after it: like the period before
+        ([(61, 1), (120, 1)], {24 * 61 - 3: 2, 24 * 120 + 2: 4}, 59 * 1 + 245 * 4),
+        ([(61, 1), (120, 1)], {24 * 61 - 3: 2, 24 * 120 + 1: 4}, 59 * 3 + 245 * 4),
+        ([(1, 1), (2, 1)], {24: 3, YEAR - 1: 5}, 1 + 2 + 363 * 5),  # the first day is like the second
+        ([(61, 1), (61, 2)], {0: 3}, 304 * 3),  # two ends on one day
+        ([(200, 2)], {YEAR - 1: 5}, 200 * 3 + 165 * 5),  # ends before the first given hour
+        ([(0, 2), (365, 1), (999, 1)], {24: 3}, 365 * 1),  # one ended before the start, two last all year
+    ],
+)
+def test_hours_that_nobody_gave_are_like_the_nearest_given(
+    ends: Ends, given: dict[int, int], unit_days: int, tmp_path: Path
+) -> None:
+    """Unit-days beyond what is owned, counted by hand."""
+    one = asked(ends)
+    work = answered(one, [list(given.items())], tmp_path)
+    assert work.answer.nothing.expected_usd == pytest.approx(ON_DEMAND * 24 * unit_days)
+    assert judge_commit(as_json(work), CommitMemory(loaded(one, tmp_path), None)).faults == ()
 
 
 def test_many_ends_leave_as_many_rows_as_there_are_hours_and_ends(tmp_path: Path) -> None:
