@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,7 +188,7 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
     """
     from planner.errors import InputError
     from planner.simulation.gather import named_apart, sweep_and_workload_jobs, workload_jobs
-    from planner.simulation.jobs import SimJob
+    from planner.simulation.jobs import SimJob, with_changes
 
     ways = [bool(given["workloads"]), given["sweep"] is not None, given["work_hours"] is not None]
     if sum(ways) != 1:
@@ -214,7 +213,7 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
         changed["instance_types"] = (given["instance_type"],)
     if given["gang"] is not None:
         changed["gangs"] = (given["gang"],)
-    return name, named_apart([replace(job, **changed) for job in jobs])
+    return name, named_apart([with_changes(job, changed) for job in jobs])
 
 
 def _groups(

@@ -10,7 +10,7 @@ Where a budget is the other way out, deadlines are looked at up to a month later
 longer for that. One that few would accept comes after all other changes and says how many times as long it is.
 
 A plan that is in time is compared with the cheapest one by a deadline a quarter later where that may save a tenth: a
-plan on spot saves no more by it than on-demand costs more than spot, so most are not asked about again.
+plan on spot hardly saves more by it than on-demand costs more than spot, so most are not asked about again.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _MOST, _MOST_MORE = (
 )  # times as long and hours more: the greater is the latest deadline beside a budget
 _NEAR, _NEAR_MORE = 3.0, 168.0  # the same of a deadline that comes before other changes
 _CLOSE = 1.0005  # ratio of two deadlines between which nobody looks
+_LATER = "a quarter more time (constraints.deadline)"
 _A_LITTLE, _WORTH_IT = (
     1.25,
     0.1,
@@ -99,7 +100,7 @@ def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
         return ()
     best = summarize(candidates, at, None)
     best = replace(best, delta_cost_usd=best.cost_usd - plan.total_usd, delta_hours=best.hours - plan.hours)
-    return (Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words),)
+    return (Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, _LATER),)
 
 
 def may_save(plan: Plan) -> bool:

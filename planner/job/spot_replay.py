@@ -17,7 +17,7 @@ from planner.candidates.ways.transfers import moved_curve, usd_per_gb
 from planner.plan.ids import CostId
 from planner.plan.launch import Launch, Replay
 from planner.plan.model import Plan
-from planner.plan.profile import linked
+from planner.plan.profile import linked, work_log_sd
 from planner.spot.pools import as_wide
 
 if TYPE_CHECKING:
@@ -61,7 +61,13 @@ def replay_of(candidates: Candidates, at: int, plan: Plan, futures: int) -> Repl
     }
     policy = "survival" if launch.strategy == "spot_with_fallback" else "spot_only"
     launch_forecast = forecast_launch(
-        job, model, policy, futures=futures, tables=tables, on_demand=_luck(plan, launch)
+        job,
+        model,
+        policy,
+        futures=futures,
+        tables=tables,
+        on_demand=_luck(plan, launch),
+        work_log_sd=work_log_sd(plan),
     )
     fixed, first = float(candidates.fixed_hours[at]), job.zones[0].usd_per_hour
     moved = (cost for line in plan.lines for cost in line.costs)

@@ -77,7 +77,7 @@ def filters(plan: Plan, verbose: bool) -> list[Section]:
 
 
 def relaxations(plan: Plan) -> list[Section]:
-    """Return the smallest change of one limit that would make a plan possible."""
+    """Return the smallest change of one limit that would make a plan possible, or a better one."""
     if not plan.relaxations:
         return []
     rows: list[tuple[Value, ...]] = []
@@ -94,7 +94,9 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
     title = "Relaxation found among the candidates compared"  # of a fleet it is not proven to be the smallest
-    if plan.kind != "fleet":
+    if plan.status != "infeasible":
+        title = "What would be better than the plan, but for one limit"
+    elif plan.kind != "fleet":
         title = "Smallest relaxations of the candidates compared (each alone suffices)"
     return [table_section("relaxations", title, columns, rows)]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from planner.advice.question import on_grid
 from planner.records import record
@@ -60,6 +61,11 @@ class SimJob:
         )
 
 
+def with_changes(job: SimJob, changes: Mapping[str, Any]) -> SimJob:
+    """The job with other values of its fields; how late it usually is on spot alone is then no longer known."""
+    return replace(job, **changes, spot_late_ratio=None) if changes else job
+
+
 def drawn_note(job: SimJob) -> str:
     """What is drawn for each launch beside spot; empty where nothing is."""
     if job.on_demand_had_ratio >= 1.0:
@@ -67,7 +73,9 @@ def drawn_note(job: SimJob) -> str:
     return (
         f"{job.name}: as in its plan, on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
         f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it goes on "
-        f"on spot; hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd)"
+        f"on spot; hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd). How many are "
+        "late on a few traces is not the plan's chance, which covers good and bad weeks and is corrected by recorded "
+        "days"
     )
 
 

@@ -197,9 +197,9 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
     luck = _Luck(work, np.ones(len(at), dtype=np.bool_), None)
     if sim.on_demand_had_ratio < 1.0:
         alone = replayed("spot_only")
-        had = comes_given(
-            ~alone.finished, sim.on_demand_had_ratio, sim.scarce_together_ratio, sim.spot_late_ratio
-        )
+        # fewer zones than the plan's are late more often, which says nothing of on-demand
+        usual = sim.spot_late_ratio if len(group.zones) >= len(sim.places) else None
+        had = comes_given(~alone.finished, sim.on_demand_had_ratio, sim.scarce_together_ratio, usual)
         luck = _Luck(work, rng.random(len(at)) < had, alone)
     cells = []
     for name in task.policies:

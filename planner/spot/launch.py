@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import Bools, Floats
+from planner.normal.arrays import normal_quantile_by_table
 from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, HazardTable
@@ -86,6 +87,7 @@ class OnDemandLuck:
 
 
 _ALWAYS = OnDemandLuck()
+_MEANS = ("cost_usd", "interruptions", "starts", "spot_hours", "on_demand_hours", "lost_hours")
 
 
 @record(frozen=True)
@@ -108,6 +110,7 @@ def forecast_launch(
     seed: int = 0,
     tables: Mapping[str, HazardTable] | None = None,
     on_demand: OnDemandLuck = _ALWAYS,
+    work_log_sd: float = 0.0,
 ) -> LaunchForecast:
     """Forecast a job at its launch; hours and costs are those with on-demand that comes.
 
@@ -120,6 +123,8 @@ def forecast_launch(
         seed: the same seed gives the same forecast.
         tables: hazards per zone name instead of the model's.
         on_demand: how surely it comes; default: always.
+        work_log_sd: spread of the hours of work, of the logarithm. As in plans, the job's are the median behind chances
+            and quantiles, and the mean behind means.
     """
     from planner.spot.replay_batch import replay_futures
 
@@ -127,31 +132,36 @@ def forecast_launch(
     if futures is None:
         futures = N_FUTURES if len(job.zones) < _MANY_ZONES else _N_FUTURES_MANY
     up = sample_futures(job, known, futures, _ticks(job), seed)
-    alone = replay_futures(job, "spot_only", known, up)
-    batch_replay = replay_futures(job, policy_name, known, up)
+    speed = _spread_evenly(futures, seed)
+    work = job.work_hours * np.exp(work_log_sd * speed)
+    alone = replay_futures(job, "spot_only", known, up, work=work)
+    batch_replay = replay_futures(job, policy_name, known, up, work=work)
+    weight = np.exp(-0.5 * work_log_sd * speed)  # of futures by a law with the job's hours as its mean
+    means = {name: float(np.average(getattr(batch_replay, name), weights=weight)) for name in _MEANS}
     low, middle, high = (float(v) for v in np.quantile(batch_replay.cost_usd, (0.1, 0.5, 0.9)))
     finish = np.where(batch_replay.finished, batch_replay.finish_hours, job.deadline_hours)
     early, late = (float(v) for v in np.quantile(finish, (0.1, 0.9)))
     return LaunchForecast(
         p_meet_spot_only_ratio=chance_of("spot_only", alone.finished),
         p_meet_ratio=_chance_by_either(policy_name, batch_replay, alone.finished, on_demand),
-        cost_ratio=_ratio(job, float(batch_replay.cost_usd.mean())),
+        cost_ratio=_ratio(job, means["cost_usd"]),
         cost_ratio_p50=_ratio(job, middle),
         cost_ratio_p10=_ratio(job, low),
         cost_ratio_p90=_ratio(job, high),
-        cost_usd=float(batch_replay.cost_usd.mean()),
         cost_usd_p10=low,
         cost_usd_p90=high,
         finish_hours_p10=early,
         finish_hours_p90=late,
-        interruptions=float(batch_replay.interruptions.mean()),
-        starts=float(batch_replay.starts.mean()),
-        spot_hours=float(batch_replay.spot_hours.mean()),
-        on_demand_hours=float(batch_replay.on_demand_hours.mean()),
-        lost_hours=float(batch_replay.lost_hours.mean()),
         futures=futures,
         sources={name: table.source for name, table in known.items()},
+        **means,
     )
+
+
+def _spread_evenly(n: int, seed: int) -> Floats:
+    """Standard normal values at even quantiles, in random order, shape `(n,)`."""
+    order = np.random.default_rng([seed, 1]).permutation(n)
+    return normal_quantile_by_table((order + 0.5) / n)
 
 
 def chance_of(policy_name: str, finished: Bools) -> float:

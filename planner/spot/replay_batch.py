@@ -49,6 +49,7 @@ def replay_futures(
     tables: Mapping[str, HazardTable],
     up: Bools,
     prices: npt.ArrayLike | None = None,
+    work: Floats | None = None,
 ) -> BatchReplay:
     """Run the named policy through every future.
 
@@ -59,12 +60,17 @@ def replay_futures(
         up: shape `(n, n_zones, ticks)`, from launch to the deadline at least.
         prices: USD per hour of the gang, shape `(n_zones, ticks)` or `(n, n_zones, ticks)`; None, or NaN
             in a tick, takes those at launch.
+        work: hours of undisturbed work in each future, shape `(n,)`; None: the job's.
     """
-    return replay_policy(job, make_policy(policy_name, job, tables), up, prices)
+    return replay_policy(job, make_policy(policy_name, job, tables), up, prices, work)
 
 
 def replay_policy(
-    job: SpotJob, policy: ArrayPolicy, up: npt.ArrayLike, prices: npt.ArrayLike | None = None
+    job: SpotJob,
+    policy: ArrayPolicy,
+    up: npt.ArrayLike,
+    prices: npt.ArrayLike | None = None,
+    work: Floats | None = None,
 ) -> BatchReplay:
     """Run a policy that is already made through every future; see `replay_futures`."""
     futures = np.asarray(up, dtype=bool)
@@ -79,6 +85,8 @@ def replay_policy(
         state = np.where(known, before, state)
         held = np.where(known, spell, held)
     runs = Runs(job, policy.view, n)
+    if work is not None:
+        runs.work = work.copy()
     for tick in range(ticks):
         now = futures[:, :, tick]
         held = np.where(now == state, held + 1, 1)

@@ -15,6 +15,7 @@ from catalogs.tables.table import Bools, Floats, Ints, distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 
+_RARE = 1e-9  # a share of futures that is as good as none
 _STEPS = 24  # of the power iteration; two and three zones mix in a few
 
 
@@ -170,6 +171,7 @@ def comes_given(late: Bools, had: float, link: float, usual: float | None = None
         usual: how often spot alone is too late over all conditions; None: as in these futures, and their mean is `had`.
     """
     share, never = float(late.mean()) if usual is None else usual, 1.0 - had
+    share = min(max(share, _RARE), 1.0 - _RARE)  # what never happens is late as what hardly ever does
     both = float(scarce_together(never, share, link))
-    where_late, elsewhere = both / max(share, 1e-300), (never - both) / max(1.0 - share, 1e-300)
+    where_late, elsewhere = both / share, (never - both) / (1.0 - share)
     return 1.0 - np.where(late, where_late, elsewhere)

@@ -8,8 +8,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from planner.advice.saved_plan import Place
 from planner.simulation.groups import zone_groups
-from planner.simulation.jobs import SimJob
+from planner.simulation.jobs import SimJob, with_changes
 from planner.simulation.replays import OPTIMUM, Task, _spot_job, held_ticks, run_task, start_ticks
 from planner.spot.policy.registry import make_policy
 from planner.spot.replay import replay
@@ -141,6 +142,23 @@ def test_launches_are_late_as_often_as_a_plan_says(link: float, usual: float | N
         0
     ]
     assert sure.misses == 0
+
+
+def test_a_zone_alone_and_a_changed_deadline_say_nothing_of_on_demand() -> None:
+    """Spot is late more often than in the plan for want of zones or time; on-demand is no scarcer than planned."""
+    group = groups(scarce("a", 1))[0]
+    tables = {one.zone: hazard_table() for one in group.zones}
+    planned = replace(JOB, deadline_hours=42.0, on_demand_had_ratio=0.9, scarce_together_ratio=0.43)
+    often = replace(planned, spot_late_ratio=0.01)
+    two = (Place("zz-1", "zz-1a", 1.0), Place("zz-1", "zz-1b", 1.0))
+
+    def misses(sim: SimJob) -> int:
+        (cell,) = run_task(Task((sim,), group, tables, ("greedy",), 400, 3)).cells
+        return cell.misses
+
+    assert misses(replace(often, places=two)) == misses(planned)
+    assert misses(with_changes(often, {"deadline_hours": 42.0})) == misses(planned)
+    assert misses(replace(often, places=two[:1])) > 2 * misses(planned)
 
 
 def test_a_run_too_slow_for_on_demand_is_late_whatever_the_policy() -> None:

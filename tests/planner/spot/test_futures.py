@@ -15,6 +15,7 @@ from planner.spot.generate import CALM
 from planner.spot.hazards import HazardTable, Weather, load_hazards, make_table
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.launch import (
+    LaunchForecast,
     OnDemandLuck,
     alone_in,
     forecast_launch,
@@ -217,3 +218,21 @@ def test_a_forecast_is_late_where_on_demand_does_not_come_and_spot_alone_is_too_
     assert chance(0.5, 0.0) == pytest.approx((never + always) / 2.0)
     late = 1.0 - never
     assert chance(0.9, 0.43) == pytest.approx(1.0 - float(scarce_together(0.1, late, 0.43)))
+
+
+def test_a_forecast_spreads_hours_of_work_around_the_job_s() -> None:
+    """Of a zone that is always up: quantiles of the speed, the mean of the work asked for, slow runs late."""
+    table = flat(1e-9, 10.0)
+    spread = 0.4
+
+    def forecast(log_sd: float, deadline_hours: float) -> LaunchForecast:
+        return forecast_launch(
+            job(deadline_hours=deadline_hours), load_hazards(), "greedy", tables={NAMES[0]: table},
+            work_log_sd=log_sd,
+        )  # fmt: skip
+
+    sure, found = forecast(0.0, 60.0), forecast(spread, 60.0)
+    assert found.cost_usd_p10 / sure.cost_usd == pytest.approx(np.exp(-1.28 * spread), rel=0.03)
+    assert found.cost_usd == pytest.approx(sure.cost_usd, rel=0.02)
+    # Phi(ln(17.8 / 12) / 0.4) = 0.84
+    assert sure.p_meet_ratio == 1.0 and forecast(spread, 18.0).p_meet_ratio == pytest.approx(0.84, abs=0.01)

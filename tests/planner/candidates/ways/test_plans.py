@@ -275,7 +275,10 @@ def test_replays_are_a_second_opinion() -> None:
     assert plan.launch is not None and plan.launch.replay is not None
     seen = plan.launch.replay
     assert (seen.policy, seen.futures) == ("survival", 60)
-    assert seen.p_meet_deadline == 1.0  # the guard, while on-demand can be had
+    # on-demand comes whenever it is asked for; runs too slow for it are late in both
+    assert plan.launch.p_on_demand_had_ratio == 1.0 and plan.launch.p_meet_deadline is not None
+    assert seen.p_meet_deadline == pytest.approx(plan.launch.p_meet_deadline, abs=0.03)
+    assert float(seen.cost_p90_usd) == pytest.approx(float(plan.launch.cost_p90_usd), rel=0.2)
     assert seen.cost_p10_usd <= seen.expected_cost_usd <= seen.cost_p90_usd
     assert float(seen.expected_cost_usd) == pytest.approx(float(plan.total_usd), rel=0.35)
     assert "60 futures, policy survival" in " ".join(

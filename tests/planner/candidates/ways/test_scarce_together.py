@@ -82,6 +82,16 @@ def test_better_luck_in_anything_makes_no_plan_less_sure(argument: int, step: fl
     assert (in_time_by_either(*after) >= in_time_by_either(*before) - 1e-12).all()
 
 
+@pytest.mark.parametrize(("usual", "where_late", "elsewhere"), [(0.0, 0.4585, 0.05), (1.0, 0.05, 0.0285)])
+def test_on_demand_is_scarce_with_spot_where_a_plan_knows_spot_as_never_or_always_late(
+    usual: float, where_late: float, elsewhere: float
+) -> None:
+    late = np.arange(100) < 30
+    comes = comes_given(late, 0.95, 0.43, usual)
+    assert 1.0 - comes[late] == pytest.approx(where_late)  # 0.05 + 0.43 (1 - 0.05), and 0.05
+    assert 1.0 - comes[~late] == pytest.approx(elsewhere)  # 0.05, and 0.05 (1 - 0.43)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 1.0])
 @pytest.mark.parametrize("had", [0.0, 0.9, 1.0])
 @pytest.mark.parametrize("link", LINKS)
