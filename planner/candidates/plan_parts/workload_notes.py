@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_TOKENS = 2**28
 # engines whose releases of 2025 had slow kernels for experts in MXFP4, and how many times too slow published rows were
 # (docs/performance/blind.md, Inference)
-_SLOW_EXPERTS = {"sglang": ("SGLang", "up to 14"), "tensorrt_llm": ("TensorRT-LLM", "up to 5")}
+_SLOW_EXPERTS = {"sglang": ("SGLang", "up to 14"), "tensorrt_llm": ("TensorRT-LLM", "up to 5.5")}
 _SLOW_UNTIL = 2025
 _OF_A_NODE = 8  # accelerators of the machines that most GPUs are sold in
 _KNOWN = 0.5  # half-width, relative, of what runs cost: two or three digits are printed, as of one of them
