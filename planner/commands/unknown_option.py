@@ -28,6 +28,7 @@ def _key(word: str) -> str:
     from planner.inputs.messages import homes_of, section_at
     from planner.inputs.other_words import KEYS
     from planner.inputs.schema import Workload
+    from planner.inputs.training_schema import Layout
 
     limits = section_at(("constraints",))
     assert limits is not None
@@ -35,5 +36,7 @@ def _key(word: str) -> str:
         if name in limits.model_fields:
             return f"constraints.{name}"
     meant = KEYS.get(word, word)
-    homes = homes_of(meant, Workload)
+    if meant in Workload.model_fields:
+        return ""
+    homes = homes_of(meant, Workload) + ["training.layout"] * (meant in Layout.model_fields)
     return f"{homes[0]}.{meant}" if len(homes) == 1 else ""

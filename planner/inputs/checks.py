@@ -118,7 +118,8 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
     stored = preset_in_few_bits(name)
     if stored is not None:
         text = (
-            f"'{name}' is stored in few bits: name the model, and how it is trained (training.method: qlora)"
+            f"'{name}' is stored in few bits: name the model, and how it is trained (of 4 bits, training.method: "
+            "qlora)"
         )
         return Fault(at, text, stored.name)
     text = (

@@ -48,6 +48,7 @@ FEW_BITS = (
 )
 _SAME_SIZES = re.compile(rf"[-_.]({SAME_SIZES})$", re.IGNORECASE)
 _STORED = re.compile(rf"[-_.]({SAME_SIZES}|{FEW_BITS})$", re.IGNORECASE)
+_MOST_ENDINGS = 8  # that a name has: a long one is not shortened without end
 
 
 @record(frozen=True)
@@ -169,12 +170,12 @@ def preset_in_few_bits(name: str) -> Preset | None:
 
 def _shortened(word: str, endings: re.Pattern[str]) -> Preset | None:
     """The preset of a name, without as few of its endings as need be."""
-    while (preset := _index().get(_normal(word))) is None:
-        shorter = endings.sub("", word)
-        if shorter == word:
-            return None
-        word = shorter
-    return _preset(_rows()[preset])
+    for _ in range(_MOST_ENDINGS + 1):
+        preset = _index().get(_normal(word))
+        if preset is not None:
+            return _preset(_rows()[preset])
+        word = endings.sub("", word)
+    return None
 
 
 @cache

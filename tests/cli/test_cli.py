@@ -146,6 +146,7 @@ def test_a_near_miss_is_answered_with_the_command_meant(run_cli: Run, typed: str
     [
         ("--deadline", "constraints.deadline"), ("--budget", "constraints.budget_usd"),
         ("--provider", "constraints.providers"), ("--batch-size", "training.global_batch"),
+        ("--pipeline-parallel", "training.layout.pipeline_parallel"),
     ],
 )  # fmt: skip
 def test_an_option_that_is_a_key_of_the_workload_is_answered_with_set(
@@ -155,6 +156,8 @@ def test_an_option_that_is_a_key_of_the_workload_is_answered_with_set(
     assert result.code == 2
     assert f"It is a key of the workload: --set {key}=VALUE" in " ".join(result.stderr.split())
     assert "--set" not in run_cli("optimize", "w.yaml", "--detials").stderr
+    assert "key of" not in run_cli("optimize", "w.yaml", "--name", "x").stderr  # of the file and of its model
+    assert "key of" not in run_cli("optimize", "w.yaml", "--tensor-parallel", "8").stderr  # of two sections
     assert "--set" not in run_cli("tco", "w.yaml", option, "3").stderr  # has no --set
 
 

@@ -77,6 +77,7 @@ PRESETS = load_presets()
         ("Qwen/Qwen3-4B-Instruct-2507", "qwen3-4b"),
         ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b"),
         ("google/gemma-2-9b-it", "gemma-2-9b"),
+        ("zai-org/glm-4-9b-chat-1m", "glm-4-9b-1m"),  # twice the keys and values of glm-4-9b
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
@@ -161,6 +162,7 @@ def test_unknown_names_are_not_guessed() -> None:
     assert find_preset("///") is None
     assert find_preset("llama-3-9b-instruct") is None
     assert find_preset("whisper-large-v4") is None
+    assert find_preset("gemma-2-9b" + "-it" * 100_000) is None  # at once
 
 
 def test_a_name_of_weights_in_few_bits_says_which_model_and_how_it_is_trained() -> None:
