@@ -37,3 +37,14 @@ def test_passes_that_a_version_of_duckdb_lacks_are_left_out(
     with open_bill([write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 3))])]) as bill:
         found = bill.engine.query("SELECT CURRENT_SETTING('disabled_optimizers') AS passes")
     assert found["passes"].tolist() == ["statistics_propagation"]
+
+
+@pytest.mark.usefixtures("own_duckdb")
+def test_a_small_file_of_many_rows_is_asked_with_all_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As packed ones are: they are opened as small, and what is not held is worth the whole planner."""
+    monkeypatch.setattr("planner.finops.read.open.HELD_ROWS", 0)
+    with open_bill([write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 3))])]) as bill:
+        found = bill.engine.query("SELECT CURRENT_SETTING('disabled_optimizers') AS passes")
+    assert found["passes"].tolist() == [""]
