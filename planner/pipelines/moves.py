@@ -82,7 +82,8 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
     dearest = tariffs.dearest_internet_curve()
     # tariffs alike in price and date are one, whatever pair they were found for
     numbers: dict[tuple[Any, ...], int] = {}
-    seen: dict[int, int] = {}  # by identity: tariffs give the same object for all pairs that it holds for
+    # by identity, as one object holds for many pairs; each is kept, so that no other is given its id
+    seen: dict[int, tuple[int, TierCurve | None]] = {}
     curves: list[TierCurve] = []
     known: list[bool] = []
     pair = np.zeros((len(places), len(places)), dtype=np.int64)
@@ -98,8 +99,8 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
                     numbers[key] = len(curves)
                     curves.append(curve)
                     known.append(tier_curve is not None)
-                seen[id(tier_curve)] = numbers[key]
-            pair[r, q] = seen[id(tier_curve)]
+                seen[id(tier_curve)] = numbers[key], tier_curve
+            pair[r, q] = seen[id(tier_curve)][0]
     provider = np.asarray([name for name, _ in split])
     same = provider[:, None] == provider[None, :]
     group = group_places(pair * 2 + same)

@@ -78,11 +78,15 @@ def test_spot_in_several_zones_is_asked_at_later_deadlines_too(hours: float) -> 
     assert spot_by(needed * 0.98).status == "infeasible"
 
 
-def test_on_demand_is_told_the_first_of_the_deadlines_that_could_be_printed() -> None:
-    [later] = deadlines(answer([on_demand()], 2.0).plan)
+@pytest.mark.parametrize(("hours", "confidence"), [(2.0, 0.9), (29.0, 0.99)])
+def test_on_demand_is_told_the_first_of_the_deadlines_that_could_be_printed(
+    hours: float, confidence: float
+) -> None:
+    """At the greater deadline bisection to a twentieth of a per cent names the one after it."""
+    [later] = deadlines(answer([on_demand()], hours, confidence).plan)
     needed = float(later.needed.removesuffix(" h"))
-    assert answer([on_demand()], needed).plan.status == "planned"
-    assert answer([on_demand()], needed - 0.1).plan.status == "infeasible"
+    assert answer([on_demand()], needed, confidence).plan.status == "planned"
+    assert answer([on_demand()], needed - 0.1, confidence).plan.status == "infeasible"
 
 
 def test_a_far_deadline_comes_last_and_says_how_many_times_as_long_it_is(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.tariffs import load_tariffs
+from catalogs.tariffs import DATA_DIRECTORY, Tariffs, TierCurve, load_tariffs
 from planner.asked.assumptions import load_assumptions
 from planner.pipelines.moves import build_moves, curve_usd, group_places
 
@@ -56,3 +57,18 @@ def test_free_tiers_of_the_account_are_not_counted_per_transfer() -> None:
     curve = load_tariffs().transfer_curve("aws", "us-east-1", "gcp", "us-central1")
     assert curve is not None and curve.usd_per_gb[0] == 0
     assert curve_usd(curve, 10.0) == Decimal(10) * curve.usd_per_gb[1]
+
+
+def test_tariffs_that_make_each_curve_anew_give_the_same_moves() -> None:
+    """No curve is taken for one that was dropped before it."""
+
+    class Anew(Tariffs):
+        def transfer_curve(self, *places: str | None) -> TierCurve | None:
+            curve = super().transfer_curve(*places)
+            return curve and replace(curve)
+
+    kept, anew = (
+        build_moves(PLACES, each, load_assumptions({})) for each in (load_tariffs(), Anew(DATA_DIRECTORY))
+    )
+    assert (anew.group == kept.group).all()
+    assert (anew.usd([500.0])[0] == kept.usd([500.0])[0]).all()
