@@ -3,8 +3,8 @@
 -- meaning: How much of compute is bought at a price that moves (spot, preemptible), and what that saves against list
 --   prices. Overhead of preemption needs the utilisation file: see gpu_units.
 -- unit: ratio; costs are money in the billing currency
--- formula: share = effective cost of Dynamic rows / effective cost of compute; savings = 1 - effective / list cost of
---   Dynamic rows with a known list price
+-- formula: share = effective cost of Dynamic rows / effective cost of compute, without credits and adjustments, which do
+--   not say whether they reduce spot; savings = 1 - effective / list cost of Dynamic rows with a known list price
 -- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker has the same idea; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, PricingCategory, ChargeCategory,
 --   CommitmentDiscountId, EffectiveCost, ListCost
@@ -21,7 +21,7 @@ SELECT
   SUM(CASE WHEN PricingCategory = 'Committed' THEN EffectiveCost ELSE 0 END) AS committed_cost
 FROM focus
 WHERE ServiceCategory = 'Compute'
-  AND ChargeCategory <> 'Tax'
+  AND ChargeCategory IN ('Usage', 'Purchase')
   AND NOT (ChargeCategory = 'Purchase' AND (CommitmentDiscountId IS NOT NULL OR EffectiveCost = 0))
   AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
     OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
