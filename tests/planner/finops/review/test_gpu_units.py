@@ -12,7 +12,15 @@ from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Figure, Review
 from planner.finops.review.parts import product_name
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, sections_only, write_bill
+from tests.planner.finops.small_bill import (
+    charge,
+    each_day,
+    review_of,
+    rows_of,
+    section,
+    sections_only,
+    write_bill,
+)
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 EIGHT = '{"GpuCount":8,"CoreCount":96}'
@@ -159,7 +167,9 @@ def test_tables_of_what_counts_twice_are_not_shown(tmp_path: Path) -> None:
 
 def test_credits_do_not_make_spot_more_than_all_compute(tmp_path: Path) -> None:
     """A credit of more than half of compute made the spot share 141 %."""
-    rows = each_day(OCTOBER, LAST, 100) + each_day(OCTOBER, LAST, 100, PricingCategory="Dynamic", SkuId="spot")
+    rows = each_day(OCTOBER, LAST, 100) + each_day(
+        OCTOBER, LAST, 100, PricingCategory="Dynamic", SkuId="spot"
+    )
     empty = dict.fromkeys(("PricingCategory", "PricingQuantity", "SkuId"), "")
     rows.append(charge(LAST, -4000, ChargeCategory="Credit", **empty))
     found = figures(review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",)))
