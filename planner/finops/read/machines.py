@@ -182,13 +182,20 @@ def with_machines(
         one = text(json.dumps({"GpuCount": 1}))
         details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(words)} THEN {one} END)"
     if own is not None:
-        details = f"CASE WHEN {silent} THEN COALESCE({details}, {own}) ELSE {own} END"
+        details = f"CASE WHEN {silent} THEN {_beside_own(details, own)} ELSE {own} END"
     return replace(group, columns={**group.columns, DETAILS: details})
 
 
 def _names_no_gpus(own: str) -> str:
     """The condition that SkuPriceDetails name the type of a machine and no number of GPUs."""
     return f"({own} LIKE '%InstanceType%' AND {own} NOT LIKE '%GpuCount%')"
+
+
+def _beside_own(details: str, own: str) -> str:
+    """What is known of a machine beside SkuPriceDetails, whose spelling of its type stays."""
+    merged = f"CAST(JSON_MERGE_PATCH({details}, {own}) AS VARCHAR)"
+    typed = f"{_names_no_gpus(own)} AND JSON_VALID({own})"
+    return f"CASE WHEN {typed} THEN COALESCE({merged}, {own}) ELSE COALESCE({details}, {own}) END"
 
 
 def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:

@@ -133,5 +133,5 @@ def test_the_command_takes_pools_for_skypilot_alone(
     done = run_cli("export", str(saved), "--to", "skypilot")
     assert done.code == 0 and "execution: parallel" in done.stdout
     other = run_cli("export", str(saved), "--to", "slurm")
-    assert other.code == 2 and "a pools; export takes" in other.stderr
+    assert other.code == 2 and "an answer of `planner pools`; export takes" in other.stderr
     assert run_cli("export", str(saved), "--to", "skypilot", "--option", "queue=x").code == 2
