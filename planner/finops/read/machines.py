@@ -34,6 +34,7 @@ _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
 # Numbers of GPUs that machines have; others are other numbers (`x86`).
 _SHORT = 2
 _AZURE = "standard_"  # before its machine types
+_BEFORE_TYPE = ', "InstanceType"'  # in `_details`
 _COUNTS = "(?:1|2|3|4|6|8|10|16|72)"
 _COUNT = re.compile(rf"(?<![0-9]){_COUNTS}(?![0-9])")
 
@@ -193,8 +194,9 @@ def _names_no_gpus(own: str) -> str:
 
 def _beside_own(details: str, own: str) -> str:
     """What is known of a machine beside SkuPriceDetails, whose spelling of its type stays."""
-    merged = f"CAST(JSON_MERGE_PATCH({details}, {own}) AS VARCHAR)"
-    typed = f"{_names_no_gpus(own)} AND JSON_VALID({own})"
+    gpus = f"SPLIT_PART({details}, {text(_BEFORE_TYPE)}, 1)"  # with the brace before them
+    merged = f"{gpus} || ', ' || SUBSTRING({own}, 2)"
+    typed = f"{_names_no_gpus(own)} AND {own} LIKE '{{%'"
     return f"CASE WHEN {typed} THEN COALESCE({merged}, {own}) ELSE COALESCE({details}, {own}) END"
 
 
