@@ -217,3 +217,13 @@ def test_the_type_of_the_machine_comes_before_what_a_text_names(tmp_path: Path) 
     path = bill(tmp_path / "bill.csv", ["8x H100 cluster"], "ChargeDescription,x_InstanceType", ",p5.4xlarge")
     (text,) = details(path)
     assert json.loads(text or "")["GpuCount"] == 1
+
+
+def test_a_type_that_details_name_alone_keeps_its_spelling(tmp_path: Path) -> None:
+    """It came in small letters with its GPUs, which no price list knows."""
+    alone = json.dumps({"InstanceType": "Standard_NC24ads_A100_v4", "Zone": "1"})
+    path = write_bill(tmp_path / "bill.csv", [charge(date(2026, 10, 1), 96, SkuPriceDetails=alone)])
+    with open_bill([str(path)]) as opened:
+        ((details,),) = opened.engine.query("SELECT SkuPriceDetails FROM focus").itertuples(index=False)
+    gpus = {"GpuCount": 1.0, "GpuModel": "a100-80gb-pcie"}
+    assert json.loads(details) == json.loads(alone) | gpus
