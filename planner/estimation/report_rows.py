@@ -164,7 +164,7 @@ LIMITS = {
     "dp_comm": "gradient traffic and stragglers: a faster network, a larger batch or fewer nodes would help",
     "optimizer": "the optimizer step: sharding it (ZeRO-1 and up), or a larger batch, would help",
     "data_loading": "data loading: faster storage, more CPU cores or pre-decoded data would help",
-    "other_models": "log-probabilities and frozen networks (reference, teacher, critic): what does not change can be computed beforehand",
+    "other_models": "log-probabilities, frozen networks: what does not change can be computed beforehand",
     "generation": "generating responses: memory bandwidth and the longest responses; a faster engine would help",
     "evaluation": "evaluation in the run: fewer samples, or rarer evaluation, would help",
     "refit": "new weights on their way to the engines: a faster link would help",

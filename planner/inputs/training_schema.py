@@ -327,8 +327,7 @@ class Training(Section):
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
-        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. If absent: compiled (LoRA of image models: eager), with"
-        " a wider interval.",
+        " (torch.compile, XLA); vendor recipe; tinygrad. If absent: compiled (LoRA of images: eager), less certain.",
     )
     attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",

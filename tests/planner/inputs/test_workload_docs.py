@@ -100,7 +100,12 @@ def _rows(section: dict[str, Any], schema: dict[str, Any]) -> dict[str, str]:
     rows = {}
     for key, field in section["properties"].items():
         required = key in section.get("required", ())
-        kind = _kind(field).replace("integer or size", "size").replace("number or ", "").replace("number <= 1", "ratio")
+        kind = (
+            _kind(field)
+            .replace("integer or size", "size")
+            .replace("number or ", "")
+            .replace("number <= 1", "ratio")
+        )
         rows[key] = f"| `{key}` | {kind} | {_default(field, required)} | {_meaning(field, schema)} |"
     return rows
 

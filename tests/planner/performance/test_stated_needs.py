@@ -28,7 +28,9 @@ def test_every_row_has_a_source_and_says_what_was_assumed() -> None:
 def test_the_page_shows_what_is_predicted(found: list[Scored]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     missing = [line for line in table(read_csv(STATED), found) if line not in page.splitlines()]
-    assert not missing, "run python -m benchmarks.stated_needs and copy its table into docs/performance/stated-needs.md"
+    assert not missing, (
+        "run python -m benchmarks.stated_needs and copy its table into docs/performance/stated-needs.md"
+    )
 
 
 def test_what_ran_is_offered_and_memory_is_near(found: list[Scored]) -> None:
