@@ -1,7 +1,8 @@
-"""What trainers' own pages say that a job needs, beside `planner estimate`: `python -m benchmarks.stated_needs`.
+"""What trainers' own pages say that a job needs, next to `planner estimate`: `python -m benchmarks.stated_needs`.
 
 `data/stated_needs.csv` holds memory, speeds and least numbers of accelerators from the pages and examples of the tools
-that people train with. No constant was fitted to them. The table is printed as docs/post-training.md shows it.
+that people train with. No constant was fitted to them. The table is printed as docs/performance/stated-needs.md
+shows it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from benchmarks.rows import read_csv
 
 STATED = FILE.with_name("stated_needs.csv")
 HEAD = (
-    "| set-up | on | GiB, stated | ours | ratio | s per step, stated | ours | ratio | offered |",
+    "| set-up | accelerators | GiB, stated | predicted | ratio | s per step, stated | predicted | ratio | offered |",
     "|---|---|---:|---:|---:|---:|---:|---:|---|",
 )
 

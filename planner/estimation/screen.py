@@ -119,10 +119,10 @@ def _memory(item: Estimate) -> Row:
         text += f" by the most frugal {subject}, {three(memory.allowed_gib)} GiB allowed"
         if not item.is_inference and memory.free_gib > 0 and memory.oom_ratio is not None:
             least = math.floor(100.0 * (1.0 - memory.oom_ratio)) / 100.0
-            text += f"; it runs out of memory with {chance(memory.oom_ratio)}"
+            text += f"; risk of running out: {chance(memory.oom_ratio)}"
             text += f" (training.memory.confidence: {least:g} accepts that)"
     elif memory.oom_ratio is not None:
-        text += f"; runs out of memory with {chance(memory.oom_ratio)}"
+        text += f"; risk of running out: {chance(memory.oom_ratio)}"
     return ("memory_gib", "memory", memory.needed_gib, "gib", text)
 
 

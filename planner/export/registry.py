@@ -56,7 +56,7 @@ TARGETS: Mapping[str, Target] = {
     "torchrun": Target("planner.export.targets.torchrun", "shell script for each node", "shellcheck"),
     "slurm": Target(
         "planner.export.targets.slurm",
-        "batch script: saves, comes back, ends when done",
+        "batch script that checkpoints, requeues and ends when the job is done",
         "sbatch --test-only, shellcheck",
         {
             "partition": (),

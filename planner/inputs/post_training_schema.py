@@ -131,7 +131,7 @@ class Rollouts(Section):
     cuda_graphs: Bool = Field(
         True,
         description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
-        " disable_cuda_graph of SGLang), in which the host launches every kernel.",
+        " disable_cuda_graph of SGLang).",
     )
     placement: Literal["colocated", "disaggregated"] = Field(
         "colocated",
@@ -146,9 +146,9 @@ class Rollouts(Section):
     )
     in_flight_updates: bool | None = Field(
         None,
-        description="With steps_off_policy: engines take new weights while they write responses (NeMo RL's"
-        " in_flight_weight_updates, verl's partial_rollout, AReaL), so that new prompts take the place of answered"
-        " ones. false: each update waits for the longest response. Default: true.",
+        description="With steps_off_policy: engines take new weights while they generate (NeMo RL's"
+        " in_flight_weight_updates, verl's partial_rollout, AReaL). false: each update waits for the longest response."
+        " Default: true.",
     )
 
 
@@ -170,8 +170,8 @@ class EngineChoice(Section):
     )
     precision: ServingPrecision = Field(
         "bf16",
-        description="Weights; left out in batch inference of a model that was released in fewer bits (DeepSeek-V3,"
-        " Kimi-K2, gpt-oss, or by its config.json): as released. mxfp4: experts in 4.25 bits, all else and arithmetic"
+        description="Precision of the weights. If absent in batch inference: that of the model's release, if lower"
+        " (DeepSeek-V3, Kimi-K2, gpt-oss, quantization_config). mxfp4: experts in 4.25 bits, the rest and arithmetic"
         " in 16.",
     )
     kv_precision: Literal["bf16", "fp8"] = Field("bf16", description="Cached keys and values.")
@@ -184,7 +184,7 @@ class EngineChoice(Section):
     cuda_graphs: Bool = Field(
         True,
         description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
-        " disable_cuda_graph of SGLang), in which the host launches every kernel.",
+        " disable_cuda_graph of SGLang).",
     )
     shared_prefix: Bool = Field(
         False,

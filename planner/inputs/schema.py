@@ -125,8 +125,8 @@ class Constraints(Section):
     providers: Texts | None = Field(None, description="Only these providers.")
     regions: Texts | None = Field(
         None,
-        description="Patterns over provider/region, or over the region alone where there is no slash; a place with an"
-        " account of its own (mainland China, government clouds) competes only where one names it: [*, cn-*].",
+        description="Patterns over provider/region, or over the region if they have no slash. Mainland China and"
+        " government clouds, which need separate accounts, are considered only if named: [*, cn-*].",
     )
     residency: Texts | None = Field(
         None, description="Region groups where data may be, e.g. eu; cn names mainland China."

@@ -107,9 +107,9 @@ class Network(Section):
     )
     predicted_share: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
-        description="Share of the tokens that reach the output layer of the vocabulary: 0 for classifiers and span"
-        " heads; default 1, of encoders 0.15 (masked language models), none with objectives reward and contrastive and"
-        " of encoders with sft.",
+        description="Share of the tokens that reach the vocabulary's output layer; 0 for classifiers and span heads."
+        " Default: 1; encoders 0.15 (masked language models); 0 with objectives reward and contrastive, and for"
+        " encoders with sft.",
     )
     image_size: Width | None = Field(None, description="Side of the square input image in pixels.")
     forward_flops_per_sample: Count | None = Field(
@@ -156,8 +156,8 @@ class Model(Network):
     )
     parts: tuple[Part, ...] | None = Field(
         None,
-        description="Instead of all else: towers, encoders, helpers. `training` describes the first one; each other"
-        " runs with it for every sample, on the same accelerators.",
+        description="Several networks instead of one: towers, encoders, frozen models. `training` describes the first;"
+        " the others run for every sample on the same accelerators.",
     )
     embedding_tables: EmbeddingTables | None = Field(
         None,
@@ -278,8 +278,8 @@ class Training(Section):
     )
     packing: Bool | None = Field(
         None,
-        description="Several samples of the set (samples, epochs) fill one sequence of sequence_length, which "
-        "global_batch and steps count; default: no where lengths is given, else yes.",
+        description="Several samples fill one sequence of sequence_length, and global_batch and steps count sequences."
+        " Default: false if lengths is given, else true.",
     )
     group_by_length: Bool = Field(
         False, description="Sequences of similar length share a batch, which reduces padding."
@@ -327,7 +327,7 @@ class Training(Section):
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
-        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled (LoRA of images: eager), less sure.",
+        " (torch.compile, XLA); vendor recipe; tinygrad. If absent: compiled (LoRA of images: eager), less certain.",
     )
     attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",
@@ -367,8 +367,8 @@ class Data(Section):
     )
     encoded: Literal["image", "audio", "video"] | None = Field(
         None,
-        description="Samples are compressed images, audio or video that CPU cores decode: decoding then enters the"
-        " speed (images: at the rate measured, unless decode_samples_per_s_per_core is given).",
+        description="Samples are compressed images, audio or video that CPU cores decode, which can limit the speed"
+        " (images: at a measured rate unless decode_samples_per_s_per_core is given).",
     )
     decode_samples_per_s_per_core: PositiveFloat | None = Field(
         None,

@@ -16,7 +16,7 @@ FRONTIER = {
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }
-_BOTH = "an interval of both pools, should they err alike; the cost inside it is recomputed"
+_BOTH = "an interval of both pools, if their errors coincide; the cost inside it is recomputed"
 POOLS = {
     "cost_p10_usd": _BOTH,
     "cost_p90_usd": _BOTH,

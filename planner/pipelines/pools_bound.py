@@ -13,7 +13,7 @@ speed, a pool with more work and less room left changes to on-demand no later; s
 each further hour of work on one of its offers. Slow work has (x - 1) W / 2 hours longer here; a pool's own room shrinks
 as fast, by (x - 1) W / 2, or faster.
 
-Rooms are looked at in parts, at first from none (s = 1) to all of it (docs/post-training.md).
+Rooms are looked at in parts, at first from none (s = 1) to all of it (docs/optimisation/pools.md).
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ def _step(pools: Pools) -> Section:
 def _colocated(pools: Pools) -> tuple[Section, ...]:
     rows: list[tuple[str, str, Value, Unit, str]] = []
     for key, label, one in (
-        ("colocated", "one cluster by turns, any way to buy", pools.colocated),
-        ("same_ways", "one cluster by turns, on-demand or spot", pools.same_ways),
+        ("colocated", "one colocated cluster, any way to buy", pools.colocated),
+        ("same_ways", "one colocated cluster, on-demand or spot", pools.same_ways),
     ):
         if one is not None:
             rows.append((key, label, one.cost_usd, "usd", _said(pools, one)))
@@ -152,11 +152,11 @@ def _against(pools: Pools, cost_usd: Decimal) -> str:
 
 
 def _beside(pools: Pools) -> str:
-    """Of a headline: that one cluster by turns costs less, where it does."""
+    """Of a headline: that one colocated cluster costs less, where it does."""
     one = pools.colocated or pools.same_ways
     if one is None or one.cost_usd >= pools.cost_usd:
         return ""
-    return f"; one cluster by turns is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
+    return f"; one colocated cluster is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
 
 
 def _claim(pools: Pools) -> str:

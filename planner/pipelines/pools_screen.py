@@ -85,7 +85,7 @@ def _places(usd: Decimal, pools: Pools) -> int:
 def _cost(pools: Pools) -> Row:
     places = _places(pools.cost_usd, pools)
     low, high = (dollars(end, places) for end in pools.between_usd)
-    text = f"{dollars(pools.cost_usd, places)} expected; 80 %: {low} to {high}, if both pools err alike"
+    text = f"{dollars(pools.cost_usd, places)} expected; 80 %: {low} to {high}, if the errors of both pools coincide"
     if pools.moved_usd:
         text += (
             f"; {dollars(pools.moved_usd, _places(pools.moved_usd, pools))} of it weights between the regions"
@@ -129,9 +129,9 @@ def _instead(pools: Pools) -> list[Row]:
     one = pools.colocated or pools.same_ways
     if one is None:
         return []
-    text = f"one cluster by turns: {_alone(pools, one)}"
+    text = f"one colocated cluster: {_alone(pools, one)}"
     if pools.pools:
-        text += ", cheaper" if one.cost_usd < pools.cost_usd else ", dearer"
+        text += ", cheaper" if one.cost_usd < pools.cost_usd else ", more expensive"
     return [("instead", "instead", one.cost_usd, "usd", text)]
 
 

@@ -115,7 +115,9 @@ def _cost(answer: PipelineAnswer) -> Row:
     parts = [f"{dollars(total, places)} expected"]
     if answer.between_usd is not None:
         low, high = answer.between_usd
-        parts.append(f"80 %: {dollars(low, places)} to {dollars(high, places)}, should all tasks err alike")
+        parts.append(
+            f"80 %: {dollars(low, places)} to {dollars(high, places)}, if the errors of all tasks coincide"
+        )
         sized = sum(1 for stage in answer.stages if stage.way.source is None)
         parts += [f"tasks sized elsewhere ({sized:,}) are assumed to be certain"] if sized else []
     else:

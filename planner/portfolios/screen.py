@@ -127,7 +127,10 @@ def _cost(totals: _Values, sized: int) -> Row:
     else:
         half = (high - low) / 2.0
         shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
-        parts = [f"{shown[0]} expected", f"80 %: {shown[1]} to {shown[2]}, should all jobs err alike"]
+        parts = [
+            f"{shown[0]} expected",
+            f"80 %: {shown[1]} to {shown[2]}, if the errors of all jobs coincide",
+        ]
         if sized:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:

@@ -242,7 +242,7 @@ def test_a_layout_that_only_may_fit_says_how_likely_it_fails_and_what_would_acce
     )
     refused = run_cli("estimate", path, "--instance-type", "gpu_1x_a6000")
     found = re.search(
-        r"runs out of memory with \d+ % \(training\.memory\.confidence: ([\d.]+) accepts", refused.unwrapped
+        r"risk of running out: \d+ % \(training\.memory\.confidence: ([\d.]+) accepts", refused.unwrapped
     )
     assert refused.code == 3 and found is not None
     accepting = ("--set", f"training.memory.confidence={found[1]}")

@@ -1,10 +1,11 @@
-"""docs/workload.md: its field tables come from the models, and its YAML blocks are valid workloads."""
+"""docs/workload.md and workload-keys.md: the tables come from the models, the YAML blocks are valid workloads."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from planner.inputs.json_schema import SCHEMA_PATH
 from planner.inputs.tasks import load_tasks
 
 DOC = Path(__file__).parents[3] / "docs" / "workload.md"
+KEYS = DOC.with_name("workload-keys.md")
 BEGIN, END = "<!-- generated: fields -->\n", "<!-- end of generated part -->\n"
 
 
@@ -29,25 +31,53 @@ _PATTERNS = {
 }
 
 
+# Enumerations that several keys take: each stands in the page once, under its name.
+SHARED = {"owned": "PurchaseOption", "neuron": "Software"}
+# Bounds that only refuse slips of the pen, such as 1e9 instances.
+SANITY = 1000
+
+
 def _kind(field: dict[str, Any]) -> str:
-    """Say in a word or two what a field takes."""
+    """Say in a word or two what a field takes, with its bounds where they say something."""
     for key in ("anyOf", "oneOf"):
         if key in field:
             kinds = dict.fromkeys(_kind(each) for each in field[key] if each != {"type": "null"})
             return " or ".join(kinds)
     if "enum" in field:
-        return ", ".join(f"`{each}`" for each in field["enum"])
+        name = next((name for value, name in SHARED.items() if value in field["enum"]), None)
+        return _link(name) if name else ", ".join(f"`{each}`" for each in field["enum"])
     if "const" in field:
         return f"`{field['const']}`"
     if "$ref" in field:
-        return f"[{field['$ref'].rsplit('/', 1)[-1]}](#{field['$ref'].rsplit('/', 1)[-1].lower()})"
+        return _link(field["$ref"].rsplit("/", 1)[-1])
     if field.get("type") == "array":
         return f"list of {_kind(field['items'])}"
     kind = _PATTERNS.get(str(field.get("pattern", "")))
     if kind is not None:
         return kind
-    names = {"string": "text", "integer": "whole number", "boolean": "true/false", "object": "mapping"}
-    return names.get(str(field.get("type")), str(field.get("type", "any")))
+    names = {
+        "string": "text",
+        "integer": "integer",
+        "number": "number",
+        "boolean": "true/false",
+        "object": "mapping",
+    }
+    return names.get(str(field.get("type")), "any") + _bounds(field)
+
+
+def _bounds(field: dict[str, Any]) -> str:
+    """Bounds other than the usual ones, which the page states: above 0, and whole numbers from 1 on."""
+    low, above = field.get("minimum"), field.get("exclusiveMinimum")
+    high, below = field.get("maximum"), field.get("exclusiveMaximum")
+    if below is not None:
+        return f" between {above} and {below}"
+    if high is None or high > SANITY:
+        return " >= 0" if low == 0 else ""
+    return f" {low} to {high}" if above is None else f" <= {high}"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
 
 
 def _meaning(field: dict[str, Any], schema: dict[str, Any]) -> str:
@@ -65,31 +95,64 @@ def _default(field: dict[str, Any], required: bool) -> str:
     return f"`{json.dumps(default)}`".replace('"', "")
 
 
+def _rows(section: dict[str, Any], schema: dict[str, Any]) -> dict[str, str]:
+    """The line of each key of a section."""
+    rows = {}
+    for key, field in section["properties"].items():
+        required = key in section.get("required", ())
+        kind = (
+            _kind(field)
+            .replace("integer or size", "size")
+            .replace("number or ", "")
+            .replace("number <= 1", "ratio")
+        )
+        rows[key] = f"| `{key}` | {kind} | {_default(field, required)} | {_meaning(field, schema)} |"
+    return rows
+
+
 def render_reference() -> str:
-    """Return the tables of all sections, the workload first."""
+    """Return the tables of all sections, the workload first; keys that a section shares with another stand there."""
     schema = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
     sections = {"Workload": schema, **schema["$defs"]}
+    tables = {name: _rows(section, schema) for name, section in sections.items()}
     out = []
-    for name, section in sections.items():
-        out += [f"### {name}", "", section["description"].split("\n")[0], ""]
-        out += ["| key | takes | default | meaning |", "|---|---|---|---|"]
-        for key, field in section["properties"].items():
-            required = key in section.get("required", ())
-            kind = _kind(field).replace("whole number or size", "size").replace("number or ", "")
-            out.append(f"| `{key}` | {kind} | {_default(field, required)} | {_meaning(field, schema)} |")
-        out.append("")
+    for name, rows in tables.items():
+        out += [f"## {name}", "", sections[name]["description"].split("\n")[0], ""]
+        alike = next((each for each in tables if each != name and _mostly_in(rows, tables[each])), None)
+        if alike:
+            other = tables[alike]
+            missing = ", ".join(f"`{key}`" for key in other if key not in rows)
+            out += [f"The keys of {_link(alike)} except {missing}, and:", ""]
+            rows = {key: row for key, row in rows.items() if other.get(key) != row}
+        out += ["| key | takes | default | meaning |", "|---|---|---|---|", *rows.values(), ""]
+    for value, name in SHARED.items():
+        values = next(each for each in _enums(schema) if value in each)
+        out += [f"## {name}", "", ", ".join(f"`{each}`" for each in values), ""]
     return "\n".join(out)
 
 
+def _mostly_in(rows: dict[str, str], other: dict[str, str]) -> bool:
+    shared = sum(other.get(key) == row for key, row in rows.items())
+    return len(rows) > 10 and shared > 0.9 * len(rows)
+
+
+def _enums(node: Any) -> Iterator[list[str]]:
+    """All enumerations of a schema."""
+    if isinstance(node, dict) and "enum" in node:
+        yield node["enum"]
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _enums(each)
+
+
 def test_the_field_tables_are_current() -> None:
-    text = DOC.read_text(encoding="utf-8")
+    text = KEYS.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
     _, tail = rest.split(END)
     wanted = f"{head}{BEGIN}{render_reference()}{END}{tail}"
     if os.environ.get("UPDATE_GOLDENS"):
-        DOC.write_text(wanted, encoding="utf-8")
+        KEYS.write_text(wanted, encoding="utf-8")
     assert text == wanted or os.environ.get("UPDATE_GOLDENS"), (
-        "run with UPDATE_GOLDENS=1 and commit docs/workload.md"
+        "run with UPDATE_GOLDENS=1 and commit docs/workload-keys.md"
     )
 
 

@@ -11,7 +11,7 @@ from benchmarks.other_publishers import Scored, score
 from benchmarks.rows import read_csv
 from benchmarks.stated_needs import STATED, table
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "post-training.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "performance" / "stated-needs.md"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,9 @@ def test_every_row_has_a_source_and_says_what_was_assumed() -> None:
 def test_the_page_shows_what_is_predicted(found: list[Scored]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     missing = [line for line in table(read_csv(STATED), found) if line not in page.splitlines()]
-    assert not missing, "run python -m benchmarks.stated_needs and copy its table into docs/post-training.md"
+    assert not missing, (
+        "run python -m benchmarks.stated_needs and copy its table into docs/performance/stated-needs.md"
+    )
 
 
 def test_what_ran_is_offered_and_memory_is_near(found: list[Scored]) -> None:

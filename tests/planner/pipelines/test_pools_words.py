@@ -19,7 +19,7 @@ def found(**more: Any) -> Any:
 def test_one_cluster_that_is_cheaper_is_in_the_headline(usd: int, cheaper: bool) -> None:
     pair = found()
     pair.colocated = SimpleNamespace(cost_usd=Decimal(usd), hours=20.0)
-    assert ("one cluster by turns is cheaper: $137" in _beside(pair)) is cheaper
+    assert ("one colocated cluster is cheaper: $137" in _beside(pair)) is cheaper
     assert _beside(found()) == ""
 
 
