@@ -138,13 +138,15 @@ BROKEN = "{'team': ml}" + "." * 200
     "bad",
     [
         [],
-        [charge(date(2026, 10, 9), 3, Tags=text) for text in (BROKEN, "no json")],
-        [charge(date(2026, 10, 9), 3, Tags=BROKEN, ChargeCategory="Tax")],
-        [charge(date(2026, 9, 9), 3, Tags=BROKEN, ChargeCategory="Credit")],
-        [charge(date(2026, 7, 9), 3, Tags=BROKEN)],
-        [charge(date(2026, 11, 1), 3, Tags=BROKEN)],
+        [
+            *(charge(date(2026, 10, 9), 3, Tags=text) for text in (BROKEN, "no json")),
+            charge(date(2026, 10, 9), 3, Tags=BROKEN, ChargeCategory="Tax"),
+            charge(date(2026, 9, 9), 3, Tags=BROKEN, ChargeCategory="Credit"),
+            charge(date(2026, 7, 9), 3, Tags=BROKEN),  # before the months of the review, and after them
+            charge(date(2026, 11, 1), 3, Tags=BROKEN),
+        ],
     ],
-    ids=["sound", "broken", "tax", "credit", "month before", "month after"],
+    ids=["sound", "broken"],
 )
 def test_tags_checked_on_the_way_are_those_checked_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: list[dict[str, str]]
@@ -160,4 +162,4 @@ def test_tags_checked_on_the_way_are_those_checked_before(
     for one, other in zip(later.sections, before.sections, strict=True):
         assert (one.key, one.sentences, one.figures) == (other.key, other.sentences, other.figures)
     found = [[row for row in rows_of(made, "quality", "findings") if row["rows"]] for made in (later, before)]
-    assert found[0] == found[1] and len(found[0]) == bool(bad)
+    assert found[0] == found[1] and [row["rows"] for row in found[0]] == ([len(bad)] if bad else [])
