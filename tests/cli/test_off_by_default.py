@@ -77,6 +77,14 @@ def test_a_region_that_is_off_is_named(
     shown = run_cli(*questions(files("eu-south-2"), tmp_path)[name])
     assert shown.code == 0, shown.stderr
     assert SAID in shown.unwrapped
+
+
+@pytest.mark.parametrize(
+    "name", ["compare", "portfolio"]
+)  # all ask the same of the regions that they bought in
+def test_no_other_region_is_named(
+    name: str, files: Callable[[str], dict[str, Path]], tmp_path: Path, run_cli: Run
+) -> None:
     shown = run_cli(*questions(files("us-east-1"), tmp_path)[name])
     assert shown.code == 0, shown.stderr
     assert "off by default" not in shown.unwrapped

@@ -247,7 +247,7 @@ def test_derived_commitments_are_admitted_only_on_request(run_cli: Run, tmp_path
     assert all(line["price_basis"] != "derived" for line in plain["lines"])
 
 
-@pytest.mark.parametrize("name", ["gpt3-175b", "mixtral-eu"])
+@pytest.mark.parametrize("name", ["gpt3-175b", "stable-diffusion-finetune"])
 def test_the_milp_agrees_on_real_prices(ask: Run, name: str) -> None:
     exact = json.loads(ask(example(name), "-o", "json").stdout)
     done = ask(example(name), "-o", "json", "--solver", "milp", "--backend", "scipy")

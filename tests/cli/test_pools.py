@@ -132,16 +132,13 @@ def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: 
     assert Decimal(some["bound_usd"]) <= Decimal(some["cost_usd"])
 
 
-def test_no_deadline_costs_no_more_than_any_deadline_up_to_the_horizon(run_cli: Run, tmp_path: Path) -> None:
-    """Of another model than in `test_pools_by_deadline`, where this is held as closely as a search looks."""
+def test_no_deadline_costs_no_more_than_a_deadline_at_the_horizon(run_cli: Run, tmp_path: Path) -> None:
+    """Of another model than in `test_pools_by_deadline`, where earlier deadlines cost no less, by closer searches."""
     text = WORKLOAD.replace("llama-3.1-8b", "qwen2.5-1.5b").replace("max_nodes: 8", "max_nodes: 3")
     left = 0.02
     _, _, free = asked(run_cli, tmp_path, ahead=0, text=text, left=left)
-    costs = []
-    for hours in (40, 150, 720):
-        _, _, found = asked(run_cli, tmp_path, ahead=0, text=text, limits=f"  deadline: {hours}h", left=left)
-        costs += [float(found["cost_usd"])] if found["pools"] else []
-    assert costs and float(free["cost_usd"]) <= min(costs) * (1 + left)
+    _, _, last = asked(run_cli, tmp_path, ahead=0, text=text, limits="  deadline: 720h", left=left)
+    assert float(free["cost_usd"]) <= float(last["cost_usd"]) * (1 + left)
 
 
 def test_pairs_that_may_end_at_any_time_are_compared_with_those_by_the_horizon(

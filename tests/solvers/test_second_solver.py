@@ -73,7 +73,7 @@ def test_random_models(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hours", [False, True])
 def test_fleets(tmp_path: Path, hours: bool) -> None:
-    for seed in range(4):
+    for seed in (0, 1) if hours else (2, 3):
         fleet = fleet_instance(120, seed, hours=hours)
         offers = prepare(fleet)
         assert greedy_mix(fleet, offers) is None or len(offers.keep)

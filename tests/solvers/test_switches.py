@@ -59,7 +59,7 @@ def searched(
 def test_the_optimum_is_that_of_the_whole_model(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEW", 3)
     options, nodes = SolveOptions(gap=1e-4, backend=backend), []
-    for seed in range(12):
+    for seed in range(12 if backend == "highspy" else 4):  # HiGHS by way of SciPy takes three times as long
         model = places(seed)
         whole = solve(model.problem, replace(options, gap=0.0))
         search, bound, ended, count = searched(model, options)

@@ -60,9 +60,13 @@ def test_a_fleet_carries_none_as_advice_does_not_follow_fleets() -> None:
     assert with_hazards(Plan.from_dict(job)) != Plan.from_dict(job)
 
 
-@pytest.mark.parametrize("evidence", [BAND, RECORD])
-@pytest.mark.parametrize("zone", ["us-east-2a", ""])
-@pytest.mark.parametrize("zones", [OTHER_ZONES[:1], OTHER_ZONES])
+@pytest.mark.parametrize(
+    ("evidence", "zone", "zones"),
+    [  # every pair of two
+        (BAND, "us-east-2a", OTHER_ZONES[:1]), (BAND, "", OTHER_ZONES),
+        (RECORD, "us-east-2a", OTHER_ZONES), (RECORD, "", OTHER_ZONES[:1]),
+    ],
+)  # fmt: skip
 def test_a_plan_with_its_hazards_decides_as_one_without(
     evidence: str, zone: str, zones: list[dict[str, Any]], tmp_path: Path, run_cli: Run,
     monkeypatch: pytest.MonkeyPatch,

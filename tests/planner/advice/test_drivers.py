@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socketserver
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from planner.plan.model import TimePart
 from planner.plan.plain import plain
 from planner.spot.traces.registry import read_traces
 from tests.conftest import ROOT
+from tests.forked_program import forks
 from tests.planner.advice.plans import line_values, plan_values
 
 DRIVERS = ROOT / "examples" / "drivers"
@@ -38,6 +42,33 @@ def programs(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
+# passes its words to a process that has imported the program: a start costs more than an answer
+_CLIENT = """
+import json, socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as asked:
+    asked.sendall(json.dumps(sys.argv[2:]).encode() + b"\\n")
+    code, said = json.loads(asked.makefile().readline())
+sys.stderr.write(said)
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Where `_CLIENT` is answered by the program."""
+    with forks() as program:
+
+        class Answer(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                done = program.run(json.loads(self.rfile.readline()))
+                self.wfile.write(json.dumps([done.returncode, done.stderr.decode()]).encode() + b"\n")
+
+        with socketserver.TCPServer(("127.0.0.1", 0), Answer) as server:
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            yield server.server_address[1]
+            server.shutdown()
+
+
 def plan(folder: Path, work_hours: float, deadline: str) -> str:
     line = line_values(nodes=1)
     steps = TimePartId.TRAINING_STEPS
@@ -49,7 +80,7 @@ def plan(folder: Path, work_hours: float, deadline: str) -> str:
     return str(path)
 
 
-def drive(folder: Path, up: list[int]) -> dict[str, Any]:
+def drive(folder: Path, port: int, up: list[int]) -> dict[str, Any]:
     """Run the loop on 1.5 h of work with a deadline after 3 h; returns the world at the end."""
     world = folder / "world.json"
     first = {"tick": 0, "hours": TICK_HOURS, "up": up, "mode": "idle", "left": 0, "done": 0, "log": [],
@@ -59,7 +90,13 @@ def drive(folder: Path, up: list[int]) -> dict[str, Any]:
     fake = Path(__file__).parent / "fake_provider.py"
     provider.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n', encoding="utf-8")
     provider.chmod(0o755)
-    environment = {**programs(folder), "WORLD": str(world), "SPOT_LOOP_SLEEP": f"{provider} sleep"}
+    environment = programs(folder)
+    client = folder / "client.py"
+    client.write_text(_CLIENT, encoding="utf-8")
+    (folder / "bin" / "planner").write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -S -E "{client}" {port} "$@" --futures 0\n', encoding="utf-8"
+    )
+    environment |= {"WORLD": str(world), "SPOT_LOOP_SLEEP": f"{provider} sleep"}
     command = [
         str(DRIVERS / "spot_loop.sh"),
         plan(folder, 1.5, "2026-03-02T11:00+00:00"),
@@ -73,19 +110,21 @@ def drive(folder: Path, up: list[int]) -> dict[str, Any]:
     return found
 
 
-def test_the_shell_loop_finishes_before_the_deadline_though_spot_never_comes_back(tmp_path: Path) -> None:
-    world = drive(tmp_path, [1, 1, 0, 0, 0, 0, 0])
+def test_the_shell_loop_finishes_before_the_deadline_though_spot_never_comes_back(
+    tmp_path: Path, port: int
+) -> None:
+    world = drive(tmp_path, port, [1, 1, 0, 0, 0, 0, 0])
     assert world["done"] == 3 and world["tick"] <= 6 and world["mode"] == "idle"
     assert world["paid"]["spot"] > 0 and world["paid"]["on_demand"] > 0
 
 
 @pytest.mark.shared
-def test_the_shell_loop_finishes_on_a_recorded_trace(tmp_path: Path, shared_dir: Path) -> None:
+def test_the_shell_loop_finishes_on_a_recorded_trace(tmp_path: Path, port: int, shared_dir: Path) -> None:
     """Spot that is there, lost within the hour, and back: the first such stretch of one zone's record."""
     traces = read_traces(shared_dir / "spot" / "v100_2mo_b1.json", tick_hours=TICK_HOURS)
     up = next(trace.up for trace in traces if trace.zone.startswith("us-east-2a")).astype(int)
     windows = [up[at : at + 7].tolist() for at in range(len(up) - 7)]
-    world = drive(tmp_path, next(w for w in windows if w[0] and not all(w[:3]) and any(w[2:])))
+    world = drive(tmp_path, port, next(w for w in windows if w[0] and not all(w[:3]) and any(w[2:])))
     assert world["done"] == 3 and world["tick"] <= 6 and world["mode"] == "idle"
 
 

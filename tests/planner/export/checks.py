@@ -6,6 +6,7 @@ Each program is started once for all files. A test is skipped, with the reason, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,14 +60,15 @@ class Exports:
                 if file.path.startswith(start)}  # fmt: skip
 
     def of_each_shape(self, start: str, apart_from: str) -> list[str]:
-        """Paths of the files whose names start so: the first of those that are equal but for the names of their run
-        and for what the pattern `apart_from` finds.
+        """Paths of the files whose names start so: the first of those that are equal but for the names of their run,
+        for what the pattern `apart_from` finds and for how often, from twice on, they have a line.
         """
-        shapes: dict[str, str] = {}
+        shapes: dict[object, str] = {}
         for path, text in self.texts(start).items():
             launch = self.launches[path.partition("/")[0]]
             text = text.replace(launch.run_id, "").replace(launch.name, "")
-            shapes.setdefault(re.sub(apart_from, "", text), path)
+            lines = Counter(re.sub(apart_from, "", text).splitlines())
+            shapes.setdefault(frozenset((line, min(times, 2)) for line, times in lines.items()), path)
         return list(shapes.values())
 
     def documents(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -140,9 +140,8 @@ def test_flags_of_a_framework_name_the_mounted_path() -> None:
 
 
 def test_the_run_section_is_a_clean_script() -> None:
-    for files in allowed("skypilot").values():
-        script = yaml.safe_load(files[0].text)["run"]
-        assert shellcheck(f"#!/bin/bash\n{script}") == ""
+    scripts = (yaml.safe_load(files[0].text)["run"] for files in allowed("skypilot").values())
+    assert shellcheck(*(f"#!/bin/bash\n{script}" for script in scripts)) == ""
 
 
 def test_the_layout_is_read_back_from_the_task() -> None:

@@ -19,9 +19,8 @@ from tests.planner.export.validators import allowed, shellcheck
 _CALL = re.compile(r"torchrun \\\n((?:\s+--\S.*\\\n)+)")
 
 
-@pytest.mark.parametrize("name", LAUNCHES)
-def test_shellcheck_finds_nothing(name: str) -> None:
-    assert shellcheck(export(LAUNCHES[name], "torchrun", Options())[0].text) == ""
+def test_shellcheck_finds_nothing() -> None:
+    assert shellcheck(*(export(one, "torchrun", Options())[0].text for one in LAUNCHES.values())) == ""
 
 
 def test_without_a_command_the_script_stops_with_the_remedy() -> None:

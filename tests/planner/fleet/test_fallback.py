@@ -109,8 +109,15 @@ def test_a_fallback_is_dearer_of_the_same_type_and_region() -> None:
         assert not falls_back(planned([SPOT, other], job))
 
 
-@pytest.mark.parametrize("deadline", ["3h", "5h", "9h", "30h", "200h"])
-@pytest.mark.parametrize("kind", [A10G, T4, L4])
+@pytest.mark.parametrize(
+    ("kind", "deadline"),
+    [
+        *((A10G, deadline) for deadline in ("3h", "5h", "9h", "30h", "200h")),
+        (T4, "9h"),
+        (L4, "5h"),
+        (L4, "30h"),
+    ],
+)
 def test_a_fleet_of_one_run_costs_what_the_job_costs(kind: Any, deadline: str) -> None:
     """In one place; a job may also use several zones, and a fall-back in another region."""
     region = REGIONS[kind.provider][0]

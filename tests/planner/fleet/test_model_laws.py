@@ -432,8 +432,9 @@ def test_hopelessly_dear_candidates_do_not_spoil_the_numbers() -> None:
     assert (result.key, result.status) == ("a", Status.OPTIMAL)
 
 
-@BOTH
-@pytest.mark.parametrize("late", [[], ["probing"]], ids=["proven_soon", "probed"])
+@pytest.mark.parametrize(
+    ("hours", "late"), [(False, []), (True, ["probing"])], ids=["full-proven_soon", "part-time-probed"]
+)
 def test_staged_search_on_a_question_of_many_offers(
     hours: bool, late: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

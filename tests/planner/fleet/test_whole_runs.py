@@ -93,9 +93,13 @@ def runs_of(plan: Plan, runs: int) -> list[float]:
     return [line.throughput_per_s / whole * runs for line in plan.lines]
 
 
-@pytest.mark.parametrize("runs", [1, 2, 5, 7, 13, 29])
-@pytest.mark.parametrize("wish", [{}, {"max_spot_share": 0.5}, {"max_share_per_offer": 0.4}])
-def test_every_line_does_whole_runs_and_the_judge_agrees(runs: int, wish: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("wish", "runs"),
+    [(wish, runs) for wish, several in (
+        ({}, (1, 5, 13)), ({"max_spot_share": 0.5}, (1, 2, 7, 29)), ({"max_share_per_offer": 0.4}, (2, 5, 7, 29)),
+    ) for runs in several],
+)  # fmt: skip
+def test_every_line_does_whole_runs_and_the_judge_agrees(wish: dict[str, float], runs: int) -> None:
     job = fleet(runs, {"max_nodes": 20, "deadline": "30h", "deadline_confidence": 0.8}, **wish)
     plan = plan_on(make_catalog(POOL), job).plan
     if plan.status == "infeasible":

@@ -113,11 +113,12 @@ def test_the_command_chooses_what_the_engine_gives() -> None:
 
 
 # bert-large beyond 20 h: hours are billed whole, and another offer than the best of unrounded hours is cheaper
-ONE_WORKER = [("bert-large", (20, 40, 54)), ("resnet50-imagenet", (3, 6, 60)), ("llama-70b-lora", (5, 20))]
+ONE_WORKER = [
+    ("bert-large", (20, 40, 54), 0.9), ("resnet50-imagenet", (3, 6, 60), 0.5), ("llama-70b-lora", (5, 20), 0.9),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.9])
-@pytest.mark.parametrize(("example", "deadlines"), ONE_WORKER)
+@pytest.mark.parametrize(("example", "deadlines", "confidence"), ONE_WORKER)
 def test_a_fleet_of_one_worker_is_a_job_on_one_node(
     example: str, deadlines: tuple[int, ...], confidence: float
 ) -> None:

@@ -40,9 +40,8 @@ def test_branching_equals_enumeration(block: int) -> None:
         assert result.course.end_hours.max() <= pipe.deadline_hours * (1 + TIME_TOLERANCE)
 
 
-@pytest.mark.parametrize("seed", [1, 4])  # at seed 1 the best choice is on the side looked at second
-def test_branching_closes_the_gap_that_one_model_closes(seed: int) -> None:
-    pipe = pipeline_instance(12, 40, seed, slack=0.3)
+def test_branching_closes_the_gap_that_one_model_closes() -> None:
+    pipe = pipeline_instance(12, 40, 1, slack=0.3)  # the best choice is on the side looked at second
     options = SolveOptions(gap=1e-4, time_limit_s=60.0)
     branched = solve_pipeline(pipe, options, method="milp", whole_below=0)
     whole = solve_pipeline(pipe, options, method="milp", whole_below=10**9)

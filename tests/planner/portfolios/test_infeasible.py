@@ -97,8 +97,7 @@ def test_a_failing_presolve_leaves_the_least_set() -> None:
     check_relaxation(47889)
 
 
-@pytest.mark.parametrize("cut", [0.2, 0.45, 1.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "cut"), [(0, 0.2), (1, 0.2), (2, 0.45), (3, 0.45), (0, 1.0), (3, 1.0)])
 def test_a_real_portfolio_always_has_its_plan(seed: int, cut: float) -> None:
     question = instance(seed, 60, 80, feasible=False).question
     question = replace(question, limit=np.floor(question.limit * cut).astype(np.int64))
