@@ -358,7 +358,9 @@ def hardware_of(
     gbps = parse_gbps(row["interconnect"])
     if gbps is None:
         gbps = float(default["internode_gbps"])
-        if "NVL72" in row["interconnect"]:  # the default is a node's of eight: a rack has an adapter per accelerator too
+        if (
+            "NVL72" in row["interconnect"]
+        ):  # the default is a node's of eight accelerators: a rack has as many each
             gbps *= per_node / 8.0
     # An A100 without a word on its form is the SXM module: its name only begins as an A10's does.
     bridged = "PCIe" in row["gpu"] or (row["gpu"].startswith(_BRIDGED) and not row["gpu"].startswith("A100"))
