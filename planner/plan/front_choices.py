@@ -273,8 +273,8 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
     if item.constraint == "deadline":
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
         less = -float(item.best.delta_cost_usd) / float(item.best.cost_usd - item.best.delta_cost_usd)
-        now = item.current.replace(".0 h", " h")
-        times = f"by a deadline of {enough(item)} instead of {now}: planner frontier FILE"
+        needed, now = (text.replace(".0 h", " h") for text in (enough(item), item.current))
+        times = f"by a deadline of {needed} instead of {now}: planner frontier FILE"
         return f"later: {offered}, {whole_percent(less)} less, {times}"
     words = _UNSEEN.get(item.constraint, f" ({item.constraint} {{0}} -> {{1}})")
     change = words.format(item.current, item.needed.removesuffix(" (needs a port)"))
