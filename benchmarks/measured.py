@@ -355,7 +355,13 @@ def hardware_of(
 ) -> tuple[dict[str, Any], int]:
     """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
     default = networks.get(str(device["generation"])) or networks[""]
-    gbps = parse_gbps(row["interconnect"]) or float(default["internode_gbps"])
+    gbps = parse_gbps(row["interconnect"])
+    if gbps is None:
+        gbps = float(default["internode_gbps"])
+        if (
+            "NVL72" in row["interconnect"]
+        ):  # the default is a node's of eight accelerators: a rack has as many each
+            gbps *= per_node / 8.0
     # An A100 without a word on its form is the SXM module: its name only begins as an A10's does.
     bridged = "PCIe" in row["gpu"] or (row["gpu"].startswith(_BRIDGED) and not row["gpu"].startswith("A100"))
     has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(

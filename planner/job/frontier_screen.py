@@ -50,7 +50,7 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
             asked, rows, None, (), f"None of {frontier.candidates:,} candidates is left.", ("optimize FILE",)
         )
     fair = min(frontier.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
-    ends = {"cheapest": frontier.points[-1], "soonest": frontier.points[0]}
+    ends = {"cheapest": _cheapest(frontier.points), "soonest": frontier.points[0]}
     rows = [_row(name, frontier, point, also_fair=point is fair) for name, point in ends.items()]
     if not any(point is fair for point in ends.values()):
         rows.insert(1, _row("fair", frontier, fair))
@@ -83,10 +83,12 @@ def fitting(points: Sequence[Point]) -> Sequence[Point]:
 def _distinct(points: Sequence[Point]) -> list[Point]:
     """Without points that are the same machines, bought the same way, a hair later and cheaper elsewhere.
 
-    The ends and deadlines that were asked for stay.
+    Nor those that print the plan and cost of an earlier deadline. The ends and deadlines that were asked for stay.
     """
     kept: list[Point] = []
     for at, point in enumerate(points):
+        if kept and not point.wished and _prints_alike(point, kept[-1]):
+            continue
         if kept and at < len(points) - 1 and not point.wished and _is_near(point, kept[-1]):
             continue
         if at == len(points) - 1 and len(kept) > 1 and not kept[-1].wished and _is_near(point, kept[-1]):
@@ -100,6 +102,18 @@ def _soonest_asks(points: Sequence[Point]) -> str:
     if not points:
         return ""
     return assumed_at_once("soonest", points[0].best, points[-1].best.accelerators)
+
+
+def _cheapest(points: Sequence[Point]) -> Point:
+    """The earliest of the points that cost no more than the last in the digits that are known."""
+    least = known_usd(points[-1].best.cost_usd)
+    return next(point for point in points if known_usd(point.best.cost_usd) == least)
+
+
+def _prints_alike(one: Point, other: Point) -> bool:
+    return (known_usd(one.best.cost_usd), in_brief(one.best)) == (
+        known_usd(other.best.cost_usd), in_brief(other.best),
+    )  # fmt: skip
 
 
 def _is_near(one: Point, other: Point) -> bool:

@@ -58,26 +58,43 @@ class Step:
 def _sync_s(
     work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, stack: str, c: Constants
 ) -> Floats:
-    """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step."""
+    """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step.
+
+    Ranks of one expert group hold different experts: what an expert shares, it shares with the r / e ranks that hold
+    it too, which lie in other nodes as soon as the group fills the node (Megatron-LM's expert data parallelism).
+    """
     ranks = layout.dp * layout.cp
     room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
+    apart = np.minimum(layout.ep, ranks)
+    copies = np.maximum(ranks / apart, 1.0)
+    near = np.clip(np.floor(inside / apart), 1.0, copies)
+
+    def shared_s(dense: Floats, experts: Floats, passes: float = 2.0) -> Floats:
+        time = all_reduce_s(dense, ranks, inside, devices.count, links, passes)
+        if not work.expert_params.any():
+            return time
+        return time + np.where(
+            experts > 0.0, all_reduce_s(experts, copies, near, devices.count, links, passes), 0.0
+        )
+
     stage_layers = np.ceil(work.layers / layout.pp)
     dense = (work.layer_params - work.expert_params) / layout.tp
-    layer_params = dense + work.expert_params / expert_shards(layout)
+    experts = work.expert_params / expert_shards(layout)
     ends = work.embed_params / layout.tp / np.minimum(layout.pp, 2.0)
-    held = stage_layers * layer_params + ends
-    trained = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), held)
-    once = all_reduce_s(trained * work.sync_bytes, ranks, inside, devices.count, links)
+    adapters = work.trainable_params / (layout.tp * layout.pp)
+    trained = np.where(work.lora > 0, adapters, stage_layers * dense + ends)
+    trained_experts = np.where(work.lora > 0, 0.0, stage_layers * experts)
+    once = shared_s(trained * work.sync_bytes, trained_experts * work.sync_bytes)
     # FSDP gathers the weights twice and scatters the gradients once per micro-batch; a frozen model is only gathered.
     passes = 1.0 + work.backward * np.where(work.lora > 0, 1.0, 2.0)
-    whole = all_reduce_s(layer_params * work.element_bytes, ranks, inside, devices.count, links, 1.0)
+    whole = all_reduce_s(dense * work.element_bytes, ranks, inside, devices.count, links, 1.0)
     # Frozen weights in 4 or 8 bits are sharded and gathered as they are packed, the tables in 16 bit.
     packed = np.where(work.dequantised > 0, work.frozen_bytes, work.element_bytes)
-    gather = all_reduce_s(layer_params * packed, ranks, inside, devices.count, links, 1.0)
+    gather = shared_s(dense * packed, experts * packed, 1.0)
     # Under a pipeline the stage stays gathered for the whole step.
     rounds = np.where(layout.pp > 1, 1.0, layout.micro_batches)
-    sharded = rounds * passes * (stage_layers * gather + ends / np.maximum(layer_params, 1.0) * whole)
+    sharded = rounds * passes * (stage_layers * gather + ends / np.maximum(dense, 1.0) * whole)
     stage_forward = stage_layers * micro.forward
     stage_backward = stage_layers * micro.backward
     # ZeRO-2 keeps only its share of the gradients: it scatters them per micro-batch and gathers the weights once.

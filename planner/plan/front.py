@@ -30,10 +30,7 @@ _MUCH = {
     "generation": 0.3,
     "other_models": 0.35,
 }  # shares of a step from which its low utilisation is explained
-_LAST_DAY, _LAST_SHARE = (
-    timedelta(days=1),
-    0.1,
-)  # what counts as just before the deadline: the shorter of the two
+_OFTEN_ON_DEMAND = 0.1  # of runs that change to on-demand: from here on it is said
 _COVERED = {
     "compute": {"compute"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
     "storage": {"system_disk", "data_storage", "checkpoint_storage"}, "interruptions": {"interruption"},
@@ -246,15 +243,12 @@ def _done(plan: Plan, scale: Scale) -> _Row:
 
 
 def _at_the_last_moment(plan: Plan) -> str:
-    """Why a run whose 90 % end is its deadline is in time: on-demand takes over so late that it ends just then."""
+    """How often on-demand takes over, which costs several times as much and ends just before the deadline."""
     launch = plan.launch
-    if launch is None or plan.deadline is None or launch.strategy != "spot_with_fallback":
-        return ""
-    deadline = datetime.fromisoformat(plan.deadline)
-    last = min(_LAST_DAY, (deadline - datetime.fromisoformat(plan.start)) * _LAST_SHARE)
     if (
-        deadline - datetime.fromisoformat(launch.finish_p90) > last
-        or not launch.p_on_demand_needed_ratio > 0.0
+        launch is None
+        or launch.strategy != "spot_with_fallback"
+        or launch.p_on_demand_needed_ratio < _OFTEN_ON_DEMAND
     ):
         return ""
     return f": in {chance(launch.p_on_demand_needed_ratio)} of runs on-demand takes over at the last moment"

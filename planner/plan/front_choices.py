@@ -15,7 +15,7 @@ from planner.plan.report_launch import strategy_words
 from planner.plan.words import machines_of
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import whole_percent
-from planner.render.precision import known_places, moment_known, rounded
+from planner.render.precision import HOUR_FROM, known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
@@ -34,6 +34,8 @@ _MOST_CHANGES = 5
 # until the run starts: shorter waits are in the details, unless the run itself is shorter still
 _LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
 _LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
+# Costs nearly the same (prices are not known better), and share of the time that makes such a decision worth a line.
+_AS_CHEAP, _MUCH_SOONER = 0.03, 0.2
 RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
@@ -68,7 +70,7 @@ def choices(plan: Plan) -> list[Section]:
         )  # fmt: skip
     notes = [
         _alike_for_less(plan, scale),
-        _hours_for_little(plan, scale),
+        _hours_for_little(plan, scale) or _as_cheap(plan, scale),
         *_asked_at_once(plan),
         *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
     ]
@@ -106,17 +108,19 @@ def _with_regions(plan: Plan, item: Choice, longer: str) -> str:
 
 
 def _ends(plan: Plan, scale: Scale) -> list[str]:
-    """The end of each choice as well as it is known; to the minute where the end is what plans are chosen by."""
+    """The end of each choice as well as it is known; where plans are chosen by it, as well as tells them apart."""
     out = []
     for item in plan.choices:
         hours = plan.hours if item.best is None else item.best.hours
         out.append(scale.moment(item.finish_expected, hours))
-    if plan.objective != "time" or len(set(out)) == len(out):
-        return out
-    return [
-        moment_known(item.finish_expected, 0.0, scale.start.year) if out.count(text) > 1 else text
-        for text, item in zip(out, plan.choices, strict=True)
-    ]
+    for half_width in (HOUR_FROM, 0.0):
+        if plan.objective != "time" or len(set(out)) == len(out):
+            break
+        out = [
+            moment_known(item.finish_expected, half_width, scale.start.year) if out.count(text) > 1 else text
+            for text, item in zip(out, plan.choices, strict=True)
+        ]
+    return out
 
 
 def _asked_at_once(plan: Plan) -> list[str]:
@@ -194,6 +198,22 @@ def _hours_for_little(plan: Plan, scale: Scale) -> str:
     return f"{_kinds(chosen, first=False).strip()}: spares {whole_hours(spared)} for {more} more"
 
 
+def _as_cheap(plan: Plan, scale: Scale) -> str:
+    """The soonest of the decisions that cost nearly the same, where it spares much of the time and no choice does."""
+    listed = [item.best for item in plan.choices if item.best is not None]
+    spares = max(plan.hours * _MUCH_SOONER, _WAIT_HOURS)
+    alike = [
+        best
+        for best in (*listed, *plan.alternatives)
+        if best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP) and best.hours <= plan.hours - spares
+    ]
+    best = min(alike, key=lambda one: one.hours, default=None)
+    if plan.objective != "cost" or best is None or best in listed or in_brief(best) == _plan_in_brief(plan):
+        return ""  # how many zones a cluster may use is a detail
+    more = scale.usd(best.cost_usd - plan.total_usd)
+    return f"as cheap: {in_brief(best)}: ends {whole_hours(plan.hours - best.hours)} sooner for {more} more"
+
+
 def names_wait(wait_hours: float, hours: float) -> bool:
     """Whether a wait for machines is named on the screen: a long one, and a shorter one that is most of the time."""
     return wait_hours >= _LONG_WAIT_HOURS or (wait_hours >= _WAIT_HOURS and wait_hours >= hours * _MOST_OF_IT)
@@ -252,7 +272,8 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
     if item.constraint == "deadline":
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
         less = -float(item.best.delta_cost_usd) / float(item.best.cost_usd - item.best.delta_cost_usd)
-        times = f"by a deadline of {item.needed} instead of {item.current}: planner frontier FILE"
+        needed, now = (text.replace(".0 h", " h") for text in (enough(item), item.current))
+        times = f"by a deadline of {needed} instead of {now}: planner frontier FILE"
         return f"later: {offered}, {whole_percent(less)} less, {times}"
     words = _UNSEEN.get(item.constraint, f" ({item.constraint} {{0}} -> {{1}})")
     change = words.format(item.current, item.needed.removesuffix(" (needs a port)"))

@@ -68,14 +68,20 @@ def with_changes(job: SimJob, changes: Mapping[str, Any]) -> SimJob:
 
 def drawn_note(job: SimJob) -> str:
     """What is drawn for each launch beside spot; empty where nothing is."""
-    if job.on_demand_had_ratio >= 1.0:
+    drawn = []
+    if job.on_demand_had_ratio < 1.0:
+        drawn.append(
+            f"on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
+            f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it "
+            "goes on on spot"
+        )
+    if job.work_log_sd > 0.0:
+        drawn.append(f"hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd)")
+    if not drawn:
         return ""
     return (
-        f"{job.name}: as in its plan, on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
-        f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it goes on "
-        f"on spot; hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd). How many are "
-        "late on a few traces is not the plan's chance, which covers good and bad weeks and is corrected by recorded "
-        "days"
+        f"{job.name}: as in its plan, {'; '.join(drawn)}. How many are late on a few traces is not the plan's chance, "
+        "which covers good and bad weeks and is corrected by recorded days"
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,11 @@ def test_a_finish_on_the_last_day_says_why_it_is_in_time() -> None:
     share = f"{100 * needed.p_on_demand_needed_ratio:.0f} %"
     assert re.search(f"in time with 96 %: in {share} of runs on-demand takes over at the last moment", late)
     assert "at the last moment" not in early
+    often = replace(needed, p_on_demand_needed_ratio=0.47, finish_p90=needed.finish_p10)
+    paid = render_answer(plan_answer(replace(plan_of("low-carbon"), launch=often)), "table")
+    assert "in 47 % of runs on-demand takes over" in " ".join(
+        str(paid).split()
+    )  # most of the cost may be its
 
 
 @pytest.mark.parametrize("name", ["llama-3-8b", "hpo-fleet"])

@@ -59,9 +59,9 @@ _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected"
 
 
 def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
-    """How a line that is booked is paid and cancelled, and from when it can be; "" for other ways to buy."""
+    """How a line that is booked is paid and cancelled, and from when it can be; "" for all else, and if owned."""
     rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
-    if not rule.is_booked:
+    if not rule.is_booked or line.option_variant == "already_owned":
         return ""
     said = ["paid upfront"] if rule.upfront_all else []
     said.append(_CANCELLED[rule.cancellable])

@@ -94,6 +94,15 @@ def test_a_block_says_what_booking_it_means(start: str | None, opens: str | None
     assert booked_from(cast("Any", block), begin, datetime.fromisoformat(plan.created_at)) == (opens or "")
 
 
+def test_a_block_that_is_paid_for_says_nothing_of_booking() -> None:
+    own = {"provider": "aws", "region": "us-east-1", "instance_type": V100.instance_type,
+           "purchase_option": "capacity_block", "nodes": 8}  # fmt: skip
+    catalog = make_catalog([Offer(V100, "us-east-1", "3.00", "capacity_block")])
+    plan = plan_on(catalog, asked(deadline="9d") | {"commitments": [own]}).plan
+    assert plan.lines[0].option_variant == "already_owned"
+    assert not any("booked" in text for text in plan.warnings)
+
+
 def test_an_unknown_calendar_is_said_to_be_unknown() -> None:
     offer = Offer(replace(V100, provider="azure"), "us-east-1", "3.00", "capacity_block")
     said = plan_on(make_catalog([offer]), asked(deadline="9d")).plan.warnings

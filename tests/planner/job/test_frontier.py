@@ -196,6 +196,17 @@ def test_the_same_machines_a_hair_later_in_another_region_are_one_point_of_the_s
     assert fitting(last) == [last[0], last[2]]
 
 
+def test_the_cheapest_is_named_by_the_first_deadline_that_costs_as_little() -> None:
+    """A plan that is a cent cheaper a year later is no other plan to anybody."""
+    front = [Point(at, alternative(cost_usd=Decimal(usd)), True, True)
+             for at, usd in ((100.0, "900"), (200.0, "100.004"), (9000.0, "100.003"))]  # fmt: skip
+    found = Frontier("w", 0.9, tuple(front), 9, "sizes", start="2026-11-20T00:00+00:00")
+    screen = frontier_screen(found, fitting(front))
+    row = next(str(words) for _, label, _, _, words in screen.verdict if label == "cheapest")
+    assert "by Nov 28 08:00" in row
+    assert fitting(front) == front[:2]
+
+
 def test_the_best_trade_is_a_row_of_its_own_or_named_in_that_of_an_end() -> None:
     def rows(*points: tuple[float, str]) -> dict[str, str]:
         front = [Point(hours, alternative(cost_usd=Decimal(usd)), True, True) for hours, usd in points]

@@ -150,3 +150,21 @@ def test_a_leaner_stack_is_never_much_slower(model: ModelSpec, nodes: int, gener
     ]
     # Each class has its own fitted launch floor, so neighbours may cross by a little.
     assert rates[1] >= 0.95 * rates[0] and rates[2] >= 0.95 * rates[1]
+
+
+def _synchronised_s(degree: int, **layout: int) -> float:
+    """Traffic of data-parallel ranks over a slow network at an expert degree, s per step on eight machines."""
+    training = _training(MOE, batch=4096)
+    row = {"nodes": 8, "micro_batch": 1, "ep": degree, **layout}
+    slow = machines({**A100, "internode_gbps": 10.0})
+    step = estimate_layouts(MOE, training, slow, explicit(8, training, 32, 8, [row]))
+    return float(step["dp_comm_s"][0])
+
+
+def test_experts_in_one_node_leave_a_node_as_many_weights_to_gather() -> None:
+    """Ranks of an expert group hold different experts: its degree does not lessen what a node's network carries."""
+    assert _synchronised_s(8, zero=3) >= 0.9 * _synchronised_s(1, zero=3)
+
+
+def test_experts_that_no_other_rank_holds_are_not_summed() -> None:
+    assert _synchronised_s(8, zero=1, tp=8) < 0.2 * _synchronised_s(1, zero=1, tp=8)

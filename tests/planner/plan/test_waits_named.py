@@ -73,3 +73,41 @@ def test_own_machines_are_called_what_they_are(plan: Plan) -> None:
     )
     assert option("owned", "marginal") == "owned (running costs)"
     assert option("reserved_1y", "standard.no_upfront") == "reserved_1y (standard.no_upfront)"
+
+
+@pytest.mark.parametrize(
+    ("spared", "more", "nodes", "said"),
+    [
+        (0.4, 1.02, 7, "as cheap: 7 x "), (0.4, 1.02, None, ""), (0.1, 1.02, 7, ""), (0.4, 1.05, 7, ""),
+    ],
+)  # fmt: skip
+def test_a_decision_that_costs_as_much_and_ends_much_sooner_is_named(
+    plan: Plan, spared: float, more: float, nodes: int | None, said: str
+) -> None:
+    """Nobody buys the slower of two clusters for a saving that prices are not known to."""
+    first = plan.lines[0]
+    slow = replace(plan, hours=100.0, choices=plan.choices[:1])
+    listed = next(choice.best for choice in plan.choices if choice.best is not None)
+    other = replace(
+        listed, instance_type=first.instance_type, region=first.region, provider=first.provider, parts=(),
+        purchase_option=first.purchase_option, option_variant=first.option_variant, nodes=nodes or first.nodes,
+        hours=100.0 * (1 - spared), cost_usd=plan.total_usd * Decimal(str(more)),
+    )  # fmt: skip
+    notes = choices(replace(slow, alternatives=(other,)))[0].tables[0].note
+    words = next((note for note in notes if note.startswith("as cheap")), "")
+    assert words.startswith(said) and bool(words) == bool(said)
+    assert not said or "ends 40 h sooner for $" in words
+
+
+def test_ends_that_plans_are_chosen_by_are_told_apart_by_the_hour_where_that_does(plan: Plan) -> None:
+    """Not by the minute, which nobody knows of a run of days."""
+    other = next(choice for choice in plan.choices if choice.best is not None)
+    assert other.best is not None and plan.risk is not None
+    ends = ("2026-12-01T09:23+00:00", "2026-12-01T23:04+00:00")
+    days = replace(plan, objective="time", hours=100.0, risk=replace(plan.risk, worst_hours=150.0))
+    several = tuple(
+        replace(other, finish_expected=end, best=replace(other.best, hours=100.0 + at))
+        for at, end in enumerate(ends)
+    )
+    rows = choices(replace(days, choices=(plan.choices[0], *several)))[0].tables[0].rows
+    assert [row[3] for row in rows[1:]] == ["Dec 1 09:00", "Dec 1 23:00"]

@@ -10,7 +10,7 @@ import pytest
 
 from planner.advice.saved_plan import Place
 from planner.simulation.groups import zone_groups
-from planner.simulation.jobs import SimJob, with_changes
+from planner.simulation.jobs import SimJob, drawn_note, with_changes
 from planner.simulation.replays import OPTIMUM, Task, _spot_job, held_ticks, run_task, start_ticks
 from planner.spot.policy.registry import make_policy
 from planner.spot.replay import replay
@@ -42,6 +42,13 @@ def test_a_cell_is_the_mean_of_scalar_replays(policy: str, at: int) -> None:
     assert cell.cost_ratio == pytest.approx(np.mean([one.cost_usd for one in found]) / (6.0 * 3.0))
     assert cell.misses == sum(not one.finished for one in found)
     assert cell.interruptions == pytest.approx(np.mean([one.interruptions for one in found]))
+
+
+def test_what_is_drawn_is_said_also_where_on_demand_always_comes() -> None:
+    said = drawn_note(replace(JOB, work_log_sd=0.3))
+    assert "hours of work spread by 30.0 % (1 sd)" in said and "is not the plan's chance" in said
+    assert "on-demand comes" not in said
+    assert drawn_note(JOB) == ""
 
 
 def test_no_policy_beats_the_optimum() -> None:
