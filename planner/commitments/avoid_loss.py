@@ -20,7 +20,7 @@ from catalogs.tables.table import Floats
 from planner.commitments.answer import Loss
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
-from planner.commitments.solve import CENT_TENTHS, Solved
+from planner.commitments.solve import CENT_TENTHS, NO_USD, Solved
 from solvers.search.decompose import OutOfTimeError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def avoid_loss(
     if np.array_equal(search.x, solved.x):
         return solved, whole
     objective = first_stage(model).objective(search.x, search.recourse)
-    near = objective - solved.bound_usd <= gap * abs(objective) + 1e-9
+    near = objective - solved.bound_usd <= gap * abs(objective) + NO_USD
     return replace(
         solved, status="optimal" if near else "feasible", reason=REASON, method=METHOD, x=search.x,
         recourse=search.recourse, objective_usd=objective,
@@ -71,14 +71,14 @@ def loss_of(model: CommitModel, solved: Solved, plain: Solved, risk: Risk) -> Lo
     chance, plain_chance = (
         chance_of_loss(model, one, nothing, risk.loss_limit) for one in (costs, plain_costs)
     )
-    most = float(np.max((costs - nothing) / np.maximum(nothing, 1e-12))) if (nothing > 0).all() else None
+    most = float(np.max((costs - nothing) / nothing)) if (nothing > NO_USD).all() else None
     expected = float(model.probability @ plain_costs)
     return Loss(risk.loss_limit, risk.loss_price, chance, plain_chance, expected, most)
 
 
 def chance_of_loss(model: CommitModel, costs: Floats, nothing: Floats, limit: float) -> float:
     """Probability of the scenarios that cost more than `1 + limit` times what buying nothing costs there."""
-    lost = costs > nothing * (1.0 + limit) + _CLOSE * float(model.probability @ nothing)
+    lost = costs > nothing * (1.0 + limit) + _CLOSE * float(model.probability @ nothing) + NO_USD
     return float(model.probability @ lost)
 
 

@@ -18,6 +18,7 @@ from planner.records import record
 from solvers.problem.solution import Termination
 from solvers.search.decompose import BendersResult, OutOfTimeError, Round, solve_benders
 
+NO_USD = 1e-6  # what use costs by rounding where all of it is paid for already
 CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour
 Method = Literal["auto", "benders", "closed_form"]
 
@@ -52,8 +53,10 @@ class Solved:
 
     @property
     def gap_ratio(self) -> float:
-        """(objective - bound) / objective."""
-        return max(0.0, (self.objective_usd - self.bound_usd) / max(abs(self.objective_usd), 1e-12))
+        """(objective - bound) / objective; 0 where use costs nothing."""
+        if abs(self.objective_usd) <= NO_USD:
+            return 0.0
+        return max(0.0, (self.objective_usd - self.bound_usd) / abs(self.objective_usd))
 
 
 def solve_commit(
@@ -98,7 +101,7 @@ def solve_commit(
         x = np.zeros_like(benders_result.x)
         costs = recourse.until(math.inf).evaluate(x).value
     objective = stage.objective(x, costs)
-    status = "optimal" if objective - benders_result.bound <= gap * abs(objective) + 1e-9 else "feasible"
+    status = "optimal" if objective - benders_result.bound <= gap * abs(objective) + NO_USD else "feasible"
     return Solved(
         status,
         benders_result.termination.value,

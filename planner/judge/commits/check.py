@@ -17,6 +17,7 @@ from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated,
 if TYPE_CHECKING:
     from planner.judge.document import Node
 
+_ROUNDING_USD = 1e-6  # of what use costs where all of it is paid for already
 _SIX = 5.1e-7  # figures are printed to six decimals
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 _FALLS = (0.8, 0.5)
@@ -267,7 +268,8 @@ def _proof(answer: Node, objective: float) -> dict[str, Any]:
     """The bound is proven by the certificate; that it is not above the plan, its gap and the status follow."""
     bound, gap_asked = answer["bound_usd"].money(), answer["gap_asked_ratio"].number()
     most = Fraction(objective) * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
-    gap = max(0.0, float(Fraction(objective) - bound) / abs(objective)) if objective else 0.0
+    is_free = abs(objective) <= _ROUNDING_USD
+    gap = 0.0 if is_free else max(0.0, float(Fraction(objective) - bound) / abs(objective))
     closed = answer["method"].value == "closed_form"
     status = "optimal" if gap <= gap_asked else "feasible"
     if abs(gap - gap_asked) <= 2 * _SIX and answer["status"].value in ("optimal", "feasible"):
@@ -329,7 +331,7 @@ def _regret(
 def _loss(findings: Findings, memory: CommitMemory, plan: Figures, nothing: Figures) -> dict[str, Any]:
     """How often it loses; what is best without a price on that is the search's, and never loses less often for less."""
     risk, chance = memory.loaded.question.risk, memory.futures.probability
-    close = 1e-7 * nothing.expected
+    close = 1e-7 * nothing.expected + _ROUNDING_USD
     surely, perhaps = (
         float(chance @ (plan.costs > nothing.costs * (1.0 + risk.loss_limit) + edge))
         for edge in (close, -close)
@@ -344,7 +346,7 @@ def _loss(findings: Findings, memory: CommitMemory, plan: Figures, nothing: Figu
         )
         is_valid = bool(risk.loss_price) or abs(usd - plan.expected) <= 1e-8 * plan.expected + 1e-6
         findings.require(is_valid, loss["plain_expected_usd"].path, "not what the plan is expected to cost")
-    used = bool((nothing.costs > 0).all())
+    used = bool((nothing.costs > _ROUNDING_USD).all())
     worst = float(np.max(plan.costs / nothing.costs - 1.0)) if used else None
     return {
         "limit_ratio": Near(risk.loss_limit), "price": Near(risk.loss_price),

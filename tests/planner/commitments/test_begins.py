@@ -303,9 +303,10 @@ def check_ends(seed: int) -> None:
     assert found.bound_usd <= now + near, seed
 
 
-def test_a_period_without_hours_is_verified() -> None:
-    """No hour is drawn before the first purchase begins."""
-    check_ends(507)
+@pytest.mark.parametrize("seed", [507, 16952, 17293])
+def test_questions_of_few_hours_are_verified(seed: int) -> None:
+    """No hour is drawn before the first purchase begins; what is owned pays for all use, but for rounding."""
+    check_ends(seed)
 
 
 @pytest.mark.parametrize("seed", range(share_of(24)))
