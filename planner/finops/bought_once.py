@@ -18,7 +18,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
-_SQL = (Path(__file__).resolve().parent / "data" / "bought_once.sql").read_text(encoding="utf-8")
+_SQL = Path(__file__).resolve().parent / "data" / "bought_once.sql"
 _PURCHASES = (
     "SELECT provider, service, sku, MIN(x_day) AS first_day, SUM(cost) AS cost FROM charges "
     "GROUP BY provider, service, sku"
@@ -90,7 +90,7 @@ def once_words(things: tuple[Once, ...], least: float, currency: str) -> str:
 
 
 def _ask(bill: Bill, select: str, scope: str, column: str, end: date) -> Any:
-    sql = _SQL.replace("{scope}", scope).replace("{cost}", column)
+    sql = _SQL.read_text(encoding="utf-8").replace("{scope}", scope).replace("{cost}", column)
     return in_order(bill.engine.query(f"{sql}{select}", {"end": end}))
 
 

@@ -9,9 +9,18 @@ from typing import Any
 from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
+from planner.finops.review.parts import (
+    figure,
+    flagged,
+    money,
+    percent,
+    ratio,
+    run_regions,
+    table,
+    text,
+    twice_words,
+)
 from planner.finops.review.sections.ahead import ahead_words, left_gpu_hours
-from planner.finops.review.sections.runs import twice_words
 from planner.finops.review.sections.things import least_amount
 from planner.finops.units.names import accelerator
 from planner.render.currency import with_currency

@@ -17,8 +17,17 @@ from planner.finops.plan_vs_actual import (
 )
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section
-from planner.finops.review.parts import figure, money, nothing, percent, ratio, run_regions, table, withheld
-from planner.finops.review.sections.runs import twice_words
+from planner.finops.review.parts import (
+    figure,
+    money,
+    nothing,
+    percent,
+    ratio,
+    run_regions,
+    table,
+    twice_words,
+    withheld,
+)
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 

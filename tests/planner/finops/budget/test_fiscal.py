@@ -183,7 +183,5 @@ def test_a_scope_that_begins_within_the_year_is_named(tmp_path: Path) -> None:
     said = fiscal_section(
         fiscal_year(load_budgets(budgets), {"total": costs, "scope": costs}, 2, date(2026, 5, 15)), "USD"
     ).sentences
-    words = (
-        "a has no cost before April 2026: months before count as 0, also if scope a had another name."
-    )
+    words = "a has no cost before April 2026: months before count as 0, also if scope a had another name."
     assert [one for one in said if "has no cost before" in one] == [words]
