@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from planner.finops.bill_days import rest_days
 from planner.finops.counted_twice import quality_checks
+from planner.finops.effective_cost import effective_stated, stated_words
 from planner.finops.frames import rows_of
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
@@ -150,23 +151,24 @@ def assess_quality(
     compared = before and before.replace(day=1)
     months = (month, month) if compared is None else (min(month, compared), max(month, compared))
     sums = _sums(bill, months)
-    beside: dict[str, Mapping[date, float | None]] = {
+    beside = {
         "invoices": invoice_differences(bill, months),
         "reported": _reported(bill, months, completion),
+        "effective_stated": effective_stated(bill, months),
     }
     used = use_by_provider(bill, months)
     providers = without_others(provider_days(used, months), month)
     days = {day for by_day in used.values() for day in by_day}
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
-        values = _values(bill, of, sums[of], days) | {name: found.get(of) for name, found in beside.items()}
-        own = providers[of]
-        values["complete_providers"] = share_there(own)
-        words = {"providers": missing_words(own), "days": _days_words(of, values["complete"])}
+        own, found = providers[of], {name: by_month.get(of) for name, by_month in beside.items()}
+        values = _values(bill, of, sums[of], days) | found | {"complete_providers": share_there(own)}
+        words = {"providers": missing_words(own), "days": _days_words(of, values["complete"]),
+                 "effective": stated_words(values["effective_stated"])}  # fmt: skip
         others = share_there(going_on(own))
-        to_withhold = {"complete_providers": 1.0 if others is None else others}
+        stricter = {"complete_providers": 1.0 if others is None else others}
         return tuple(
-            _judge(check, values.get(check["check"]), withhold, words, to_withhold.get(check["check"]))
+            _judge(check, values.get(check["check"]), withhold, words, stricter.get(check["check"]))
             for check in quality_checks()
         )
 
@@ -205,7 +207,6 @@ def _values(
     values["unknown_cost"] = _with_rejected(values["unknown_cost"], sums, bill.findings)
     values["repeated"] = _repeated(bill.findings, sums["billed"], month)
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
-    values["effective_stated"] = float(all(one.code != "billed_as_effective" for one in bill.findings))
     # credits, fees and tax say nothing of the days, unless the bill has nothing else
     is_idle = bool(used) and not sums["use_rows"]
     there = 0.0 if is_idle else _days_there(sums) + len(rest_days(used, month, _end(month)))

@@ -16,7 +16,7 @@ import pytest
 from tests.focus_company.shared import small_company
 from tests.notebooks.example_bill import FOLDER as EXAMPLE
 from tests.notebooks.example_bill import write_example
-from tests.planner.finops.small_bill import each_day, write_bill
+from tests.planner.finops.small_bill import charge, each_day, write_bill
 
 # what is asked here is that the cells run, of a fifth of the bundled offers as of all
 pytestmark = pytest.mark.catalog("small")
@@ -131,6 +131,22 @@ def test_the_budget_takes_the_currency_of_the_bill(tmp_path: Path) -> None:
         FOLDER / "budget_forecast.ipynb", bill=str(write_bill(tmp_path / "bill.csv", rows)), by="service"
     )
     assert names["answer"].currency == names["currency"] == "EUR"
+
+
+def test_the_budget_expects_a_block_once_in_all_its_parts(tmp_path: Path) -> None:
+    """The coming 30 days added up had the block in their range, the table of the same 30 days had not."""
+    rows = each_day(date(2026, 6, 1), date(2026, 10, 31))
+    rows += each_day(date(2026, 6, 1), date(2026, 10, 31), 5, SkuId="weekly")[::7]
+    bought = {"ChargeCategory": "Purchase", "ChargeFrequency": "One-Time", "SkuId": "block"}
+    rows.append(charge(date(2026, 9, 9), 1500, **bought))
+    names: Any = _run(
+        FOLDER / "budget_forecast.ipynb", bill=str(write_bill(tmp_path / "bill.csv", rows)), by="service"
+    )
+    (same,) = (one for one in names["answer"].scopes[0].periods if one.period.is_horizon)
+    coming = names["coming"]
+    assert (coming.total, coming.total_low, coming.total_high) == pytest.approx(
+        (same.expected, same.low, same.high)
+    )
 
 
 def test_both_read_a_bill_of_two_currencies(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def _line(
     known = carried_on(daily_cost, last)
     days, cost = known.days, known.cost
     bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
-    end = forecast_periods(days, cost, used=known.used, periods=bounds, level=LEVEL)[0]
+    end = forecast_periods(days, cost, used=known.used, once=known.once, periods=bounds, level=LEVEL)[0]
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)
     extra = daily_plan_cost(planned, ahead)
     amount, more = float(budget.amounts.get(period.label, budget.amount)), float(extra.sum())

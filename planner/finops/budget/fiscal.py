@@ -153,7 +153,7 @@ def _budget(
     bounds = [(np.datetime64(one.start), np.datetime64(one.end)) for one in ahead]
     rest = [(np.datetime64(held[0].start), np.datetime64(held[-1].end))] if held else []
     ends = (
-        forecast_periods(days, cost, used=known.used, periods=[*bounds, *rest], level=LEVEL)
+        forecast_periods(days, cost, used=known.used, once=known.once, periods=[*bounds, *rest], level=LEVEL)
         if is_near and ahead
         else []
     )

@@ -18,6 +18,7 @@ def fiscal_section(year: FiscalYear, currency: str) -> Section:
         said.append(
             f"Months of {names} are assumed to be equal parts, by days, of the quarter's or the year's amount."
         )
+    said += [words for one in year.budgets if (words := _begins_late(one))]
     if year.unknown:
         names = ", ".join(f"{month:%B %Y}" for month in year.unknown)
         said.append(
@@ -66,6 +67,16 @@ def _said(one: FiscalBudget, currency: str) -> str:
         span = f" ({low} to {high})" if half else ""
         said += f"; {lands} at {landing}{span}, {off} {'over' if whole > 0 else 'under'}"
     return f"{said}."
+
+
+def _begins_late(one: FiscalBudget) -> str:
+    """That the scope of a budget has no cost in the first months that the bill knows; empty where it has."""
+    known = [month for month in one.months if month.state == "actual"]
+    at = next((at for at, month in enumerate(known) if month.actual), 0)
+    if not at:
+        return ""
+    begins = f"{known[at].period.start:%B %Y}"
+    return f"{one.name} has no cost before {begins}: months before count as 0, also if {one.scope} had another name."
 
 
 def _years(year: FiscalYear) -> Table:

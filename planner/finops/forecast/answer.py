@@ -260,6 +260,7 @@ def _scope(
         known.days,
         known.cost,
         used=known.used,
+        once=known.once,
         periods=[(np.datetime64(p.start), np.datetime64(p.end)) for p in periods],
         level=question.level,
         completion=question.completion,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.errors import InputError
+from planner.finops.bought_once import once_by_day
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.read.tag_keys import dearest_spellings, tag_keys
 from planner.inputs.faults import near
@@ -58,6 +60,7 @@ def daily_of_bill(
     if days[-1] > _LAST_DAY:
         raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
     rows = daily if by == TOTAL else _query(bill, scope, COSTS[cost])
+    rows += _once(bill, scope, COSTS[cost])
     if by.startswith("tag:") and not exact_tags:
         sums: dict[str, float] = {}
         for scope, _, amounts in rows:
@@ -67,10 +70,13 @@ def daily_of_bill(
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]] = {}
     for scope, day, amounts in rows:
-        found.setdefault(scope, np.zeros((2, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
+        found.setdefault(scope, np.zeros((3, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
             amounts
         )
-    return {scope: DailyCost(days, *found[scope]) for scope in sorted(found)}
+    return {
+        scope: DailyCost(days, cost, used, once if once.any() else None)
+        for scope, (cost, used, once) in sorted(found.items())
+    }
 
 
 def scope_name(value: object) -> str:
@@ -108,14 +114,27 @@ def scope_sql(by: str) -> str:
     return DIMENSIONS[by]
 
 
-def _query(bill: Bill, scope: str, column: str) -> list[tuple[str, np.datetime64, tuple[float, float]]]:
-    """Scope, day, and what all and what use alone cost."""
+_Row = tuple[
+    str, np.datetime64, tuple[float, float, float]
+]  # scope, day; what all, use alone, what bought once cost
+
+
+def _query(bill: Bill, scope: str, column: str) -> list[_Row]:
+    """Cost by scope and day, without telling apart what was bought once."""
     frame = bill.engine.query(
         f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost, "  # noqa: S608 - from this file's tables
         f"SUM(CASE WHEN ChargeCategory = 'Usage' THEN {column} ELSE 0 END) AS used FROM focus "
         f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
     )
+    return [(*at, (cost, used, 0.0)) for at, cost, used in _by_scope(frame)]
+
+
+def _once(bill: Bill, scope: str, column: str) -> list[_Row]:
+    """What tells apart what was bought once: it is in the cost already, and is no use that goes on."""
+    return [(*at, (0.0, -used, cost)) for at, cost, used in _by_scope(once_by_day(bill, scope, column))]
+
+
+def _by_scope(frame: Any) -> Iterator[tuple[tuple[str, np.datetime64], float, float]]:
     days = frame["x_day"].to_numpy().astype("datetime64[D]")
-    scopes = [scope_name(one) for one in frame["scope"]]
-    amounts = zip(frame["cost"].astype(float), frame["used"].astype(float), strict=True)
-    return list(zip(scopes, days, amounts, strict=True))
+    at = zip(map(scope_name, frame["scope"]), days, strict=True)
+    return zip(at, frame["cost"].astype(float), frame["used"].astype(float), strict=True)

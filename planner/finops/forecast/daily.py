@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -36,11 +35,14 @@ class DailyCost:
         days: (n,) datetime64[D], ascending.
         cost: (n,) cost per day; rows of one day are added up.
         used: (n,) cost per day of use alone, without fees and credits; None where it is not known apart.
+        once: (n,) of the cost what was bought once and is not expected again (`planner.finops.bought_once`); use that
+            bears its price is not in `used`. None without any.
     """
 
     days: Days
     cost: Floats
     used: Floats | None = None
+    once: Floats | None = None
 
 
 def load_daily(
@@ -105,26 +107,39 @@ def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
 
 def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     """The sum of all scopes by day; use alone where every scope knows it."""
-    sums: dict[np.datetime64, float] = {}
-    used: dict[np.datetime64, float] = {}
-    for one in scopes.values():
-        for day, cost in zip(one.days, one.cost, strict=True):
-            sums[day] = sums.get(day, 0.0) + float(cost)
-        for day, cost in zip(one.days, one.used, strict=True) if one.used is not None else ():
-            used[day] = used.get(day, 0.0) + float(cost)
-    days = sorted(sums)
-    whole = DailyCost(np.array(days, dtype="datetime64[D]"), np.array([sums[day] for day in days]))
-    if any(one.used is None for one in scopes.values()):
-        return whole
-    return replace(whole, used=np.array([used[day] for day in days]))
+    parts = list(scopes.values())
+    days = np.unique(np.concatenate([one.days for one in parts])) if parts else np.empty(0, "datetime64[D]")
+
+    def summed(of: Callable[[DailyCost], Floats | None]) -> Floats:
+        sums = np.zeros(len(days))
+        for one in parts:
+            if (amounts := of(one)) is not None:
+                np.add.at(sums, np.searchsorted(days, one.days), amounts)
+        return sums
+
+    return DailyCost(
+        days,
+        summed(lambda one: one.cost),
+        None if any(one.used is None for one in parts) else summed(lambda one: one.used),
+        None if all(one.once is None for one in parts) else summed(lambda one: one.once),
+    )
 
 
-def carried_on(one: DailyCost, last: np.datetime64) -> DailyCost:
-    """One scope up to `last`, with days without cost after its own last day: others were charged on them."""
-    known = one.days <= last
-    days, cost = until(one.days[known], one.cost[known], last)
-    used = None if one.used is None else until(one.days[known], one.used[known], last)[1]
-    return DailyCost(days, cost, used)
+def carried_on(one: DailyCost, last: np.datetime64, *, before: np.datetime64 | None = None) -> DailyCost:
+    """One scope up to `last`, with days without cost after its own last day: others were charged on them.
+
+    Args:
+        one: the scope.
+        last: day to which it goes on.
+        before: keep the days before this one, in place of those up to `last`.
+    """
+    known = one.days <= last if before is None else one.days < before
+    days = one.days[known]
+
+    def of(amounts: Floats | None) -> Floats | None:
+        return None if amounts is None else until(days, amounts[known], last)[1]
+
+    return DailyCost(*until(days, one.cost[known], last), of(one.used), of(one.once))
 
 
 def _series(

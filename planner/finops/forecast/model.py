@@ -152,6 +152,7 @@ def forecast_daily(
     *,
     horizon_days: int,
     used: ArrayLike | None = None,
+    once: ArrayLike | None = None,
     level: float = 0.8,
     completion: Completion | None = None,
     reported_on: date | np.datetime64 | None = None,
@@ -163,6 +164,7 @@ def forecast_daily(
         cost: (n,) cost per day, any currency, credits negative.
         horizon_days: days ahead, counted from the last day given.
         used: (n,) cost per day of use alone: a credit of the last days is then not expected on every coming day.
+        once: (n,) of the cost what was bought once: sums to date have it, models and their record do not.
         level: what share of cases the intervals should hold.
         completion: billing latency; young days are grossed up or left out and forecast instead.
         reported_on: day of the report, for `completion`; when None as old as reports are on the last day.
@@ -173,7 +175,7 @@ def forecast_daily(
     if not 1 <= horizon_days <= MAX_HORIZON_DAYS:
         raise ForecastError(f"the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
     _check_level(level)
-    given = regular_series(days, cost, used)
+    given = regular_series(days, _recurring(cost, once), used)
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
     ensemble = combine(series.cost, series.days, ahead)
@@ -202,6 +204,7 @@ def forecast_month_end(
     *,
     month: str | date | np.datetime64,
     used: ArrayLike | None = None,
+    once: ArrayLike | None = None,
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
@@ -214,8 +217,9 @@ def forecast_month_end(
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
     periods = [(start, end)]
     return forecast_periods(
-        days, cost, used=used, periods=periods, completion=completion, level=level, reported_on=reported_on
-    )[0]
+        days, cost, used=used, once=once, periods=periods, completion=completion, level=level,
+        reported_on=reported_on,
+    )[0]  # fmt: skip
 
 
 def forecast_periods(
@@ -224,6 +228,7 @@ def forecast_periods(
     *,
     periods: Sequence[tuple[np.datetime64, np.datetime64]],
     used: ArrayLike | None = None,
+    once: ArrayLike | None = None,
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
@@ -236,6 +241,7 @@ def forecast_periods(
         cost: cost per day.
         periods: first day, and the day after the last one, of each.
         used: as of `forecast_daily`.
+        once: as of `forecast_daily`.
         completion: billing latency.
         level: of the intervals.
         reported_on: day of the report.
@@ -245,7 +251,8 @@ def forecast_periods(
         InputError: a period ends too far ahead, or the history cannot be used.
     """
     _check_level(level)
-    series, _ = _settled(regular_series(days, cost, used), completion, reported_on)
+    given = regular_series(days, _recurring(cost, once), used)
+    series, _ = _settled(given, completion, reported_on)
     reported = reported_costs(days, cost, series.days[-1], completion, reported_on)
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
@@ -310,6 +317,10 @@ def _period(
         settled,
         missing,
     )
+
+
+def _recurring(cost: ArrayLike, once: ArrayLike | None) -> ArrayLike:
+    return cost if once is None else np.asarray(cost, dtype=float) - np.asarray(once, dtype=float)
 
 
 def _check_level(level: float) -> None:

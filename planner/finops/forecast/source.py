@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from planner.finops.read import Bill
     from planner.finops.read.rates import Rates
 
+_LEAST_RATIO = 0.001  # of what a month costs: less does not show in a forecast
+
 
 @record(frozen=True, eq=False)
 class Costs:
@@ -90,6 +92,7 @@ def read_costs(
                 *lost_providers(bill),
                 account_gaps(bill),
                 fees_to_come(bill, _last_day(found)),
+                _once_of(bill, cost, found[dimensions[0]]),
                 *_names_of(bill, dimensions, exact_tags),
             )
             if words
@@ -114,6 +117,17 @@ def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
     """The last day of any scope."""
     last: date = max(one.days[-1] for scopes in series.values() for one in scopes.values()).item()
     return last
+
+
+def _once_of(bill: Bill, cost: str, scopes: Mapping[str, DailyCost]) -> str:
+    """What forecasts do not expect again, in words."""
+    from planner.finops.bought_once import bought_once, once_words
+    from planner.finops.forecast.bill import COSTS
+
+    if all(one.once is None for one in scopes.values()):
+        return ""
+    least = _LEAST_RATIO * sum(float(one.cost.sum()) for one in scopes.values()) / len(bill.months)
+    return once_words(bought_once(bill, COSTS[cost]), least, bill.currency)
 
 
 def _names_of(bill: Bill, dimensions: Sequence[str], exact_tags: bool) -> list[str]:

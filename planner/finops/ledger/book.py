@@ -49,6 +49,7 @@ class Entry:
         per_day: cost of a day before, of `resource` and `commitment`; `rate`: cost over contracted cost, of `service`.
         mix: use by region and pricing before, of `sku`.
         low, high: the 10th and 90th percentile of the days before, over their mean: how steady the counterfactual is.
+        services: of the use that it is measured by, in the accepted month; empty in ledgers of version 0.2.0.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Entry:
     mix: tuple[Mix, ...] = ()
     low: float = 1.0
     high: float = 1.0
+    services: tuple[str, ...] = ()
 
 
 class Book:
@@ -164,7 +166,8 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
 
 
 def _entry(one: Mapping[str, Any]) -> Entry:
-    entry = Entry(**{**one, "mix": tuple(Mix(**part) for part in one["mix"])})
+    mix, services = tuple(Mix(**part) for part in one["mix"]), tuple(map(str, one.get("services", ())))
+    entry = Entry(**{**one, "mix": mix, "services": services})
     numbers = [
         entry.per_day,
         entry.rate,

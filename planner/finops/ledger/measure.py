@@ -6,7 +6,8 @@ The counterfactual, by what the action changes:
   later month, or the accepted month's where the later one has none;
 - `resource` (deletions): the accepted month's cost of a day, each day;
 - `commitment` (unused commitments): the accepted month's unused cost of a day, each day;
-- `service` (more commitments): its use at contracted prices times the accepted month's cost over contracted cost.
+- `service` (more commitments): its use at contracted prices times the accepted month's cost over contracted cost, less
+  what other actions on parts of that use saved, which lower the same ratio.
 
 The range is the counterfactual at the 10th and at the 90th percentile of the accepted month's days.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from planner.finops.ledger.book import Entry, Mix
@@ -65,6 +67,7 @@ def baseline(entry: dict[str, Any], frame: Any, days: int) -> Entry:
     scope = entry["scope"]
     if not scope or frame.empty:
         return Entry(**{**entry, "scope": ""})
+    entry = entry | {"services": tuple(sorted(frame["service"].dropna().astype(str).unique()))}
     by_day = frame.groupby("x_day")[["quantity", "effective_cost", "contracted_cost"]].sum()
     cost = by_day["effective_cost"].tolist()
     if scope in ("resource", "commitment"):
@@ -126,6 +129,36 @@ def saved(entry: Entry, frame: Any, month: str, days: int) -> Saved:
     else:
         without = _at_old_mix(entry, frame)
     return Saved(month, without - cost, without * entry.low - cost, without * entry.high - cost, days)
+
+
+def parts_of(entry: Entry, others: Sequence[Entry]) -> list[Entry]:
+    """Actions on parts of a service whose savings its measure holds too: those on its commitments and to spot.
+
+    Not those accepted before it, whose saving its baseline has already. A move lowers cost and contracted cost alike.
+    """
+    return [
+        one
+        for one in others
+        if entry.scope == "service"
+        and one.kind in ("commit_less", "switch_option")
+        and one.provider == entry.provider
+        and entry.thing in one.services
+        and one.accepted >= entry.accepted
+    ]
+
+
+def less(savings: Sequence[Saved], others: Sequence[Saved]) -> list[Saved]:
+    """Savings by month less what others saved in it."""
+    counted: dict[str, float] = {}
+    for one in others:
+        counted[one.month] = counted.get(one.month, 0.0) + one.amount
+    return [
+        replace(
+            one,
+            **{name: getattr(one, name) - counted.get(one.month, 0.0) for name in ("amount", "low", "high")},
+        )
+        for one in savings
+    ]
 
 
 def _at_old_mix(entry: Entry, frame: Any) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.account_days import account_gaps
 from planner.finops.bill_days import bill_begins, rest_days, untaxed
 from planner.finops.bought_ahead import divide_ahead, moved_gpu_hours, with_shares
+from planner.finops.counted_twice import months_counted_twice, twice_by_month
 from planner.finops.frames import in_order, records_of
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.kpis.rowless import NEVER, has_no_rows
@@ -195,7 +196,28 @@ class Inputs:
         return self.answers[key]
 
     def runs(self) -> Any:
-        """Rows of the KPI `run_cost` of runs that go on in the month; a bill may name many others."""
+        """Rows of the KPI `run_cost` of runs that go on in the month; a bill may name many others.
+
+        Runs with charges in another month that is counted twice are left out: `runs_counted_twice`.
+        """
+        runs, twice = self._all_runs(), self._twice_of_runs()
+        return runs[[not months for months in twice]] if any(twice) else runs
+
+    def runs_counted_twice(self) -> dict[str, tuple[date, ...]]:
+        """Runs that go on in the month, with the other months of theirs that are counted twice; none without."""
+        pairs = zip(self._all_runs()["run_id"], self._twice_of_runs(), strict=True)
+        return {run: months for run, months in pairs if months}
+
+    def _twice_of_runs(self) -> list[tuple[date, ...]]:
+        """Months beside the reviewed one, of which the gate knows, that are counted twice; in the order of runs."""
+        twice = twice_by_month(self.bill.findings)
+        costs = {month: self.spend(month, column="billed_cost") for month in twice if month != self.month}
+        months = months_counted_twice(twice, costs)
+        frame = self._all_runs()
+        spans = zip(frame["first_month"], frame["last_month"], strict=True)
+        return [tuple(one for one in months if first <= f"{one:%Y-%m}" <= last) for first, last in spans]
+
+    def _all_runs(self) -> Any:
         if "runs" not in self.answers:
             there = "first_month <= :start AND (last_month >= :start OR last_end > :start)"
             there = there if self._names_runs() else NEVER  # the query reads all tags twice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ from planner.finops.review.model import Column, Figure, Section, Table, Unit, Va
 from planner.render.currency import with_currency
 
 _ALL_OF_IT = 0.01
+_NAMED_RUNS = 5
 _NAMED_FILES = 3  # in a command; of more, as a shell expands a pattern, their folders are named
 
 if TYPE_CHECKING:
@@ -107,6 +108,23 @@ def run_regions(run: Any) -> tuple[str, ...]:
     named = tuple(name for name in named if name)
     more = int(run["regions_count"]) - len(named) if named else 0
     return (*named, f"{more} more") if more > 0 else named
+
+
+def twice_words(inputs: Inputs, of: Collection[str] | None = None) -> str:
+    """Runs whose other months are counted twice, in words; empty where there are none.
+
+    Args:
+        inputs: of the review.
+        of: ids of the runs that are asked for; None: all.
+    """
+    found = {run: months for run, months in inputs.runs_counted_twice().items() if of is None or run in of}
+    if not found:
+        return ""
+    months = and_words([f"{one:%B %Y}" for one in sorted({one for own in found.values() for one in own})])
+    more = f" and {len(found) - _NAMED_RUNS} more" if len(found) > _NAMED_RUNS else ""
+    names = ", ".join(sorted(found)[:_NAMED_RUNS])
+    runs = "run" if len(found) == 1 else "runs"
+    return f"charges of {months} are counted twice, so the cost of {runs} {names}{more} is not known"
 
 
 def table(key: str, title: str, columns: list[Any], rows: list[Any], note: str = "") -> Table:

@@ -116,6 +116,10 @@ _HIDDEN_MODEL = (
 )
 
 
+# before the machine type of a training job or an endpoint: aws.amazon.com/sagemaker/ai/pricing, 2026-11-30
+_MANAGED = "ml."
+
+
 @lru_cache(maxsize=1)
 def _chips() -> Mapping[str, int]:
     """Chips, each one word of a text, and their order: of several the one with the longest name counts."""
@@ -143,7 +147,7 @@ def accelerator(provider: str, instance_type: str, *texts: str) -> str:
     key = provider_id(provider)
     if key and instance_type:
         types, names = _types(key)
-        if found := types.match(instance_type):
+        if found := types.match(instance_type.removeprefix(_MANAGED)):
             return names[(found.lastindex or 1) - 1]
     chips = _chips()
     named = chips.keys() & _WORD.findall(" ".join((instance_type, *texts)).lower())

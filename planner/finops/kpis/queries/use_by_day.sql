@@ -13,6 +13,7 @@
 SELECT
   x_month,
   x_day,
+  ServiceName AS service,
   RegionId AS region_id,
   PricingCategory AS pricing_category,
   SUM(PricingQuantity) AS quantity,
@@ -27,4 +28,4 @@ WHERE ServiceProviderName = :provider
     WHEN :scope = 'commitment' AND CommitmentDiscountStatus = 'Unused' THEN CommitmentDiscountId
     WHEN :scope = 'service' THEN ServiceName
   END = :thing
-GROUP BY x_month, x_day, RegionId, PricingCategory
+GROUP BY x_month, x_day, ServiceName, RegionId, PricingCategory

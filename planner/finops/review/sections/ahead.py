@@ -11,6 +11,7 @@ from planner.finops.review.sections.things import least_amount
 
 _NIL = 0.005  # of money: below a cent
 _NAMED = 3
+_TWO_WAYS = "GPU cost follows the use of capacity blocks; spend, showback and forecasts follow their charges"
 
 
 def left_gpu_hours(inputs: Inputs) -> float:
@@ -49,10 +50,10 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
             said.append(f"{unused} by {inputs.use_days()[-1]}: no run bears it.")
     if (more := math.fsum(share.cost for share in blocks) - charged) >= _NIL:
         others = f"{money(more, currency)} of capacity blocks that were charged in other months"
-        said.append(f"GPU cost has {others}, whose spend they are.")
+        said.append(f"{_TWO_WAYS}: GPU cost has {others}.")
     elif more <= -_NIL:
         others = f"{money(-more, currency)} is for use in other months"
-        said.append(f"Of the capacity blocks charged in the month {others}, whose GPU cost it is.")
+        said.append(f"{_TWO_WAYS}: of those charged in the month, {others}.")
     if names := undivided(inputs.ahead_rows()):
         others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         said.append(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Table
 from planner.finops.review.parts import and_words, figure, money, percent, ratio, table
-
-if TYPE_CHECKING:
-    from planner.finops.forecast.daily import DailyCost
 
 _NAMED = 5  # budgets that a sentence names
 
@@ -35,26 +32,15 @@ def scopes_of(inputs: Inputs) -> Any:
     if "budget_scopes" not in inputs.answers:
         from planner.finops.budget.answer import dimensions
         from planner.finops.forecast.bill import daily_of_bill
+        from planner.finops.forecast.daily import carried_on
 
         end, last = np.datetime64(inputs.end), np.datetime64(inputs.last_day)
         scopes = {}
         for by in dimensions(inputs.budgets):
             found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost, exact_tags=inputs.exact_tags)
-            scopes[by] = {name: _until(one, end, last) for name, one in found.items()}
+            scopes[by] = {name: carried_on(one, last, before=end) for name, one in found.items()}
         inputs.answers["budget_scopes"] = scopes
     return inputs.answers["budget_scopes"]
-
-
-def _until(one: DailyCost, end: Any, last: Any) -> DailyCost:
-    """Costs before `end`, at 0 from their own last day on to `last`."""
-    from planner.finops.forecast.clean import until
-    from planner.finops.forecast.daily import DailyCost
-
-    inside = one.days < end
-    days, cost = until(one.days[inside], one.cost[inside], last)
-    return DailyCost(
-        days, cost, None if one.used is None else until(one.days[inside], one.used[inside], last)[1]
-    )
 
 
 def budget_table(inputs: Inputs) -> Table | None:

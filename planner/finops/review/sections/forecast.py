@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from planner.errors import InputError
+from planner.finops.bought_once import bought_once, once_by_day, once_words
 from planner.finops.monthly_fees import fees_to_come
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import figure, flagged, nothing, percent
 from planner.finops.review.sections import earlier
 from planner.finops.review.sections.budgets import budget_figures, budget_table, budget_words
+from planner.finops.review.sections.things import least_amount
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY, with_currency
 from planner.render.precision import figure as in_places
@@ -78,10 +80,15 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     if inputs.is_complete:
         target = month_end(inputs.month)
     ahead = int((np.datetime64(month_end(target)) - days[-1]).astype(int)) - 1 if len(days) else 1
+    given = {
+        "used": _used(inputs, days),
+        "once": _once(inputs, days, "cost"),
+        "level": LEVEL,
+        "completion": late,
+    }
     try:
-        used = _used(inputs, days)
-        landing = forecast_month_end(days, cost, month=target, used=used, level=LEVEL, completion=late)
-        daily = forecast_daily(days, cost, horizon_days=ahead, used=used, level=LEVEL, completion=late)
+        landing = forecast_month_end(days, cost, month=target, **given)
+        daily = forecast_daily(days, cost, horizon_days=ahead, **given)
     except InputError as error:
         return f"No forecast can be made: {error}."
     return Outlook(landing, daily, month_name(target))
@@ -91,6 +98,15 @@ def _used(inputs: Inputs, days: Any) -> Any:
     """Cost of use alone on these days: fees and credits of single days say nothing of how late a bill is."""
     use = inputs.daily[inputs.daily["charge_category"] == "Usage"]
     sums = use.groupby(use["day"].to_numpy().astype("datetime64[D]"))["effective_cost"].sum()
+    return sums.reindex(days, fill_value=0.0).to_numpy(dtype=float) - _once(inputs, days, "used")
+
+
+def _once(inputs: Inputs, days: Any, column: str) -> Any:
+    """What was bought once, or of it what is charged as use, on these days."""
+    if "once" not in inputs.answers:
+        inputs.answers["once"] = once_by_day(inputs.bill, "''", end=inputs.end)
+    frame = inputs.answers["once"]
+    sums = frame.groupby(frame["x_day"].to_numpy().astype("datetime64[D]"))[column].sum()
     return sums.reindex(days, fill_value=0.0).to_numpy(dtype=float)
 
 
@@ -108,6 +124,7 @@ def build(inputs: Inputs) -> Section:
     test, known = end.backtest, bool(end.backtest.windows or not end.days_left)
     said = [
         f"{ahead.name} is expected to cost {known_money(end, end.landing, currency)}{_between(end, currency)}.",
+        *_once_words(inputs),
         *([] if inputs.is_complete else _fees(inputs)),
         _record(test),
         *budget_words(inputs),
@@ -121,6 +138,14 @@ def build(inputs: Inputs) -> Section:
         *past,
     ]
     return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, ahead),))
+
+
+def _once_words(inputs: Inputs) -> list[str]:
+    """What was bought once, which the forecast does not expect again."""
+    if inputs.answers["once"].empty:
+        return []
+    words = once_words(bought_once(inputs.bill, end=inputs.end), least_amount(inputs), inputs.bill.currency)
+    return [f"{words[0].upper()}{words[1:]}."] if words else []
 
 
 def _fees(inputs: Inputs) -> list[str]:

@@ -9,7 +9,17 @@ from typing import Any
 from planner.finops.frames import records_of, rows_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
+from planner.finops.review.parts import (
+    figure,
+    flagged,
+    money,
+    percent,
+    ratio,
+    run_regions,
+    table,
+    text,
+    twice_words,
+)
 from planner.finops.review.sections.ahead import ahead_words, left_gpu_hours
 from planner.finops.review.sections.things import least_amount
 from planner.finops.units.names import accelerator
@@ -44,10 +54,10 @@ def build(inputs: Inputs) -> Section:
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
-    uncounted = _uncounted(inputs, gpus)
+    uncounted, twice = _uncounted(inputs, gpus), twice_words(inputs)
     said = (
         *(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted,
-        *ahead_words(inputs, math.fsum(runs["ahead_cost"])),
+        *ahead_words(inputs, math.fsum(runs["ahead_cost"])), *([f"{twice[0].upper()}{twice[1:]}."] if twice else ()),
     )  # fmt: skip
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
 

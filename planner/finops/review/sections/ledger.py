@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from planner.finops.ledger.book import Book, Entry
-from planner.finops.ledger.measure import SCOPES, WHY_NOT, Saved, baseline, saved
+from planner.finops.ledger.measure import SCOPES, WHY_NOT, Saved, baseline, less, parts_of, saved
 from planner.finops.review.inputs import Inputs, known_days, month_name
 from planner.finops.review.model import Section, Table
 from planner.finops.review.parts import figure, money, table, withheld
 from planner.finops.review.sections.action import Action
 from planner.finops.review.sections.actions import TOP, actions
+from planner.finops.review.sections.owners import with_owners
 
 _NONE = "no action that is measured was accepted earlier"
 TITLE = "What did accepted actions save?"
@@ -27,11 +28,11 @@ def build(inputs: Inputs) -> Section | None:
     if status == "withheld":
         book.refuse_unknown(())
         return withheld("ledger", TITLE, reason)
-    open_ones = {one.id: one for one in actions(inputs)[:TOP]}
+    open_ones = {one.id: one for one in with_owners(inputs, actions(inputs)[:TOP])}
     book.refuse_unknown(list(open_ones))
     new = [_accepted(inputs, open_ones[wanted], wanted) for wanted in book.wanted]
     book.entries += new
-    measured = [(one, _measure(inputs, one)) for one in book.entries]
+    measured = _measured(inputs, book)
     every = [s for one, found in measured if not _earlier(book, one) for s in found]
     this = [s for s in every if s.month == f"{inputs.month:%Y-%m}"]
     figures = (
@@ -66,6 +67,19 @@ def _accepted(inputs: Inputs, one: Action, key: str) -> Entry:
 
 def _use(inputs: Inputs, provider: str, scope: str, thing: str) -> Any:
     return inputs.ask("use_by_day", provider=provider, scope=scope, thing=thing)
+
+
+def _measured(inputs: Inputs, book: Book) -> list[tuple[Entry, list[Saved]]]:
+    """Every entry with its savings; those of a service less what entries on parts of it saved."""
+    alone = [(one, _measure(inputs, one)) for one in book.entries]
+    return [
+        (one, less(found, [s for part, savings in alone if part in _parts(book, one) for s in savings]))
+        for one, found in alone
+    ]
+
+
+def _parts(book: Book, one: Entry) -> list[Entry]:
+    return parts_of(one, [other for other in book.entries if not _earlier(book, other)])
 
 
 def _measure(inputs: Inputs, one: Entry) -> list[Saved]:
@@ -120,7 +134,10 @@ def _remark(book: Book, one: Entry, savings: list[Saved]) -> str:
         return f"not measured: {WHY_NOT.get(one.kind, 'it is a sum of several things, or its use was not in the bill')}"
     if other := _earlier(book, one):
         return f"on the same use as {other}: counted once, there"
-    return "" if savings else "measured from the next month on"
+    if not savings:
+        return "measured from the next month on"
+    parts = ", ".join(part.id for part in _parts(book, one))
+    return f"less what {parts} saved, which counts there" if parts else ""
 
 
 def _open(actions: dict[str, Action], book: Book) -> Table:

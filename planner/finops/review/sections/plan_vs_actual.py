@@ -17,7 +17,17 @@ from planner.finops.plan_vs_actual import (
 )
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section
-from planner.finops.review.parts import figure, money, nothing, percent, ratio, run_regions, table
+from planner.finops.review.parts import (
+    figure,
+    money,
+    nothing,
+    percent,
+    ratio,
+    run_regions,
+    table,
+    twice_words,
+    withheld,
+)
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 
@@ -46,6 +56,8 @@ class Compared:
 
 def compared_runs(inputs: Inputs) -> list[Compared]:
     """Plans whose run has charges in the month, over all the run's months; worked out once."""
+    if inputs.gate.status("plan_effective_money")[0] == "withheld":
+        return []
     if "compared" not in inputs.answers:
         runs = inputs.runs()
         own = runs[runs["run_id"].isin([plan.run_id for plan in inputs.plans])]
@@ -103,7 +115,12 @@ def build(inputs: Inputs) -> Section:
     if inputs.bill.currency != "USD":
         why = f"Plans are in USD and the bill is in {inputs.bill.currency}: they cannot be compared."
         return nothing("plan_vs_actual", TITLE, why)
-    runs = compared_runs(inputs)
+    status, reason = inputs.gate.status("plan_effective_money")
+    if status == "withheld":
+        return withheld("plan_vs_actual", TITLE, reason)
+    runs, twice = compared_runs(inputs), twice_words(inputs, {plan.run_id for plan in inputs.plans})
+    if not runs and twice:
+        return withheld("plan_vs_actual", TITLE, twice)
     if not runs:
         return nothing("plan_vs_actual", TITLE,
                        f"No charge of the month carries the run id of one of the {len(inputs.plans)} plans in the tag "
@@ -133,7 +150,7 @@ def build(inputs: Inputs) -> Section:
         f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "
         f"({top[1]:+,.0f})."
     ]  # fmt: skip
-    said += _remarks(inputs, runs)
+    said += [*_remarks(inputs, runs), *([f"{twice[0].upper()}{twice[1:]}."] if twice else [])]
     return Section("plan_vs_actual", TITLE, tuple(said), figures, _tables(runs), (chart,))
 
 

@@ -16,6 +16,7 @@ _LEVELS = {
     "id": "machine id", "name": "machine name", "tag": "a tag that names the machine", "run": "the run's tag",
     "place": "account or tag, and day",
 }  # fmt: skip
+_ROUNDED = 1.001  # times: hours of two files differ by their rounding
 _FLAG_BELOW = 0.95  # of GPU cost matched; own judgement
 
 
@@ -37,24 +38,36 @@ def build(inputs: Inputs) -> Section | None:
             "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount).",
         )
     matched = match(charges, usage, inputs.month, inputs.end)
-    goodput = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
-    useful = (
-        min(goodput.goodput, matched.hours("busy"))
-        if goodput is not None and matched.measured_known
-        else None
-    )
+    useful, unknown = _useful(inputs, matched)
     tables = (_teams(matched, exact_tags=inputs.exact_tags), _matched(matched))
     return Section(
-        "usage", TITLE, _sentences(inputs, matched, useful, usage), tuple(_figures(inputs, matched, useful)), tables,
-        (_waterfall(matched, useful),), status, reason,
+        "usage", TITLE, _sentences(inputs, matched, unknown, usage), tuple(_figures(inputs, matched, useful, unknown)),
+        tables, (_waterfall(matched, useful),), status, reason,
     )  # fmt: skip
+
+
+def _useful(inputs: Inputs, matched: Matched) -> tuple[float | None, str]:
+    """GPU-hours whose work was kept, or why they are not known.
+
+    They are a part of the busy hours, so where these are known of some machines alone they say nothing of the rest.
+    """
+    told = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
+    if told is None or not matched.measured_known:
+        return None, "no file says what work was kept (--utilisation does)"
+    busy = matched.hours("busy")
+    if told.goodput > busy * _ROUNDED:
+        return (
+            None,
+            f"the utilisation file has {told.goodput:,.0f} useful GPU-hours, monitors saw {busy:,.0f} busy ones",
+        )
+    return min(told.goodput, busy), ""
 
 
 def _share_matched(matched: Matched) -> float:
     return 1 - ratio(matched.cost("unmatched"), matched.cost())
 
 
-def _figures(inputs: Inputs, matched: Matched, useful: float | None) -> list[Figure]:
+def _figures(inputs: Inputs, matched: Matched, useful: float | None, unknown: str) -> list[Figure]:
     paid = matched.hours()
     known = matched.hours("busy", *IDLE)
     unmeasured = "no file says how busy GPUs were (DCGM does)"
@@ -91,7 +104,7 @@ def _figures(inputs: Inputs, matched: Matched, useful: float | None) -> list[Fig
             "Useful share of paid GPU-hours",
             None if useful is None else ratio(useful, paid),
             "ratio",
-            lacking="no file says what work was kept (--utilisation does)",
+            lacking=unknown,
         ),
         figure(
             inputs,
@@ -161,13 +174,15 @@ def _levels(matched: Matched, useful: float | None) -> list[tuple[str, float]]:
 
 def _waterfall(matched: Matched, useful: float | None) -> Chart:
     levels = _levels(matched, useful)
-    said = ", ".join(f"{hours:,.0f} {name}" for name, hours in levels)
+    hidden = matched.hours("unmeasured", "unknown", "unmatched") > 0
+    least = "at least " if hidden else ""  # what no file covers may have been allocated and busy
+    said = ", ".join(f"{least if at else ''}{hours:,.0f} {name}" for at, (name, hours) in enumerate(levels))
     return Chart("usage_waterfall", "GPU-hours: paid, allocated, busy, goodput", "funnel",
                  tuple(name for name, _ in levels),
                  (("hours", tuple(hours for _, hours in levels)),), "hours", f"GPU-hours: {said}.")  # fmt: skip
 
 
-def _sentences(inputs: Inputs, matched: Matched, useful: float | None, usage: Usage) -> tuple[str, ...]:
+def _sentences(inputs: Inputs, matched: Matched, unknown: str, usage: Usage) -> tuple[str, ...]:
     currency, whole = inputs.bill.currency, matched.cost()
     idle, unmatched = matched.cost(*IDLE), matched.cost("unmatched")
     said = [f"GPUs for {money(idle, currency)} were idle, {percent(ratio(idle, whole))} of what GPUs cost."]
@@ -189,8 +204,6 @@ def _sentences(inputs: Inputs, matched: Matched, useful: float | None, usage: Us
         said.append(
             f"{matched.over_hours:,.0f} GPU-hours are used beyond those paid on their machine and day, and left out."
         )
-    if useful is None:
-        said.append(
-            "Goodput, the part of busy time whose work was kept, is not known (--utilisation provides it)."
-        )
+    if unknown:
+        said.append(f"Goodput, the part of busy time whose work was kept, is not known: {unknown}.")
     return (*said, *usage.remarks)

@@ -170,3 +170,18 @@ def test_months_and_the_year_are_one_forecast(tmp_path: Path) -> None:
         assert one.reforecast == pytest.approx(sum(month.expected or 0.0 for month in one.months))
     said = fiscal_section(made, "USD").sentences
     assert " to " in said[0] and " to " not in said[3]
+
+
+def test_a_scope_that_begins_within_the_year_is_named(tmp_path: Path) -> None:
+    """A tag's value was renamed in April: the budget was "4,000 under", months of the old name counting as 0."""
+    path = daily(tmp_path / "d.csv", date(2025, 11, 1), date(2026, 5, 15))
+    old = [line for line in path.read_text().splitlines() if ",a," not in line or line >= "2026-04"]
+    path.write_text("\n".join(old) + "\n")
+    budgets = tmp_path / "budgets.yaml"
+    budgets.write_text(BUDGETS)
+    costs = load_daily(path)
+    said = fiscal_section(
+        fiscal_year(load_budgets(budgets), {"total": costs, "scope": costs}, 2, date(2026, 5, 15)), "USD"
+    ).sentences
+    words = "a has no cost before April 2026: months before count as 0, also if scope a had another name."
+    assert [one for one in said if "has no cost before" in one] == [words]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.finops.bought_once import bought_once, once_by_day
 from planner.finops.read import Bill, open_bill
 from tests.planner.finops.engine.drivers import Driver, need_driver
 from tests.planner.finops.engine.golden import (
@@ -64,3 +65,9 @@ def test_a_tag_that_lacks_and_an_empty_one_are_told_apart(clickhouse_bill: Bill)
     ).to_dict("records")
     assert row == {"a": "x", "b": "", "c": "1.5", "d": "true", "e": pytest.approx(float("nan"), nan_ok=True),
                    "f": 8.0, "g": pytest.approx(float("nan"), nan_ok=True), "h": "2"}  # fmt: skip
+
+
+def test_clickhouse_tells_what_was_bought_once_as_duckdb(duckdb_bill: Bill, clickhouse_bill: Bill) -> None:
+    assert bought_once(clickhouse_bill, "BilledCost") == bought_once(duckdb_bill, "BilledCost") != ()
+    days = [once_by_day(bill, "ServiceName", "BilledCost") for bill in (duckdb_bill, clickhouse_bill)]
+    assert days[0]["cost"].tolist() == pytest.approx(days[1]["cost"].tolist())

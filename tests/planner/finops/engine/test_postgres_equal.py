@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from planner.finops.bought_once import bought_once, once_by_day
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import focus_columns
 from tests.planner.finops.engine.drivers import Driver, need_driver, postgres_server
@@ -106,3 +107,9 @@ def test_amounts_come_as_numbers_through_adbc_too(
     )
     with open_bill(["costandusage"], engine="postgres", connection=connection) as bill:
         check_equal(sql, {}, duckdb_bill, bill)
+
+
+def test_postgres_tells_what_was_bought_once_as_duckdb(duckdb_bill: Bill, postgres_bill: Bill) -> None:
+    assert bought_once(postgres_bill, "BilledCost") == bought_once(duckdb_bill, "BilledCost") != ()
+    days = [once_by_day(bill, "ServiceName", "BilledCost") for bill in (duckdb_bill, postgres_bill)]
+    assert days[0]["cost"].tolist() == pytest.approx(days[1]["cost"].tolist())

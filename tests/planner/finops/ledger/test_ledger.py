@@ -148,8 +148,8 @@ def test_a_file_that_changed_meanwhile_is_kept(bill: Path, tmp_path: Path) -> No
 
 def frame(*parts: tuple[str, float, float]) -> Any:
     return pd.DataFrame(
-        [{"x_day": n % 3, "region_id": "r", "pricing_category": p, "quantity": q, "effective_cost": q * price,
-          "contracted_cost": q * 10} for n, (p, q, price) in enumerate(parts)]
+        [{"x_day": n % 3, "service": "s", "region_id": "r", "pricing_category": p, "quantity": q,
+          "effective_cost": q * price, "contracted_cost": q * 10} for n, (p, q, price) in enumerate(parts)]
     )  # fmt: skip
 
 
@@ -263,3 +263,41 @@ def test_a_month_of_corrections_alone_is_not_measured(bill: Path, tmp_path: Path
         pytest.approx(15 * 3),
         pytest.approx(15 * 3),
     )  # of fifteen days
+
+
+def test_a_smaller_commitment_is_not_saved_by_its_service_again(tmp_path: Path) -> None:
+    """20 a day unused in September and none in October, all else alike: 620, which both actions took for theirs."""
+    rows = []
+    for first, last, unused in ((SEPTEMBER, date(2026, 9, 30), 20), (OCTOBER, LAST, 0)):
+        rows += each_day(first, last, 100)
+        used = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+        rows += [row | {"ContractedCost": "50", "ListCost": "50"}
+                 for row in each_day(first, last, 30, CommitmentDiscountStatus="Used", **used)]  # fmt: skip
+        if unused:
+            rows += [row | {"ContractedCost": "0", "ListCost": "0"}
+                     for row in each_day(first, last, unused, CommitmentDiscountStatus="Unused", **used)]  # fmt: skip
+    path, more = tmp_path / "ledger.json", action_id("commit_more", "AWS", "EC2", "Commit more: EC2 of AWS")
+    bill = write_bill(tmp_path / "bill.csv", rows)
+    review(bill, SEPTEMBER, path, more, SHRINK)
+    made = review(bill, OCTOBER, path)
+    later = {row["id"]: row for row in rows_of(made, "ledger", "ledger")}
+    assert later[SHRINK]["realised"] == pytest.approx(31 * 20)
+    assert later[more]["realised"] == pytest.approx(0, abs=1e-6)
+    assert later[more]["remark"] == f"less what {SHRINK} saved, which counts there"
+    assert figures(made)["ledger_realised_money"].value == pytest.approx(31 * 20)
+
+
+def test_the_ledger_names_the_owner_that_the_actions_name(tmp_path: Path) -> None:
+    """EC2 is mostly of ml; the machine that costs less in the other region is of data."""
+    own = {"SkuId": "small", "Tags": '{"team":"data","env":"prod"}', "ResourceId": "i-2"}
+    rows = each_day(SEPTEMBER, LAST, 1000)
+    rows += each_day(SEPTEMBER, LAST, 100, **own)
+    rows += each_day(SEPTEMBER, LAST, 20, RegionId="west", PricingQuantity=4, **own)
+    path = tmp_path / "ledger.json"
+    bill = write_bill(tmp_path / "bill.csv", rows)
+    move = action_id("move_region", "AWS", "EC2", "small")
+    beside = Beside(ledger=open_book(path, (move,)))
+    made = review_of(bill, month=SEPTEMBER, beside=beside, only=("actions", "ledger"))
+    (asked,) = (row for row in rows_of(made, "actions", "actions") if row["id"] == move)
+    (kept,) = rows_of(made, "ledger", "ledger")
+    assert (asked["owner"], kept["owner"]) == ("data", "data")

@@ -10,6 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_vintages
 from planner.finops.read import open_bill
+from planner.finops.review.answer import review_bill
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -88,6 +89,22 @@ def test_without_effective_cost_billed_cost_stands_in(tmp_path: Path) -> None:
     said = [row["message"] for row in rows_of(review, "quality", "findings")]
     assert any("has no EffectiveCost, so BilledCost is used instead" in text for text in said)
     assert "BilledCost is used" in section(review, "quality").sentences[0]
+
+
+def test_a_file_without_effective_cost_is_no_whole_bill(tmp_path: Path) -> None:
+    """One file of 3 % of the month, and every figure said that the bill has no EffectiveCost."""
+    bill = tmp_path / "bill"
+    bill.mkdir()
+    write_bill(bill / "a.csv", each_day(OCTOBER, LAST, 97))
+    write_bill(bill / "b.csv", each_day(OCTOBER, LAST, 3, ProviderName="Nebius"), leave=("EffectiveCost",))
+    with open_bill([bill]) as opened:
+        review = review_bill(opened, forecast=False)
+    found = figures(review)
+    assert found["effective_stated_ratio"].value == pytest.approx(0.97)
+    assert (
+        found["anomalies_count"].reason
+        == "3.0 % of billed cost has no EffectiveCost, BilledCost is used instead"
+    )
 
 
 def test_the_missing_column_is_named(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tests.focus_company.plans import STORAGE_USD, effects_of, write_plans, writ
 from tests.focus_company.plans import plan_of as company_plan
 from tests.focus_company.shared import small_company
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 from tests.saved_plans import plan_line, saved_plan
 
 positive = st.floats(0.1, 1e4)
@@ -346,3 +346,39 @@ def test_without_machines_in_the_bill_nothing_is_measured(tmp_path: Path, named:
     assert (row["nodes"] != 0) == named
     assert bool(rows_of(shown, "plan_vs_actual", "measurements")) == named
     assert any("names no machines" in said for said in shown.sections[0].sentences) != named
+
+
+def test_a_plan_is_not_compared_with_charges_that_are_there_twice(tmp_path: Path) -> None:
+    """Run-1 is of both months: either one doubled, its cost is too high, also where the reviewed month is sound."""
+    details = {"PricingQuantity": 24, "SkuPriceDetails": '{"GpuCount":8,"InstanceType":"p5.48xlarge"}'}
+    charges: dict[int, list[dict[str, str]]] = {9: [], 10: []}
+    for run, first, last in (
+        ("run-1", date(2026, 9, 16), date(2026, 9, 30)),
+        ("run-1", date(2026, 10, 1), date(2026, 10, 15)),
+        ("run-2", date(2026, 10, 16), date(2026, 10, 31)),
+    ):
+        tags = f'{{"team":"ml","run_id":"{run}"}}'
+        charges[first.month] += each_day(first, last, 48, Tags=tags, **details)
+
+    def reviewed(doubled: int) -> Any:
+        bill = tmp_path / str(doubled)
+        bill.mkdir()
+        for month, rows in charges.items():
+            write_bill(bill / f"{month}.csv", rows)
+        if doubled:
+            write_bill(bill / "again.csv", [row | {"x_part": "2"} for row in charges[doubled]])
+        plans = (plan_of(1, 720, 2), replace(plan_of(1, 384, 2), run_id="run-2"))
+        with open_bill([bill]) as opened:
+            return review_bill(opened, month=date(2026, 10, 1), plans=plans, forecast=False)
+
+    assert [row["run_id"] for row in rows_of(reviewed(0), "plan_vs_actual", "plan_vs_actual")] == [
+        "run-1",
+        "run-2",
+    ]
+    this_month = section(reviewed(10), "plan_vs_actual")
+    assert this_month.status == "withheld" and "counted twice" in this_month.reason and not this_month.tables
+    other = reviewed(9)
+    words = "Charges of September 2026 are counted twice, so the cost of run run-1 is not known."
+    for part, table in (("plan_vs_actual", "plan_vs_actual"), ("gpu", "gpu_runs")):
+        assert [row["run_id"] for row in rows_of(other, part, table)] == ["run-2"]
+        assert words in section(other, part).sentences

@@ -130,10 +130,12 @@ def test_months_bear_their_hours_of_a_block(bill: Path) -> None:
         pytest.approx((800, 520)),
         pytest.approx((600, 0)),
     ]
-    assert "600 USD is for use in other months" in " ".join(section(october, "gpu").sentences)
-    assert "600 USD of capacity blocks that were charged in other months" in " ".join(
-        section(november, "gpu").sentences
-    )
+    ways = "GPU cost follows the use of capacity blocks; spend, showback and forecasts follow their charges"
+    for review, words in (
+        (october, "of those charged in the month, 600 USD is for use in other months."),
+        (november, "GPU cost has 600 USD of capacity blocks that were charged in other months."),
+    ):
+        assert f"{ways}: {words}" in section(review, "gpu").sentences
 
 
 def test_usage_files_see_what_a_month_bears(bill: Path, tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.finops.review.inputs import Beside
-from planner.finops.review.model import Section
+from planner.finops.review.model import Figure, Section
 from planner.finops.usage import Usage, load_usage
 from planner.finops.usage.match import Charge, match
 from planner.finops.usage.model import Allocated, Measured, UsageFile
+from planner.finops.utilisation import load_utilisation
 from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
@@ -221,3 +222,39 @@ def test_a_host_name_that_two_machines_had_tells_neither(tmp_path: Path) -> None
     usage = load_usage([str(path)])
     assert usage.aliases == {}
     assert match([of("i-0b", 192)], usage, OCTOBER, END).hours("unmeasured") == 96
+
+
+def test_useful_hours_of_machines_that_nobody_monitored_are_no_part_of_what_was_busy(tmp_path: Path) -> None:
+    """One of two machines is monitored, 48 GPU-hours busy; 300 were useful: "48 goodput" beside 300 elsewhere."""
+    details = {"PricingQuantity": 24, "SkuPriceDetails": EIGHT}
+    rows = [row for name in ("i-1", "i-2") for row in each_day(DAY, DAY, 192, ResourceId=name, **details)]
+    lines = ["timestamp,metric,value,Hostname,gpu"]
+    lines += [
+        f"2026-10-05T{hour:02}:00:00Z,DCGM_FI_DEV_GPU_UTIL,{50 if hour < 12 else 0},i-1,{one}"
+        for hour in range(24)
+        for one in range(8)
+    ]
+    dcgm = load_usage([write(tmp_path, "d.csv", "\n".join(lines))])
+
+    def reviewed(useful: int) -> Section:
+        told = tmp_path / f"busy-{useful}.csv"
+        told.write_text(
+            "date,run_id,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n"
+            f"{DAY},,384,{useful},{useful}\n"
+        )
+        path = write_bill(tmp_path / "bill.csv", rows)
+        beside, busy = Beside(usage=dcgm), load_utilisation(told)
+        return section(review_of(path, only=("usage",), beside=beside, utilisation=busy), "usage")
+
+    def ratio(made: Section) -> Figure:
+        return next(one for one in made.figures if one.key == "usage_goodput_ratio")
+
+    busy = 8 * 12 * 0.5
+    assert ratio(reviewed(40)).value == pytest.approx(40 / 384)
+    made = reviewed(300)
+    assert ratio(made).value is None
+    assert (
+        ratio(made).reason
+        == f"the utilisation file has 300 useful GPU-hours, monitors saw {busy:.0f} busy ones"
+    )
+    assert made.charts[0].alt == f"GPU-hours: 384 paid, at least {busy:.0f} busy."
