@@ -112,12 +112,12 @@ def left_out(cases: Sequence[Case], labels: Sequence[str], line: Slopes) -> Floa
     result = np.full(len(cases), np.nan)
     for label in sorted(set(labels)):
         out, rest = np.flatnonzero(keys == label), np.flatnonzero(keys != label)
-        others = [cases[p] for p in rest]
+        others = [cases[int(p)] for p in rest]
         part = Slopes(line.at, line.low, line.high, line.prior, line.value[rest], line.slope[rest])
         x = fitted(part, measured[rest], row_weights(others))
         value = line.value + line.slope @ (x - line.at)
         factors = learned_factors(others, value[rest] - measured[rest], "transformer")
-        result[out] = [value[p] - math.log(_factor(cases[p], factors)) for p in out]
+        result[out] = [value[p] - math.log(_factor(cases[int(p)], factors)) for p in out]
     return result
 
 
