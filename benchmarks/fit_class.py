@@ -27,6 +27,7 @@ from benchmarks.fit_performance import (
     free_constants,
     learned_factors,
     load_priors,
+    log_gap,
     row_weights,
     soft_gap,
 )
@@ -70,7 +71,7 @@ def fit_class(cases: Sequence[Case], stack: str, held: Constants, path: Path = D
     where = {family_of(case) for case in own} | {case.generation for case in own}
     factors = {
         name: value
-        for name, value in learned_factors(cases, fitted, KIND).items()
+        for name, value in learned_factors(cases, log_gap(cases, fitted), KIND).items()
         if name.endswith(f".{stack}") and name.split(".")[2] in where
     }
     return held.replace({name: fitted[name] for name in names} | factors)

@@ -105,7 +105,7 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
         constants = _fit_physical(chosen, free, constants)
         for kind in kinds:
             own = [case for case in chosen if case.kind == kind]
-            constants = constants.replace(learned_factors(own, constants, kind) if own else {})
+            constants = constants.replace(learned_factors(own, log_gap(own, constants), kind) if own else {})
     return constants
 
 
@@ -166,10 +166,18 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
     )
 
 
-def learned_factors(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
-    """Learned time factors: generation, family, then each with precision and stack; all shrunk by their evidence."""
+def log_gap(cases: Sequence[Case], constants: Constants) -> Floats:
+    """Log of predicted over measured, shape `(n_cases,)`."""
     predicted = throughput(build_groups(cases), len(cases), constants)
-    gap = np.log(predicted) - np.log([case.measured.value for case in cases])
+    gap: Floats = np.log(predicted) - np.log([case.measured.value for case in cases])
+    return gap
+
+
+def learned_factors(cases: Sequence[Case], gap: Floats, kind: str) -> dict[str, float]:
+    """Learned time factors that a log gap calls for: generation, family, then each with precision and stack.
+
+    All are shrunk by their evidence.
+    """
     use = [(PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases]
     family = [family_of(c) for c in cases]
     levels: list[list[tuple[str, ...]]] = [
