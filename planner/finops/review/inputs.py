@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 EXPIRY_DAYS = 90
 MAX_TAGS = 6
 _NO_MONTH = date(1900, 1, 1)  # a comparison month without any row
+_NAMES_RUN = "SELECT 1 AS one FROM focus WHERE Tags LIKE :like_tag AND ChargeCategory = 'Usage' LIMIT 1"
 
 
 def month_end(month: date) -> date:
@@ -235,11 +236,18 @@ class Inputs:
         return parts
 
     def moved_ahead(self) -> dict[tuple[str, ...], Moved]:
-        """What to add to the month's own GPU-hours, see `bought_ahead.moved_gpu_hours`."""
-        return moved_gpu_hours(self.ahead_rows(), self.ahead(), f"{self.month:%Y-%m}")
+        """What to add to the month's own GPU-hours, see `bought_ahead.moved_gpu_hours`; worked out once."""
+        if "moved_ahead" not in self.answers:
+            moved = moved_gpu_hours(self.ahead_rows(), self.ahead(), f"{self.month:%Y-%m}")
+            self.answers["moved_ahead"] = moved
+        found: dict[tuple[str, ...], Moved] = self.answers["moved_ahead"]
+        return found
 
     def ahead_rows(self) -> list[dict[str, Any]]:
-        """Rows of the KPI `bought_ahead`; the search for purchases ends at the first one."""
+        """Rows of the KPI `bought_ahead`; the search for purchases ends at the first one.
+
+        Tags, half of what a large bill holds, are read only where use names runs.
+        """
         bought = load_kpi("bought_ahead").made_of
         if "buys_ahead" not in self.answers:
             sql = " ".join(("SELECT 1 AS one FROM focus WHERE", bought, "LIMIT 1"))
@@ -247,17 +255,22 @@ class Inputs:
             self.answers["buys_ahead"] = (
                 not has_no_rows(engine, "bought_ahead") and len(engine.query(sql)) > 0
             )
-        return records_of(self.ask("bought_ahead")) if self.answers["buys_ahead"] else []
+        if not self.answers["buys_ahead"]:
+            return []
+        return records_of(
+            self.ask("bought_ahead") if self._names_runs() else self.ask("bought_ahead", like_tag=None)
+        )
 
     def _names_runs(self) -> bool:
-        """Whether a charge for use carries the tag that names runs; the search ends at the first one."""
-        if self._has_short_tags():
-            return names_runs(self.bill, self._months, self.parameters["like_tag"])
-        found = self.bill.engine.query(
-            "SELECT 1 AS one FROM focus WHERE Tags LIKE :like_tag AND ChargeCategory = 'Usage' LIMIT 1",
-            {"like_tag": self.parameters["like_tag"]},
-        )
-        return len(found) > 0
+        """Whether a charge for use carries the tag that names runs; the search, made once, ends at the first one."""
+        if "names_runs" not in self.answers:
+            like = self.parameters["like_tag"]
+            self.answers["names_runs"] = (
+                names_runs(self.bill, self._months, like)
+                if self._has_short_tags()
+                else len(self.bill.engine.query(_NAMES_RUN, {"like_tag": like})) > 0
+            )
+        return bool(self.answers["names_runs"])
 
     def _has_short_tags(self) -> bool:
         """Whether long tags were read once for all questions; decided by the first of them."""

@@ -6,13 +6,16 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.finops.frames import records_of
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section, Table
 from planner.finops.review.parts import figure, money, percent, ratio, table, text
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.bought_ahead import Share
 
 TITLE = "How do contracts and reservations run?"
 TOP = 20
@@ -77,15 +80,12 @@ def _reserved(inputs: Inputs) -> list[dict[str, Any]]:
     What is used is not known where no purchase tells its hours.
     """
     month, out = f"{inputs.month:%Y-%m}", []
+    parts: dict[tuple[str, ...], list[Share]] = defaultdict(list)
+    for part in inputs.ahead():
+        if part.month == month and not part.commitment:
+            parts[part.provider, part.region, part.reservation].append(part)
     for row in records_of(inputs.ask("capacity_reservations")):
-        key = tuple(text(row[name]) for name in ("provider", "region_id", "reservation_id"))
-        own = [
-            part
-            for part in inputs.ahead()
-            if part.month == month
-            and (part.provider, part.region, part.reservation) == key
-            and not part.commitment
-        ]
+        own = parts.get(tuple(text(row[name]) for name in ("provider", "region_id", "reservation_id")), [])
         used = math.fsum(part.cost for part in own if part.state == "used")
         unused = math.fsum(part.cost for part in own if part.state != "used")
         if any(not part.is_measured and part.cost for part in own):
