@@ -9,6 +9,7 @@ from planner.trainer_files.formats.common import (
     add_fsdp2,
     add_offload,
     add_shard,
+    add_stage,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -98,9 +99,7 @@ def _deepspeed(reading: Reading, keys: Lookup) -> None:
     config = "deepspeed_config"
     if not keys.has(config):
         return
-    stage = keys.number(f"{config}.zero_stage")
-    if stage in (0, 1, 2, 3):
-        reading.add("training.layout.zero_stage", int(stage), f"{config}.zero_stage")
+    add_stage(reading, keys, f"{config}.zero_stage")
     add_whole(reading, keys, ACCUMULATION, f"{config}.gradient_accumulation_steps")
     for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
         if keys.text(f"{config}.{name}_device") not in ("", "none"):

@@ -16,6 +16,8 @@ from planner.trainer_files.formats.common import (
     NODES,
     add_adapter,
     add_optimizer,
+    add_recompute,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -114,19 +116,14 @@ def _trainer(reading: Reading, keys: Lookup, learns: str, trains: str) -> None:
     reading.add("training.stack", "tuned" if tuned else "eager", text, assumed=True)
     stage = "Megatron's distributed optimizer" if tuned else "FSDP, resharding after forward"
     reading.add("training.layout.zero_stage", 1 if tuned else 3, stage, assumed=True)
-    checkpointing = keys.flag(f"{section}gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if checkpointing else "none", f"{section}gradient_checkpointing",
-                assumed=checkpointing is None)  # fmt: skip
+    add_recompute(reading, keys, f"{section}gradient_checkpointing", f"{section}gradient_checkpointing")
     short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(keys.text(f"{section}dtype"))
     reading.add("training.precision", short, f"{section}dtype")
     add_optimizer(reading, keys, f"{section}optimizer.type")
     if keys.flag(f"{section}use_lora"):
         rank = keys.whole(f"{section}lora_rank") or _RANK
         add_adapter(reading, "lora", f"{section}use_lora", rank, f"{section}lora_rank")
-        if keys.has(f"{section}target_modules"):
-            reading.add(
-                "training.lora_targets", keys.get(f"{section}target_modules"), f"{section}target_modules"
-            )
+        add_targets(reading, keys, f"{section}target_modules")
 
 
 def _rollouts(reading: Reading, keys: Lookup, generates: str, trains: str) -> None:

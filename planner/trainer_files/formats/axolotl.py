@@ -8,6 +8,7 @@ from planner.inputs.model_config import is_model_config, model_of_config
 from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
+    NOT_COMPILED,
     add_adapter,
     add_attention,
     add_fsdp2,
@@ -16,6 +17,8 @@ from planner.trainer_files.formats.common import (
     add_offload,
     add_optimizer,
     add_shard,
+    add_stack,
+    add_targets,
     add_trainer_precision,
     add_whole,
     warn_of_groups,
@@ -136,8 +139,8 @@ def _distillation(reading: Reading, keys: Lookup) -> None:
 def _targets(reading: Reading, keys: Lookup) -> None:
     if keys.flag("lora_target_linear"):
         reading.add("training.lora_targets", "all-linear", "lora_target_linear")
-    elif keys.has("lora_target_modules"):
-        reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
+    else:
+        add_targets(reading, keys, "lora_target_modules")
     if keys.has("lora_modules_to_save"):
         reading.warn("lora_modules_to_save: whole modules trained beside the adapters are not counted")
 
@@ -214,8 +217,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
             keys.first("liger_fused_linear_cross_entropy", "chunked_cross_entropy"),
         )
     compiled = keys.flag("torch_compile") or keys.text("torch_compile") == "auto"
-    reading.add("training.stack", "compiled" if compiled else "eager", "torch_compile" if compiled else _EAGER,
-                assumed=not compiled)  # fmt: skip
+    add_stack(reading, bool(compiled), "torch_compile", NOT_COMPILED)
     if not keys.flag("pad_to_sequence_len") or keys.flag("sample_packing"):
         reading.add("training.packing", bool(keys.flag("sample_packing")), "sample_packing")
     add_attention(reading, keys, "attn_implementation")
@@ -227,6 +229,3 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     for name, text in _SPECIAL.items():
         if keys.flag(name):
             reading.warn(f"{name}: {text}")
-
-
-_EAGER = "torch_compile is not set: the framework without a compiler"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from planner.trainer_files.arguments import CONFIGURATION, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
@@ -13,6 +14,12 @@ ACCELERATORS, NODES = "batch.accelerators", "batch.nodes"
 # of trainers that count optimizer updates: micro-batches, or responses, of one generation, and passes over it
 GENERATION_STEPS, GENERATED, PASSES = "batch.generation_steps", "batch.generated", "batch.passes"
 
+# degree of the layout -> Megatron's argument
+MEGATRON_DEGREES = {
+    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
+    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+}  # fmt: skip
+NOT_COMPILED = "torch_compile is not set: the framework without a compiler"
 # name of an optimizer (a pattern over letters and digits) -> the workload's name, and what differs
 _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r".*(galore|apollo|qgalore).*", "adamw", "its projected states are counted as those of AdamW"),
@@ -51,13 +58,47 @@ def add_optimizer(reading: Reading, keys: Lookup, key: str) -> None:
     reading.warn(f"{key} {name} is not modelled: its memory is assumed to be AdamW's")
 
 
-def add_whole(reading: Reading, keys: Lookup, target: str, *names: str) -> None:
-    """Note the first of several keys that holds a whole number above zero."""
+def add_whole(reading: Reading, keys: Lookup, target: str, *names: str, default: int | None = None) -> None:
+    """Note the first of several keys that holds a whole number above zero, else what the tool takes by default."""
     for name in names:
         value = keys.whole(name)
         if value is not None:
             reading.add(target, value, name)
             return
+    reading.add(target, default, f"the default of {names[0]}", assumed=True)
+
+
+def add_flag(
+    reading: Reading, keys: Lookup, target: str, name: str, on: Any, off: Any, absent: str, *, usual: bool = False
+) -> None:  # fmt: skip
+    """Note one of two values by a flag; `absent` says why the `usual` one is taken where the flag is not stated."""
+    stated = keys.flag(name)
+    chosen = usual if stated is None else stated
+    reading.add(target, on if chosen else off, absent if stated is None else name, assumed=stated is None)
+
+
+def add_recompute(reading: Reading, keys: Lookup, name: str, absent: str, *, usual: bool = False) -> None:
+    """Note by a flag whether all activations are computed again; `absent`, `usual`: as for `add_flag`."""
+    add_flag(reading, keys, "training.layout.recompute", name, "full", "none", absent, usual=usual)
+
+
+def add_stack(reading: Reading, compiled: bool, source: str, otherwise: str) -> None:
+    """Note whether the model is compiled: `source` says so, `otherwise` why it is assumed not to be."""
+    kind, text = ("compiled", source) if compiled else ("eager", otherwise)
+    reading.add("training.stack", kind, text, assumed=not compiled)
+
+
+def add_targets(reading: Reading, keys: Lookup, *names: str) -> None:
+    """Note the matrices that have adapters, by the first of several keys that is given."""
+    if name := keys.first(*names):
+        reading.add("training.lora_targets", keys.get(name), name)
+
+
+def add_stage(reading: Reading, keys: Lookup, name: str) -> None:
+    """Note the ZeRO stage, where it is one."""
+    stage = keys.number(name)
+    if stage in (0, 1, 2, 3):
+        reading.add("training.layout.zero_stage", int(stage), name)
 
 
 def add_generations(reading: Reading, keys: Lookup, section: str = "") -> None:

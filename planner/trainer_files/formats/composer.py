@@ -15,6 +15,8 @@ from planner.trainer_files.formats.common import (
     add_offload,
     add_optimizer,
     add_shard,
+    add_stack,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -65,8 +67,7 @@ def read(document: Document) -> Reading:
     _objective(reading, keys)
     _sharding(reading, keys)
     compiled = isinstance(keys.get("compile"), Mapping) or keys.has("compile_config")
-    reading.add("training.stack", "compiled" if compiled else "eager", "compile" if compiled else "compile is not set",
-                assumed=not compiled)  # fmt: skip
+    add_stack(reading, compiled, "compile", "compile is not set")
     keys.seen |= {"model", "optimizer", "fsdp", "fsdp_config"}
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
@@ -174,9 +175,7 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
     if not kind:
         return
     add_adapter(reading, kind, "model.peft_config", keys.whole("model.peft_config.r"), "model.peft_config.r")
-    targets = "model.peft_config.target_modules"
-    if keys.has(targets):
-        reading.add("training.lora_targets", keys.get(targets), targets)
+    add_targets(reading, keys, "model.peft_config.target_modules")
 
 
 def _objective(reading: Reading, keys: Lookup) -> None:

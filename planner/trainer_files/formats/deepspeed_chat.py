@@ -47,9 +47,9 @@ def read(document: Document) -> Reading:
         rewards = keys.has("num_padding_at_beginning")  # of the programs that load a reward model
         source = "num_padding_at_beginning" if rewards else "the program of step 1"
         reading.add("training.objective", "reward" if rewards else "sft", source, assumed=not rewards)
-        _count(reading, keys, MICRO_BATCH, "per_device_train_batch_size", _MICRO)
+        add_whole(reading, keys, MICRO_BATCH, "per_device_train_batch_size", default=_MICRO)
         add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-        _count(reading, keys, "training.sequence_length", "max_seq_len", _LENGTH)
+        add_whole(reading, keys, "training.sequence_length", "max_seq_len", default=_LENGTH)
         reading.add("training.packing", False, "samples are padded", assumed=True)
     epochs = keys.number("num_train_epochs")
     reading.add("training.epochs", float(epochs or _EPOCHS), "num_train_epochs", assumed=not epochs)
@@ -68,19 +68,14 @@ def read(document: Document) -> Reading:
     return reading
 
 
-def _count(reading: Reading, keys: Lookup, target: str, name: str, default: int) -> None:
-    number = keys.whole(name)
-    reading.add(target, number or default, name if number else f"the default of {name}", assumed=not number)
-
-
 def _rollouts(reading: Reading, keys: Lookup) -> None:
     """Step 3: a step generates one batch on each accelerator, or several, and learns from it."""
     reading.add("training.objective", "ppo", _ACTOR)
-    _count(reading, keys, MICRO_BATCH, "per_device_generation_batch_size", _MICRO)
+    add_whole(reading, keys, MICRO_BATCH, "per_device_generation_batch_size", default=_MICRO)
     add_whole(reading, keys, ACCUMULATION, "generation_batches")
     add_whole(reading, keys, "rollouts.epochs", "ppo_epochs")
-    _count(reading, keys, "rollouts.prompt_max", "max_prompt_seq_len", _TOKENS)
-    _count(reading, keys, "rollouts.response_max", "max_answer_seq_len", _TOKENS)
+    add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_seq_len", default=_TOKENS)
+    add_whole(reading, keys, "rollouts.response_max", "max_answer_seq_len", default=_TOKENS)
     longest = [keys.whole(name) or _TOKENS for name in ("max_prompt_seq_len", "max_answer_seq_len")]
     reading.add("training.sequence_length", sum(longest), "max_prompt_seq_len + max_answer_seq_len")
     reading.warn("the hybrid engine that generates is DeepSpeed's, which was not measured")

@@ -22,6 +22,8 @@ from planner.trainer_files.formats.common import (
     add_launcher,
     add_length,
     add_optimizer,
+    add_recompute,
+    add_stack,
     add_whole,
 )
 from planner.trainer_files.formats.video_trainers import (
@@ -117,10 +119,8 @@ def _read(document: Document) -> Reading:
     opened = _opened(document)
     keys, reading = Lookup(opened), Reading(document.path, _title(document))
     _model(reading, keys, opened)
-    for target, name in ((MICRO_BATCH, "train_batch_size"), (ACCUMULATION, "gradient_accumulation_steps")):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, 1, f"the default of {name}", assumed=True)
+    add_whole(reading, keys, MICRO_BATCH, "train_batch_size", default=1)
+    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps", default=1)
     if document.syntax == "arguments" or keys.has("num_processes"):
         add_launcher(reading, keys)
     passes = keys.number("max_train_epochs")
@@ -136,16 +136,11 @@ def _read(document: Document) -> Reading:
     elif optimizer:
         add_optimizer(reading, keys, optimizer)
     _adapters(reading, keys, opened)
-    checkpointing = keys.flag("gradient_checkpointing")
-    reading.add(
-        "training.layout.recompute", "full" if checkpointing else "none",
-        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default",
-        assumed=checkpointing is None,
-    )  # fmt: skip
+    add_recompute(reading, keys, "gradient_checkpointing", "gradient_checkpointing is off by default")
     compiled = keys.text("dynamo_backend").lower() not in ("", "no") or bool(keys.flag("torch_compile"))
-    reading.add("training.stack", "compiled" if compiled else "eager",
-                keys.first("dynamo_backend", "torch_compile") if compiled else "the framework without a compiler",
-                assumed=not compiled)  # fmt: skip
+    add_stack(
+        reading, compiled, keys.first("dynamo_backend", "torch_compile"), "the framework without a compiler"
+    )
     _remarks(reading, keys)
     add_whole(reading, keys, "training.layout.pipeline_parallel", "pipeline_stages")
     name_keys(reading, document)

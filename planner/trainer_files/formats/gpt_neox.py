@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.errors import InputError
-from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, add_optimizer, add_whole
+from planner.trainer_files.formats.common import (
+    ACCUMULATION,
+    MICRO_BATCH,
+    add_optimizer,
+    add_stage,
+    add_whole,
+)
 from planner.trainer_files.formats.sizes import NUMBERS, stated_model
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -77,9 +83,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, f"{layout}expert_parallel", "moe_expert_parallel_size")
     if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
         reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
-    stage = keys.number("zero_optimization.stage")
-    if stage in (0, 1, 2, 3):
-        reading.add(f"{layout}zero_stage", int(stage), "zero_optimization.stage")
+    add_stage(reading, keys, "zero_optimization.stage")
     if keys.flag("checkpoint_activations"):
         reading.add(f"{layout}recompute", "full", "checkpoint_activations")
     else:

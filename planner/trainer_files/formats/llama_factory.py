@@ -7,10 +7,13 @@ from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
     MICRO_BATCH,
+    NOT_COMPILED,
     add_adapter,
     add_launcher,
     add_length,
     add_optimizer,
+    add_stack,
+    add_targets,
     add_trainer_precision,
     add_whole,
 )
@@ -76,9 +79,7 @@ def read(document: Document) -> Reading:
     if document.syntax == "arguments":
         add_launcher(reading, keys)
     add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
-    add_whole(reading, keys, "training.sequence_length", "cutoff_len")
-    if "training.sequence_length" not in reading.facts:
-        reading.add("training.sequence_length", 2048, "the default of cutoff_len", assumed=True)
+    add_whole(reading, keys, "training.sequence_length", "cutoff_len", default=2048)
     add_trainer_precision(reading, keys)
     if "training.precision" not in reading.facts:
         text = "neither bf16 nor fp16 is set: the weights' own precision"
@@ -102,13 +103,8 @@ def read(document: Document) -> Reading:
 
 def add_batch(reading: Reading, keys: Lookup) -> None:
     """Note the batch as the Trainer of Hugging Face states it, with its defaults."""
-    for target, name, default in (
-        (MICRO_BATCH, "per_device_train_batch_size", 8),
-        (ACCUMULATION, "gradient_accumulation_steps", 1),
-    ):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, default, f"the default of {name}", assumed=True)
+    add_whole(reading, keys, MICRO_BATCH, "per_device_train_batch_size", default=8)
+    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps", default=1)
     add_whole(reading, keys, ACCELERATORS, "ray_num_workers")
 
 
@@ -125,8 +121,7 @@ def _method(reading: Reading, keys: Lookup) -> None:
         )
         default = 8 if kind != "oft" else None
         add_adapter(reading, kind, source, keys.whole("lora_rank") or default, "lora_rank")
-        if keys.has("lora_target"):
-            reading.add("training.lora_targets", keys.get("lora_target"), "lora_target")
+        add_targets(reading, keys, "lora_target")
         bits = keys.whole("quantization_bit")
         if bits is not None:
             reading.add("training.frozen_bits", bits, "quantization_bit")
@@ -165,9 +160,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         reading.add("training.attention", "materialised", "flash_attn disabled")
     if keys.flag("enable_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
-    compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    add_stack(reading, bool(keys.flag("torch_compile")), "torch_compile", NOT_COMPILED)
     packed = keys.first("packing", "neat_packing")
     reading.add("training.packing", bool(packed and keys.flag(packed)) or keys.text("stage") == "pt",
                 packed or "the default of packing", assumed=not packed)  # fmt: skip

@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
+    MEGATRON_DEGREES,
     MICRO_BATCH,
     add_adapter,
     add_attention,
+    add_flag,
     add_generations,
     add_launcher,
     add_length,
     add_offload,
     add_optimizer,
+    add_recompute,
     add_whole,
 )
 from planner.trainer_files.keys import LIGHT, Lookup
@@ -43,10 +46,6 @@ _PRECISIONS = {
     "fp16": "fp16",
     "fp32": "fp32",
 }
-_DEGREES = {
-    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
-    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
-}  # fmt: skip
 _FROZEN = ("freeze_vit", "freeze_llm", "freeze_aligner")
 _RANK, _LONGEST_RESPONSE, _LEAST_BATCH = 8, 512, 16
 
@@ -78,9 +77,7 @@ def read(document: Document) -> Reading:
     _precision(reading, keys)
     _method(reading, keys, megatron=is_megatron)
     _objective(reading, keys)
-    packed = keys.flag("packing")
-    reading.add("training.packing", bool(packed), "packing" if packed is not None else "the default of packing",
-                assumed=packed is None)  # fmt: skip
+    add_flag(reading, keys, "training.packing", "packing", True, False, "the default of packing")
     if keys.flag("use_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "use_liger_kernel")
     add_attention(reading, keys, "attn_impl")
@@ -93,9 +90,7 @@ def read(document: Document) -> Reading:
 
 def _trainer(reading: Reading, keys: Lookup) -> None:
     """What `swift` shares with the Trainer of Hugging Face."""
-    add_whole(reading, keys, MICRO_BATCH, "per_device_train_batch_size", "batch_size")
-    if MICRO_BATCH not in reading.facts:
-        reading.add(MICRO_BATCH, 1, "the default of per_device_train_batch_size", assumed=True)
+    add_whole(reading, keys, MICRO_BATCH, "per_device_train_batch_size", "batch_size", default=1)
     add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
     if ACCUMULATION not in reading.facts:
         accelerators = reading.facts.get(ACCELERATORS)
@@ -104,10 +99,8 @@ def _trainer(reading: Reading, keys: Lookup) -> None:
         reading.add(ACCUMULATION, max(1, -(-_LEAST_BATCH // once)), text, assumed=True)
     add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
     add_optimizer(reading, keys, "optim")
-    stated = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "none" if stated is False else "full",
-                "gradient_checkpointing" if stated is not None else "on unless gradient_checkpointing is false",
-                assumed=stated is None)  # fmt: skip
+    absent = "on unless gradient_checkpointing is false"
+    add_recompute(reading, keys, "gradient_checkpointing", absent, usual=True)
     add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
     deepspeed = keys.text("deepspeed")
     stage = deepspeed.removeprefix("default-").removesuffix("_offload")
@@ -125,12 +118,10 @@ def _trainer(reading: Reading, keys: Lookup) -> None:
 
 def _megatron(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
-    add_whole(reading, keys, "training.global_batch", "global_batch_size")
-    if "training.global_batch" not in reading.facts:
-        reading.add("training.global_batch", 16, "the default of global_batch_size", assumed=True)
+    add_whole(reading, keys, "training.global_batch", "global_batch_size", default=16)
     epochs = keys.first("max_epochs", "num_train_epochs") or "max_epochs"
     add_length(reading, keys, steps="train_iters", epochs=epochs, default_epochs=None)
-    for degree, name in _DEGREES.items():
+    for degree, name in MEGATRON_DEGREES.items():
         add_whole(reading, keys, f"training.layout.{degree}", name)
     split = reading.facts.get("training.layout.tensor_parallel")
     if keys.flag("sequence_parallel") and split is not None and split.value > 1:

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, add_adapter, add_whole
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    MEGATRON_DEGREES,
+    MICRO_BATCH,
+    NODES,
+    add_adapter,
+    add_whole,
+)
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import Call, Imported
@@ -22,10 +29,6 @@ _RECIPE = re.compile(
 )
 _BRIDGE = "from_hf_pretrained"
 _OBJECTIVES = {"pretrain": "pretrain", "finetune": "sft", "sft": "sft", "peft": "sft"}
-_DEGREES = {
-    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
-    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
-}  # fmt: skip
 # `llama31_8b`: the version without its dot; `1p7b`, `500m`: a size as names of functions have it
 _VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
 _VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")
@@ -42,7 +45,7 @@ def _recipes(document: Document) -> list[Call]:
 
 def _bridges(document: Document) -> list[Call]:
     fields = {name.rpartition(".")[2] for name in document.data["assigned"]}
-    stated = bool(fields & {"global_batch_size", "train_iters", *_DEGREES.values()})
+    stated = bool(fields & {"global_batch_size", "train_iters", *MEGATRON_DEGREES.values()})
     return [call for call in document.data["calls"] if call.last == _BRIDGE and stated]
 
 
@@ -65,7 +68,7 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
     add_whole(reading, keys, "training.sequence_length", "seq_length", "seq_len")
     add_whole(reading, keys, "training.steps", "train_iters", "max_steps")
-    for degree, name in _DEGREES.items():
+    for degree, name in MEGATRON_DEGREES.items():
         if (keys.whole(name) or 1) > 1:
             add_whole(reading, keys, f"training.layout.{degree}", name)
     _accelerators(reading, keys)

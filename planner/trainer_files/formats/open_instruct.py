@@ -6,7 +6,7 @@ and preference training have the arguments of scripts around the Trainer, and ar
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import ACCELERATORS, PASSES, add_whole
+from planner.trainer_files.formats.common import ACCELERATORS, PASSES, add_recompute, add_stage, add_whole
 from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -96,13 +96,8 @@ def _of_each_accelerator(reading: Reading, keys: Lookup, learners: int, key: str
 
 
 def _layout(reading: Reading, keys: Lookup) -> None:
-    stage = keys.number("deepspeed_stage")
-    if stage in (0, 1, 2, 3):
-        reading.add("training.layout.zero_stage", int(stage), "deepspeed_stage")
-    stated = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if stated else "none",
-                "gradient_checkpointing" if stated is not None else "gradient_checkpointing is off by default",
-                assumed=stated is None)  # fmt: skip
+    add_stage(reading, keys, "deepspeed_stage")
+    add_recompute(reading, keys, "gradient_checkpointing", "gradient_checkpointing is off by default")
     add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
     reading.add("rollouts.engine", "vllm", "vLLM generates", assumed=True)
     add_whole(reading, keys, "rollouts.tensor_parallel", "vllm_tensor_parallel_size")

@@ -19,7 +19,10 @@ from planner.trainer_files.formats.common import (
     add_length,
     add_offload,
     add_optimizer,
+    add_recompute,
     add_shard,
+    add_stack,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -115,13 +118,8 @@ def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
     stated = keys.has("training.trainer_type")
     source = f"training.trainer_type {trainer}" if stated else "the default of training.trainer_type"
     reading.add("training.objective", _TRAINERS[trainer], source, assumed=not stated)
-    for target, name, default in (
-        (MICRO_BATCH, "training.per_device_train_batch_size", _MICRO_BATCH),
-        (ACCUMULATION, "training.gradient_accumulation_steps", 1),
-    ):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, default, f"the default of {name}", assumed=True)
+    add_whole(reading, keys, MICRO_BATCH, "training.per_device_train_batch_size", default=_MICRO_BATCH)
+    add_whole(reading, keys, ACCUMULATION, "training.gradient_accumulation_steps", default=1)
     add_length(
         reading, keys, steps="training.max_steps", epochs="training.num_train_epochs", default_epochs=_EPOCHS
     )
@@ -165,8 +163,7 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
         return
     kind = "dora" if keys.flag("peft.use_dora") else "lora"
     add_adapter(reading, kind, "training.use_peft", keys.whole("peft.lora_r") or _RANK, "peft.lora_r")
-    if keys.has("peft.lora_target_modules"):
-        reading.add("training.lora_targets", keys.get("peft.lora_target_modules"), "peft.lora_target_modules")
+    add_targets(reading, keys, "peft.lora_target_modules")
     if keys.flag("peft.q_lora"):
         reading.add("training.frozen_bits", keys.whole("peft.q_lora_bits") or _BITS, "peft.q_lora")
 
@@ -187,15 +184,11 @@ def _sharding(reading: Reading, keys: Lookup) -> None:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
-    checkpointing = keys.flag("training.enable_gradient_checkpointing")
     source = "training.enable_gradient_checkpointing"
-    reading.add(
-        "training.layout.recompute", "full" if checkpointing else "none",
-        source if checkpointing is not None else f"{source} is off by default", assumed=checkpointing is None,
-    )  # fmt: skip
+    add_recompute(reading, keys, source, f"{source} is off by default")
     compiled = bool(keys.flag("training.compile"))
-    text = "training.compile" if compiled else "training.compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    text = "training.compile is not set: the framework without a compiler"
+    add_stack(reading, compiled, "training.compile", text)
     if keys.flag("model.enable_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "model.enable_liger_kernel")
     if "training.sequence_length" in reading.facts and reading.facts["training.objective"].value == "sft":

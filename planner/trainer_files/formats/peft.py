@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import add_adapter
+from planner.trainer_files.formats.common import add_adapter, add_targets
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -25,8 +25,7 @@ def read(document: Document) -> Reading:
     rank_key = keys.first(*_RANKS)
     rank = keys.whole(rank_key) if rank_key else None
     add_adapter(reading, kind, f"peft_type {keys.text('peft_type')}", rank, rank_key)
-    if keys.has("target_modules"):
-        reading.add("training.lora_targets", keys.get("target_modules"), "target_modules")
+    add_targets(reading, keys, "target_modules")
     if keys.has("modules_to_save"):
         reading.warn("modules_to_save: whole modules trained beside the adapters are not counted")
     if keys.has("layers_to_transform"):

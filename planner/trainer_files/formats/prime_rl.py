@@ -11,7 +11,10 @@ from planner.trainer_files.formats.common import (
     ACCELERATORS,
     NODES,
     add_adapter,
+    add_offload,
     add_optimizer,
+    add_stack,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -111,15 +114,14 @@ def _trainer(reading: Reading, keys: Lookup, model: str, optimizer: str) -> None
         add_whole(reading, keys, f"training.layout.{name}", model + short)
     reading.add("training.layout.zero_stage", 3, "FSDP2, resharding after forward", assumed=True)
     compiled = keys.get(f"{model}compile") not in (None, False)
-    text = f"{model}compile" if compiled else f"no {model}compile"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    add_stack(reading, compiled, f"{model}compile", f"no {model}compile")
     keeps = keys.get(f"{model}ac") in (None, False)
     reading.add("training.layout.recompute", "none" if keeps else "full", f"{model}ac", assumed=keeps)
     if keys.get(f"{model}ac_offloading") not in (None, False):
-        reading.add("training.memory.offload_activations", True, f"{model}ac_offloading")
+        add_offload(reading, f"{model}ac_offloading", "activations")
     for name, what in (("optim_cpu_offload", "optimizer"), ("fsdp_cpu_offload", "weights")):
         if keys.flag(model + name):
-            reading.add(f"training.memory.offload_{what}", True, model + name)
+            add_offload(reading, model + name, what)
     if keys.has(f"{model}fused_lm_head_token_chunk_size"):
         reading.add("training.memory.loss", "tiled", f"{model}fused_lm_head_token_chunk_size")
     precision = "fp8" if keys.flag(f"{model}fp8") else "bf16"
@@ -130,9 +132,4 @@ def _trainer(reading: Reading, keys: Lookup, model: str, optimizer: str) -> None
         add_adapter(
             reading, "lora", f"{model}lora", keys.whole(f"{model}lora.rank") or _RANK, f"{model}lora.rank"
         )
-        if keys.has(f"{model}lora.target_modules"):
-            reading.add(
-                "training.lora_targets",
-                keys.get(f"{model}lora.target_modules"),
-                f"{model}lora.target_modules",
-            )
+        add_targets(reading, keys, f"{model}lora.target_modules")

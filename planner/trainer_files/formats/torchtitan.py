@@ -13,6 +13,7 @@ from planner.trainer_files.formats.common import (
     add_adapter,
     add_offload,
     add_optimizer,
+    add_stack,
     add_whole,
     warn_of_groups,
 )
@@ -98,10 +99,8 @@ def read(document: Document) -> Reading:
     parts = keys.get("compile.components")
     whole = not isinstance(parts, list) or not parts or "model" in parts  # the loss alone is a small part
     compiled = (keys.flag("compile.enable") and whole) or keys.flag("training.compile")
-    source = (
-        keys.first("compile.enable", "training.compile") if compiled else "compile is not set for the model"
-    )
-    reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
+    source = keys.first("compile.enable", "training.compile")
+    add_stack(reading, bool(compiled), source, "compile is not set for the model")
     if keys.text("training.dtype") == "bfloat16":
         reading.add("training.memory.master", "none", "training.dtype bfloat16")
     if keys.flag("optimizer.early_step_in_backward"):

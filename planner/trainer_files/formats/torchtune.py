@@ -14,10 +14,12 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     PASSES,
     add_adapter,
+    add_flag,
     add_fsdp2,
     add_length,
     add_offload,
     add_optimizer,
+    add_recompute,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -191,10 +193,7 @@ def _objective(reading: Reading, keys: Lookup) -> None:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
-    stated = keys.flag("enable_activation_checkpointing")
-    reading.add("training.layout.recompute", "full" if stated else "none",
-                "enable_activation_checkpointing" if stated is not None else "no enable_activation_checkpointing",
-                assumed=stated is None)  # fmt: skip
+    add_recompute(reading, keys, "enable_activation_checkpointing", "no enable_activation_checkpointing")
     if keys.flag("enable_activation_offloading"):
         add_offload(reading, "enable_activation_offloading", "activations")
     if keys.flag("optimizer_in_bwd"):
@@ -204,9 +203,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         compiled = keys.flag("compile.model") is not False
     reading.add("training.stack", "compiled" if compiled else "eager",
                 "compile" if compiled is not None else "compile is not set", assumed=compiled is None)  # fmt: skip
-    packed = keys.flag("dataset.packed")
-    reading.add("training.packing", bool(packed), "dataset.packed" if packed is not None else "the default of packed",
-                assumed=packed is None)  # fmt: skip
+    add_flag(reading, keys, "training.packing", "dataset.packed", True, False, "the default of packed")
 
 
 def _sharding(reading: Reading, keys: Lookup) -> None:
@@ -218,10 +215,7 @@ def _sharding(reading: Reading, keys: Lookup) -> None:
         return
     add_fsdp2(reading, keys.flag("fsdp_reshard_after_forward"), "fsdp_reshard_after_forward"
               if keys.has("fsdp_reshard_after_forward") else "the distributed recipes")  # fmt: skip
-    for degree, names in (
-        ("tensor_parallel", ("tensor_parallel_dim",)),
-        ("context_parallel", ("context_parallel_dim",)),
-    ):
-        add_whole(reading, keys, f"training.layout.{degree}", *names)
+    for degree in ("tensor_parallel", "context_parallel"):
+        add_whole(reading, keys, f"training.layout.{degree}", f"{degree}_dim")
     if keys.flag("fsdp_cpu_offload") or keys.flag("fsdp.cpu_offload"):
         add_offload(reading, "fsdp_cpu_offload", "optimizer", "weights")

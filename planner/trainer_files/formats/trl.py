@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
+    NOT_COMPILED,
     add_adapter,
     add_attention,
+    add_flag,
     add_generations,
     add_launcher,
     add_length,
     add_optimizer,
     add_shard,
+    add_stack,
+    add_targets,
     add_trainer_precision,
     add_whole,
 )
@@ -152,8 +156,7 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
     if ranked or (keys.flag(asked) if asked else keys.has(rank)):
         source = asked or rank
         add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
-        if keys.has("lora_target_modules"):
-            reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
+        add_targets(reading, keys, "lora_target_modules")
         for bits in (4, 8):
             name = keys.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
             if (name and keys.flag(name)) or keys.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
@@ -212,10 +215,9 @@ def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
-    packed, cut = keys.flag("packing"), keys.first("max_length", "max_seq_length", "max_seq_len")
-    if packed is not None or cut:  # scripts that pack without a word call it block_size
-        source = "packing" if packed is not None else "the default of packing"
-        reading.add("training.packing", bool(packed), source, assumed=packed is None)
+    cut = keys.first("max_length", "max_seq_length", "max_seq_len")
+    if keys.flag("packing") is not None or cut:  # scripts that pack without a word call it block_size
+        add_flag(reading, keys, "training.packing", "packing", True, False, "the default of packing")
     name = keys.first("gradient_checkpointing", "grad_checkpoint") or "gradient_checkpointing"
     checkpointing = keys.flag(name)
     # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.
@@ -230,9 +232,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         stated,
         assumed=checkpointing is None,
     )
-    compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    add_stack(reading, bool(keys.flag("torch_compile")), "torch_compile", NOT_COMPILED)
     liger = keys.first("use_liger_kernel", "use_liger")
     if liger and keys.flag(liger):
         reading.add("training.memory.loss", "tiled", liger)

@@ -13,7 +13,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import published_detector
-from planner.trainer_files.formats.common import ACCELERATORS, add_optimizer
+from planner.trainer_files.formats.common import ACCELERATORS, add_flag, add_optimizer
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import Call
@@ -66,9 +66,7 @@ def read(document: Document) -> Reading:
     text = ",".join(str(one) if isinstance(one, int | str) else "" for one in listed)
     if _DEVICES.fullmatch(text):
         reading.add(ACCELERATORS, text.count(",") + 1, "device")
-    amp = keys.flag("amp")
-    text = "amp" if amp is not None else "the default of amp"
-    reading.add("training.precision", "fp32" if amp is False else "fp16", text, assumed=amp is None)
+    add_flag(reading, keys, "training.precision", "amp", "fp16", "fp32", "the default of amp", usual=True)
     add_optimizer(reading, keys, "optimizer")
     reading.add("training.stack", "eager", "no compile", assumed=True)
     fraction = keys.number("fraction")

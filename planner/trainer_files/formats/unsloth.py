@@ -13,6 +13,7 @@ from planner.trainer_files.formats.common import (
     add_adapter,
     add_length,
     add_optimizer,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -66,5 +67,4 @@ def _method(reading: Reading, keys: Lookup) -> None:
     add_adapter(reading, "lora", f"{_KIND} {kind}", keys.whole("lora.lora_r"), "lora.lora_r")
     if keys.flag(f"{_RUN}load_in_4bit"):
         reading.add("training.frozen_bits", 4, f"{_RUN}load_in_4bit")
-    if keys.has("lora.target_modules"):
-        reading.add("training.lora_targets", keys.get("lora.target_modules"), "lora.target_modules")
+    add_targets(reading, keys, "lora.target_modules")

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from planner.trainer_files.arguments import CHOICES
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
+    MEGATRON_DEGREES,
     MICRO_BATCH,
     NODES,
     add_adapter,
     add_eager,
     add_offload,
+    add_recompute,
+    add_targets,
     add_whole,
     warn_of_groups,
 )
@@ -32,10 +35,6 @@ _ULYSSES = ("ulysses_sequence_parallel_size", f"{_ENGINE}ulysses_sequence_parall
 _BATCH, _PROMPT, _RESPONSE = "data.train_batch_size", "data.max_prompt_length", "data.max_response_length"
 # What verl takes where a file leaves a key out.
 _PROMPTS, _LONGEST, _UPDATE, _EPOCHS, _ACCELERATORS = 1024, 512, 256, 30.0, 8
-_DEGREES = {
-    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
-    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
-}  # fmt: skip
 _SHORT = {
     "tensor_parallel": "tp_size", "pipeline_parallel": "pp_size", "context_parallel": "cp_size",
     "expert_parallel": "ep_size",
@@ -124,9 +123,9 @@ def _tuning(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, MICRO_BATCH, "data.micro_batch_size_per_gpu")
     _adapters(reading, keys, "model.")
     add_whole(reading, keys, "training.sequence_length", "data.max_length")
-    for name, word in _DEGREES.items():
+    for name, word in MEGATRON_DEGREES.items():
         add_whole(reading, keys, f"training.layout.{name}", _ENGINE + word, _ENGINE + _SHORT[name])
-    degrees = keys.first(*(_ENGINE + word for word in _DEGREES.values()))
+    degrees = keys.first(*(_ENGINE + word for word in MEGATRON_DEGREES.values()))
     if _runs_megatron(keys, f"{_ENGINE}strategy", f"{CHOICES}.engine", of=degrees):
         _megatron(reading, keys, _ENGINE)
         return
@@ -148,9 +147,7 @@ def _adapters(reading: Reading, keys: Lookup, model: str) -> None:
     if not rank:
         return
     add_adapter(reading, "lora", model + rank, keys.whole(model + rank), model + rank)
-    targets = keys.first(f"{model}target_modules", f"{model}lora.target_modules")
-    if targets:
-        reading.add("training.lora_targets", keys.get(targets), targets)
+    add_targets(reading, keys, f"{model}target_modules", f"{model}lora.target_modules")
 
 
 def _accelerators(reading: Reading, keys: Lookup) -> None:
@@ -182,7 +179,7 @@ def _warn_of_moves(reading: Reading, keys: Lookup, section: str) -> None:
 
 
 def _megatron(reading: Reading, keys: Lookup, engine: str) -> None:
-    for name, word in _DEGREES.items():
+    for name, word in MEGATRON_DEGREES.items():
         add_whole(reading, keys, f"training.layout.{name}", engine + word)
     tensors = reading.facts.get("training.layout.tensor_parallel")
     if tensors is not None and tensors.value > 1 and keys.flag(f"{engine}sequence_parallel") is not False:
@@ -209,10 +206,7 @@ def _megatron(reading: Reading, keys: Lookup, engine: str) -> None:
 
 
 def _recompute(reading: Reading, keys: Lookup, key: str) -> None:
-    stated = keys.flag(key)
-    source = key if stated is not None else f"the default of {key}"
-    reading.add("training.layout.recompute", "none" if stated is False else "full", source,
-                assumed=stated is None)  # fmt: skip
+    add_recompute(reading, keys, key, f"the default of {key}", usual=True)
 
 
 def _length(reading: Reading, keys: Lookup) -> None:

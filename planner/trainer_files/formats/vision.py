@@ -12,6 +12,7 @@ from planner.trainer_files.formats.common import (
     add_launcher,
     add_length,
     add_optimizer,
+    add_stack,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -92,9 +93,7 @@ def read(document: Document) -> Reading:
     again = keys.flag("grad_checkpointing")
     text = "grad_checkpointing" + ("" if again else " is not set")
     reading.add("training.layout.recompute", "full" if again else "none", text, assumed=not again)
-    compiled = keys.has("torchcompile")
-    text = "torchcompile" if compiled else "torchcompile is not set"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    add_stack(reading, keys.has("torchcompile"), "torchcompile", "torchcompile is not set")
     return reading
 
 

@@ -14,6 +14,7 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     add_adapter,
     add_optimizer,
+    add_targets,
     add_whole,
 )
 from planner.trainer_files.keys import Lookup
@@ -117,10 +118,7 @@ def _method(reading: Reading, keys: Lookup) -> None:
     if section:
         rank = keys.whole(f"{section}.r")
         add_adapter(reading, "lora", section, rank, f"{section}.r")
-        if keys.has(f"{section}.target_modules"):
-            reading.add(
-                "training.lora_targets", keys.get(f"{section}.target_modules"), f"{section}.target_modules"
-            )
+        add_targets(reading, keys, f"{section}.target_modules")
     stored: Any = keys.get("model.llm.quantization_config") or keys.get("model")
     for bits in (4, 8):
         if isinstance(stored, Mapping) and stored.get(f"load_in_{bits}bit") is True:
