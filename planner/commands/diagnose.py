@@ -10,7 +10,7 @@ from planner.commands.options import examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
-# The formats of `planner calibrate` and `progress`; a test compares them.
+# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
 LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 log_format_option = click.option(
     "--format",
@@ -23,10 +23,7 @@ log_format_option = click.option(
 
 
 @click.command(
-    epilog=examples(
-        "planner diagnose progress.csv",
-        "planner diagnose train.log --format megatron -o json",
-    )
+    epilog=examples("planner diagnose progress.csv", "planner diagnose train.log --format megatron -o json")
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @log_format_option
