@@ -36,7 +36,12 @@ class Lookup:
         self.seen: set[str] = set()
 
     def get(self, key: str) -> Any:
-        """The value, None where there is none; an OmegaConf reference to another key is followed once."""
+        """The value, None where there is none; an OmegaConf reference to another key is followed once.
+
+        An empty key, as `first` gives it, has no value.
+        """
+        if not key:
+            return None
         self.seen.add(key)
         value = _walk(self.document.data, key)
         if isinstance(value, list) and self.document.syntax == "arguments":

@@ -144,7 +144,7 @@ def _sharding(reader: Reader) -> None:
         listed = words if isinstance(words, list) else str(words).split()
         named = next((str(word) for word in listed if "shard" in str(word)), "full_shard")
         reader.add_shard(named, "fsdp")
-    if reader.flag(reader.first(f"{config}.offload_params", f"{config}.fsdp_offload_params") or "none"):
+    if reader.flag(reader.first(f"{config}.offload_params", f"{config}.fsdp_offload_params")):
         reader.add_offload(f"{config}: offload_params", "optimizer", "weights")
     if reader.flag(
         reader.first(f"{config}.activation_checkpointing", f"{config}.fsdp_activation_checkpointing")

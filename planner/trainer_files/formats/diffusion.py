@@ -256,9 +256,7 @@ def _adapters(reader: Reader, document: Document) -> None:
     module = reader.text("network_module").rpartition(".")[2]
     named = "lokr" if kind in ("lycoris", "lokr") or "lycoris" in reader.text("network_module") else "lora"
     source = reader.first("lora_type", "network_module", "model_type") or "the program"
-    reader.add_adapter(
-        named, f"{source} {kind or module}".strip(), reader.whole(rank_key) if rank_key else None, rank_key
-    )
+    reader.add_adapter(named, f"{source} {kind or module}".strip(), reader.whole(rank_key), rank_key)
     if named == "lokr":
         reader.warn(f"{source}: LyCORIS's own file says which adapter it is: LoKr is taken")
     stored = reader.text("base_model_precision").lower()

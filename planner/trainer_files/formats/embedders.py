@@ -19,7 +19,7 @@ def add_groups(reader: Reader) -> None:
     Epochs are raised as samples are, so that the samples of the training set stay its queries.
     """
     name = reader.first(*_GROUP)
-    group, queries = reader.whole(name) if name else None, reader.facts.get(MICRO_BATCH)
+    group, queries = reader.whole(name), reader.facts.get(MICRO_BATCH)
     if not group or queries is None:
         return
     query, passage = (_length(reader, part) for part in ("query", "passage"))

@@ -71,7 +71,7 @@ def _model(reader: Reader, name: str) -> None:
     sizes = _SIZES.get(name)
     if sizes is None:
         path = next((key for key in ("model.w2v_path", "model.model_path") if reader.text(key)), "")
-        reader.hub_key, reader.hub_name = path or "model._name", reader.text(path) if path else ""
+        reader.hub_key, reader.hub_name = path or "model._name", reader.text(path)
         if not reader.hub_name or reader.hub_name == "???":
             reader.hub_name = ""
             reader.warn(f"model._name {name}: what it is built on is not in the file")

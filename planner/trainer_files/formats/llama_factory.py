@@ -146,7 +146,7 @@ def _memory(reader: Reader) -> None:
         reader.add("training.memory.loss", "tiled", "enable_liger_kernel")
     reader.add_stack(bool(reader.flag("torch_compile")), "torch_compile", NOT_COMPILED)
     packed = reader.first("packing", "neat_packing")
-    reader.add("training.packing", bool(packed and reader.flag(packed)) or reader.text("stage") == "pt",
+    reader.add("training.packing", bool(reader.flag(packed)) or reader.text("stage") == "pt",
                packed or "the default of packing", assumed=not packed)  # fmt: skip
 
 

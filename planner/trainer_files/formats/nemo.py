@@ -162,7 +162,7 @@ def _layout(reader: Reader) -> None:
     for name, words in _DEGREES.items():
         reader.add_whole(layout + name, *(place + word for place in places for word in words))
     sequence = reader.first(*(f"{place}sequence_parallel" for place in places))
-    if sequence and reader.flag(sequence) and f"{layout}tensor_parallel" in reader.facts:
+    if reader.flag(sequence) and f"{layout}tensor_parallel" in reader.facts:
         reader.add(f"{layout}sequence_parallel", True, sequence)
     granularity = reader.first(
         "model.activations_checkpoint_granularity",
@@ -206,7 +206,7 @@ def _layout(reader: Reader) -> None:
     if isinstance(count, list):
         count = len(count)
     if str(count).isdigit() and int(count) > 0:
-        number = reader.whole(nodes) if nodes else None
+        number = reader.whole(nodes)
         reader.add(ACCELERATORS, int(count) * (number or 1), f"{devices}{f' x {nodes}' if nodes else ''}")
         reader.add(NODES, number, nodes)
 
@@ -214,7 +214,7 @@ def _layout(reader: Reader) -> None:
 def _length(reader: Reader) -> None:
     """Note steps before epochs, but for limits so high that they stand for none."""
     steps = reader.first(*_STEPS)
-    count = reader.whole(steps) if steps else None
+    count = reader.whole(steps)
     epochs = next((name for name in _EPOCHS if (reader.number(name) or 0) > 0), "")
     if epochs and (count is None or (count >= _NO_LIMIT and steps in _OF_REINFORCEMENT)):
         reader.add("training.epochs", float(reader.number(epochs) or 0), epochs)
@@ -246,7 +246,7 @@ def _adapters(reader: Reader) -> None:
         else reader.first("model.peft.lora_tuning.adapter_dim", "peft.dim")
     )
     adapter = "lora" if kind in ("true", "peft", "lora") else kind
-    reader.add_adapter(adapter, f"{scheme} {kind}", reader.whole(rank) if rank else None, rank)
+    reader.add_adapter(adapter, f"{scheme} {kind}", reader.whole(rank), rank)
 
 
 def _objective(reader: Reader) -> None:

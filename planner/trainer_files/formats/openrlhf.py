@@ -105,9 +105,9 @@ def _objective(document: Document, keys: Lookup) -> str:
     name = next((_TRAINERS[program] for program in document.programs if program in _TRAINERS), "")
     if not name:
         name = "ppo" if keys.first(*_NAMES["rollouts"], *_NAMES["engines"]) else "sft"
-    if name == "sft" and keys.flag(keys.first(*_NAMES["plain"]) or "none"):
+    if name == "sft" and keys.flag(keys.first(*_NAMES["plain"])):
         return "pretrain"
-    estimator = keys.text(keys.first(*_NAMES["estimator"]) or "none")
+    estimator = keys.text(keys.first(*_NAMES["estimator"]))
     return "grpo" if name == "ppo" and estimator not in ("", "gae") else name
 
 
@@ -119,7 +119,7 @@ def _batch(reader: Reader, target: str) -> None:
 
 def _epochs(reader: Reader, name: str, default: float) -> None:
     key = reader.first(*_NAMES[name])
-    passes = reader.whole(key) if key else None
+    passes = reader.whole(key)
     reader.add("training.epochs", float(passes or default), key or f"the default of {_NAMES[name][-1]}",
                assumed=not passes)  # fmt: skip
 
@@ -128,7 +128,7 @@ def _reinforcement(reader: Reader) -> None:
     """A step generates `n_samples_per_prompt` responses to each prompt of its batch and learns in several updates."""
     update = reader.facts.pop("training.global_batch")
     key, many = reader.first(*_NAMES["rollouts"]), reader.first(*_NAMES["samples"])
-    prompts, samples = reader.whole(key) if key else None, (reader.whole(many) if many else None) or 1
+    prompts, samples = reader.whole(key), reader.whole(many) or 1
     text = f"{key or _NAMES['rollouts'][-1]} x {many or _NAMES['samples'][-1]}"
     step = (prompts or _ROLLOUTS) * samples
     reader.add("training.global_batch", step, text, assumed=prompts is None)
@@ -145,15 +145,15 @@ def _reinforcement(reader: Reader) -> None:
         reader.add_eager(*_NAMES["eager"])
         reader.add_whole("rollouts.tensor_parallel", *_NAMES["engine_split"])
     ahead = reader.first(*_NAMES["ahead"])
-    ahead = ahead if ahead and reader.flag(ahead) else ""
+    ahead = ahead if reader.flag(ahead) else ""
     # of what generates ahead, only the trained models share accelerators
-    together = bool(reader.flag(reader.first(*_NAMES["together"]) or "none")) and not ahead
+    together = bool(reader.flag(reader.first(*_NAMES["together"]))) and not ahead
     reader.add("rollouts.placement", "colocated" if together else "disaggregated",
                ahead or reader.first(*_NAMES["together"]) or "not colocate_all_models")  # fmt: skip
     if ahead:
         flying = reader.first(*_NAMES["flying"])
         reader.add("rollouts.steps_off_policy", 1, ahead)
-        reader.add("rollouts.in_flight_updates", bool(flying and reader.flag(flying)), flying or f"{ahead} alone waits",
+        reader.add("rollouts.in_flight_updates", bool(reader.flag(flying)), flying or f"{ahead} alone waits",
                    assumed=not flying)  # fmt: skip
     penalty = reader.first(*_NAMES["penalty"])
     if penalty and reader.number(penalty) == 0:
@@ -165,14 +165,14 @@ def _reinforcement(reader: Reader) -> None:
     nodes = reader.first("actor.num_nodes", "actor_num_nodes")
     each = reader.first("actor.num_gpus_per_node", "actor_num_gpus_per_node")
     if each:
-        count = (reader.whole(each) or 1) * ((reader.whole(nodes) if nodes else None) or 1)
+        count = (reader.whole(each) or 1) * (reader.whole(nodes) or 1)
         reader.add(ACCELERATORS, count, f"{each}{f' x {nodes}' if nodes else ''}, those of the trained model")
 
 
 def _lengths(reader: Reader) -> None:
     whole, prompt, response = (reader.first(*_NAMES[name]) for name in ("length", "prompt", "response"))
-    longest, answer = (reader.whole(key) if key else None for key in (whole, response))
-    asked = reader.whole(prompt) if prompt else None
+    longest, answer = (reader.whole(key) for key in (whole, response))
+    asked = reader.whole(prompt)
     if longest is not None:
         reader.add("training.sequence_length", longest, whole)
         asked = asked or (longest - answer if answer and answer < longest else None)
@@ -188,49 +188,47 @@ def _lengths(reader: Reader) -> None:
 
 def _samples(reader: Reader) -> None:
     most = reader.first(*_NAMES["most"])
-    count = reader.whole(most) if most else None
+    count = reader.whole(most)
     if count is not None and count < _ALL:
         reader.add("data.samples", count, f"{most}: at most so many", assumed=True)
 
 
 def _method(reader: Reader) -> None:
     key = reader.first(*_NAMES["rank"])
-    rank = reader.whole(key) if key else None
+    rank = reader.whole(key)
     if rank is None:
         return
     reader.add_adapter("lora", key, rank, key)
     targets = reader.first(*_NAMES["targets"])
     reader.add("training.lora_targets", reader.get(targets) if targets else "all-linear", targets or "all by default",
                assumed=not targets)  # fmt: skip
-    if reader.flag(reader.first(*_NAMES["bits"]) or "none"):
+    if reader.flag(reader.first(*_NAMES["bits"])):
         reader.add("training.frozen_bits", 4, reader.first(*_NAMES["bits"]))
 
 
 def _flag(reader: Reader, target: str, name: str) -> None:
     key = reader.first(*_NAMES[name])
-    reader.add(
-        target, bool(key and reader.flag(key)), key or f"{_NAMES[name][-1]} is not set", assumed=not key
-    )
+    reader.add(target, bool(reader.flag(key)), key or f"{_NAMES[name][-1]} is not set", assumed=not key)
 
 
 def _layout(reader: Reader) -> None:
     layout = "training.layout."
     stage = reader.first(*_NAMES["stage"])
-    number = reader.number(stage) if stage else None
+    number = reader.number(stage)
     if number in (None, 0, 1, 2, 3):
         value = _STAGE if number is None else int(number)
         reader.add(f"{layout}zero_stage", value, stage or "the default of zero_stage", assumed=not stage)
     reader.add_whole(f"{layout}tensor_parallel", *_NAMES["tensor"])
     reader.add_whole(f"{layout}context_parallel", *_NAMES["ring"])
-    if reader.flag(reader.first(*_NAMES["offload"]) or "none"):
+    if reader.flag(reader.first(*_NAMES["offload"])):
         reader.add_offload(reader.first(*_NAMES["offload"]), "optimizer")
     key = reader.first(*_NAMES["recompute"])
-    reader.add(f"{layout}recompute", "full" if key and reader.flag(key) else "none",
+    reader.add(f"{layout}recompute", "full" if reader.flag(key) else "none",
                key or "gradient_checkpointing is not set", assumed=not key)  # fmt: skip
-    word = reader.text(reader.first(*_NAMES["precision"]) or "none").lower()
+    word = reader.text(reader.first(*_NAMES["precision"])).lower()
     precision = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word, "bf16")
     reader.add("training.precision", precision, reader.first(*_NAMES["precision"]) or "bf16 by default",
                assumed=not word)  # fmt: skip
-    if reader.flag(reader.first(*_NAMES["loss"]) or "none"):
+    if reader.flag(reader.first(*_NAMES["loss"])):
         reader.add("training.memory.loss", "tiled", reader.first(*_NAMES["loss"]))
     reader.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)

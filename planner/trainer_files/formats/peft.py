@@ -22,7 +22,7 @@ def read(document: Document) -> Reading:
         kind = "dora"
     reader.hub_name, reader.hub_key = reader.text("base_model_name_or_path"), "base_model_name_or_path"
     rank_key = reader.first(*_RANKS)
-    rank = reader.whole(rank_key) if rank_key else None
+    rank = reader.whole(rank_key)
     reader.add_adapter(kind, f"peft_type {reader.text('peft_type')}", rank, rank_key)
     reader.add_targets("target_modules")
     if reader.has("modules_to_save"):

@@ -141,9 +141,7 @@ def _adapters(reader: Reader) -> None:
         reader.add_targets("lora_target_modules")
         for bits in (4, 8):
             name = reader.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
-            if (name and reader.flag(name)) or reader.whole(
-                "bits"
-            ) == bits:  # of QLoRA's own script and LLaVA's
+            if (reader.flag(name)) or reader.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
                 reader.add("training.frozen_bits", bits, name or "bits")
         return
     frozen = next((name for name, still in _FROZEN.items() if reader.flag(name) is still), "")
@@ -218,7 +216,7 @@ def _memory(reader: Reader) -> None:
     )
     reader.add_stack(bool(reader.flag("torch_compile")), "torch_compile", NOT_COMPILED)
     liger = reader.first("use_liger_kernel", "use_liger")
-    if liger and reader.flag(liger):
+    if reader.flag(liger):
         reader.add("training.memory.loss", "tiled", liger)
     if reader.text("fsdp"):
         strategy = next((word for word in reader.text("fsdp").split() if "shard" in word), "full_shard")
