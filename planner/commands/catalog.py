@@ -98,14 +98,8 @@ def list_offers(
     from planner.catalog.offers import offers_answer
 
     names = (
-        "accelerators",
-        "providers",
-        "regions",
-        "instance_types",
-        "purchase_options",
-        "sort",
-        "allow_flagged",
-    )
+        "accelerators", "providers", "regions", "instance_types", "purchase_options", "sort", "allow_flagged",
+    )  # fmt: skip
     query = OfferQuery(
         **{name: options[name] for name in names},
         max_usd_per_hour=_positive("--max-price", options["max_price"]),

@@ -8,13 +8,8 @@ from planner.trainer_files.model import Document, Reading
 _MARKS = ("zero_optimization", "train_micro_batch_size_per_gpu", "zero_allow_untested_optimizer", "bfloat16")
 # Other files have a train_batch_size too.
 _BESIDE_A_BATCH = (
-    "optimizer",
-    "fp16",
-    "bf16",
-    "gradient_accumulation_steps",
-    "steps_per_print",
-    "gradient_clipping",
-)
+    "optimizer", "fp16", "bf16", "gradient_accumulation_steps", "steps_per_print", "gradient_clipping",
+)  # fmt: skip
 _WITHOUT_EFFECT = (
     r"_comment.*|gradient_clipping|zero_(allow|force).*|steps_per_print|wall_clock.*|dump_state|scheduler|prescale.*",
     r"gradient_predivide.*|sparse_gradients|communication_data_type|comms_.*|.*monitor.*|tensorboard|wandb|csv_monitor",

@@ -7,14 +7,8 @@ from planner.trainer_files.formats.common import MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = (
-    "dist_config",
-    "train_dataset",
-    "peft_config",
-    "kernel_config",
-    "quant_config",
-    "model_class",
-    "sample_backend",
-)
+    "dist_config", "train_dataset", "peft_config", "kernel_config", "quant_config", "model_class", "sample_backend",
+)  # fmt: skip
 _WITHOUT_EFFECT = (
     r"template|trust_remote_code|output_dir|learning_rate|lr_.*|seed|full_determinism|save_.*|logging_.*|resume_.*|max_.*",
     r"train_dataset|eval_dataset|batching_workers|init_config|kernel_config|model_class|flash_attn|report_to|run_name",

@@ -10,29 +10,16 @@ from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Read
 from planner.trainer_files.model import Document, Reading
 
 _OPENCLIP = (
-    "dataset_type",
-    "zeroshot_frequency",
-    "local_loss",
-    "gather_with_grad",
-    "imagenet_val",
-    "siglip",
-    "precision",
-)
+    "dataset_type", "zeroshot_frequency", "local_loss", "gather_with_grad", "imagenet_val", "siglip", "precision",
+)  # fmt: skip
 _CLASSIFIERS = (
     "sched", "aa", "reprob", "remode", "mixup", "cutmix", "drop_path", "aug_splits", "model_ema",  # timm
     "mixup_alpha", "cutmix_alpha", "ra_sampler", "lr_scheduler", "lr_step_size", "lr_steps", "random_erase",
     "auto_augment", "train_crop_size", "weights_backbone",
 )  # fmt: skip
 _OF_OTHERS = (
-    "train_type",
-    "tuner_type",
-    "rlhf_type",
-    "model_type",
-    "resolution",
-    "max_length",
-    "num_layers",
-    "task",
-)
+    "train_type", "tuner_type", "rlhf_type", "model_type", "resolution", "max_length", "num_layers", "task",
+)  # fmt: skip
 # of models of OpenCLIP, width of the embeddings (embed_dim of open_clip/model_configs)
 _WIDTHS = {
     "clip-vit-b-32": 512,
