@@ -144,11 +144,7 @@ def diff_refs(
 
 
 def diff_catalogs(
-    old: Catalog,
-    new: Catalog,
-    *,
-    labels: tuple[str, str] = ("old", "new"),
-    min_change_ratio: float = 0.0,
+    old: Catalog, new: Catalog, *, labels: tuple[str, str] = ("old", "new"), min_change_ratio: float = 0.0
 ) -> CatalogDiff:
     """Compare two catalogs.
 

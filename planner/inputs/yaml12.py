@@ -281,13 +281,7 @@ def parse_yaml(text: str, name: str, *, foreign: bool = False) -> Document:
                 documents += 1
                 if documents > 1:
                     raise YamlError(
-                        [
-                            Fault(
-                                (),
-                                "holds a second document ('---'): one per file",
-                                place=_place(event),
-                            )
-                        ]
+                        [Fault((), "holds a second document ('---'): one per file", place=_place(event))]
                     )
             builder.event(event)
     except yaml.YAMLError as error:

@@ -73,11 +73,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     if active < total:
         values["active_params"] = active
     return ConfigModel(
-        kind.name,
-        values,
-        _sources(keys),
-        keys.count(*CONTEXT),
-        tuple(_notes(keys, kind, mixers)),
+        kind.name, values, _sources(keys), keys.count(*CONTEXT), tuple(_notes(keys, kind, mixers))
     )
 
 

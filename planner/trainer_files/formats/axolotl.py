@@ -20,7 +20,6 @@ _SIZES = (
 )  # fmt: skip
 # Keys that change neither speed nor memory, or by little.
 _WITHOUT_EFFECT = (
-
     r"base_model_.*|tokenizer_.*|model_type|trust_remote_code|is_.*|hub_.*|hf_.*|push_.*|.*wandb.*|mlflow_.*|comet_.*",
     r"trackio_.*|swanlab_.*|use_(tensorboard|wandb|mlflow|comet)|output_dir|logging_.*|.*sav(e|es|ing)_.*|eval.*",
     r"val_set_size|dataset_.*|datasets|test_datasets|shuffle.*|chat_template.*|default_system_message|special_tokens",
@@ -33,7 +32,7 @@ _WITHOUT_EFFECT = (
     r"gradient_checkpointing_kwargs|model_quantization_.*|resize_token.*|shrink_.*|fix_untrained.*|torch_compile_.*",
     r"num_labels|experts_implementation|use_(scatter|sonic)moe|gkd_.*|kd_.*|rl_beta|dpo_.*|orpo_.*|kto_.*|simpo_.*|trl|reward_model|process_reward_model|overrides_of.*|revision.*|min_.*",
     r"fsdp|lora_target_.*|load_in_.*|fp8_.*|skip_prepare.*|streaming.*|save.*|unfrozen_parameters_.*|profiler_.*|deepcompile|ray_.*|use_ray|.*_token",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:

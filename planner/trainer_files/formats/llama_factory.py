@@ -21,7 +21,6 @@ _SPECIAL = {
 }
 _FROZEN = ("freeze_vision_tower", "freeze_multi_modal_projector", "freeze_language_model")
 _WITHOUT_EFFECT = (
-
     r"trust_remote_code|adapter_.*|cache_dir|use_fast.*|resize_vocab|split_special.*|new_special.*|model_revision|hf_.*",
     r"ms_.*|om_.*|low_cpu_mem.*|rope_scaling|flash_attn|attn|fp8_.*|sequence_parallel_mode|alst_.*|image_.*|video_.*|audio_.*|crop_to.*|use_v1_kernels|use_cache",
     r"infer_.*|vllm_.*|sglang_.*|offload_folder|export_.*|print_param.*|enable_liger.*|use_kt|kt_.*|moe_aux.*|use_reent.*",
@@ -33,7 +32,7 @@ _WITHOUT_EFFECT = (
     r"learning_rate|lr_.*|warmup_.*|weight_decay|adam_.*|max_grad_norm|optim_args|ddp_.*|resume_.*|seed|data_seed|load_.*",
     r"per_device_eval.*|predict_.*|metric_.*|compute_accuracy|include_.*|gradient_checkpointing_kwargs|label_.*|master_.*",
     r"dataloader_.*|remove_unused.*|group_by.*|deepspeed|fsdp_config|early_stop.*|disable_tqdm|push_.*|hub_.*|num_beams",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:

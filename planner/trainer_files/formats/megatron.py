@@ -22,7 +22,6 @@ _OTHERS = {
     "pretrain_retro": "a decoder with a retriever",
 }  # fmt: skip
 _WITHOUT_EFFECT = (
-
     r".*lr.*|.*decay.*|adam_.*|clip_grad|init_method.*|.*dropout|seed|log_.*|tensorboard_.*|wandb_.*|timing_.*|eval_.*",
     r"save.*|load.*|ckpt_.*|dist_ckpt.*|data_.*|.*_data_path|split|vocab_file|merge_file|tokenizer.*|num_workers|.*path",
     r"norm.*|.*norm_epsilon|disable_bias.*|add_.*bias.*|position_.*|rotary_.*|use_rotary.*|no_position.*|attention_.*",
@@ -31,7 +30,7 @@ _WITHOUT_EFFECT = (
     r"accumulate_.*|attention_softmax.*|manual_gc.*|cross_entropy.*|async_.*|auto_detect.*|finetune|.*_interval|empty.*",
     r"start_weight.*|end_weight.*|apply_.*|make_vocab.*|fp8_.*|te_.*|enable_.*|.*_iters|.*_samples|tp_comm.*|use_.*",
     r"group_query_attention|swiglu|bf16|fp16|sequence_parallel|untie.*|train_.*|deepspeed.*|recompute_.*|qk_layer.*",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
