@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, provider_option
-from planner.commands.diagnose import log_format_option
-from planner.commands.options import FileBeside, examples
+from planner.commands.options import FileBeside, examples, log_format_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 

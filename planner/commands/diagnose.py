@@ -6,20 +6,9 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import examples, output_options
+from planner.commands.options import examples, log_format_option, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
-
-# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
-LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
-log_format_option = click.option(
-    "--format",
-    "kind",
-    type=click.Choice(LOG_FORMATS),
-    default="auto",
-    show_default=True,
-    help="Format of the log.",
-)
 
 
 @click.command(

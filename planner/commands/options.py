@@ -324,6 +324,18 @@ robust_option = click.option(
 )  # fmt: skip
 
 
+# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
+LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
+log_format_option = click.option(
+    "--format",
+    "kind",
+    type=click.Choice(LOG_FORMATS),
+    default="auto",
+    show_default=True,
+    help="Format of the log.",
+)
+
+
 def bill_options(command: _Command) -> _Command:
     """`--focus`, `--map` and `--map-file`: a bill, and how its columns are read."""
     focus = click.option(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.diagnose import log_format_option
 from planner.commands.options import (
     SECONDS,
     Written,
     currency_option,
     details_option,
     examples,
+    log_format_option,
     output_options,
     share,
 )
