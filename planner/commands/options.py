@@ -210,14 +210,9 @@ def _remember_mode(ctx: click.Context, param: click.Parameter, value: str) -> No
 
 
 mode_option = click.option(
-    "--mode",
-    default="600",
-    show_default=True,
-    metavar="OCTAL",
-    expose_value=False,
-    callback=_remember_mode,
+    "--mode", default="600", show_default=True, metavar="OCTAL", expose_value=False, callback=_remember_mode,
     help="Permissions of the files written (bills are private).",
-)
+)  # fmt: skip
 
 
 def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
@@ -240,21 +235,15 @@ def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
 
 
 as_of_option = click.option(
-    "--as-of",
-    type=DAY,
-    default=None,
-    metavar="DATE",
+    "--as-of", type=DAY, default=None, metavar="DATE",
     help="Plan as of this day, with the prices known then (default: now).",
-)
+)  # fmt: skip
 
 
 set_option = click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="KEY=VALUE",
+    "--set", "values", multiple=True, metavar="KEY=VALUE",
     help="Override a value of the file, such as constraints.deadline=10d; may be repeated.",
-)
+)  # fmt: skip
 
 
 def offer_options(command: _Command) -> _Command:
@@ -327,13 +316,9 @@ robust_option = click.option(
 # The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
 LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 log_format_option = click.option(
-    "--format",
-    "kind",
-    type=click.Choice(LOG_FORMATS),
-    default="auto",
-    show_default=True,
+    "--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,
     help="Format of the log.",
-)
+)  # fmt: skip
 
 
 def bill_options(command: _Command) -> _Command:
@@ -365,12 +350,9 @@ def capitals(_context: click.Context, _parameter: click.Parameter, code: str | N
 
 
 currency_option = click.option(
-    "--currency",
-    default=None,
-    callback=capitals,
-    metavar="CODE",
+    "--currency", default=None, callback=capitals, metavar="CODE",
     help="ISO 4217 code: use only rows in this currency, and assume it for amounts without a currency.",
-)
+)  # fmt: skip
 
 
 def rates_options(command: _Command) -> _Command:
@@ -395,17 +377,11 @@ drop_days_option = click.option(
     help="Ignore this many last days (default: those whose bill looks incomplete).",
 )
 vintages_option = click.option(
-    "--vintages",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="CSV",
+    "--vintages", type=click.Path(path_type=Path), default=None, metavar="CSV",
     help="Earlier reports (reported, date, scope, cost), to learn how late charges arrive.",
-)
+)  # fmt: skip
 evidence_option = click.option(
-    "--spot-evidence",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
     help="Your availability traces (of other days than the planned ones), preemption log, spot price history or "
     "placement scores, in addition to the bundled record and to files named in the workload; may be repeated.",
-)
+)  # fmt: skip
