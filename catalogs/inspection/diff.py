@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import Path
 
 import numpy as np
 
@@ -119,7 +118,6 @@ def diff_refs(
     min_change_ratio: float = 0.0,
     providers: Sequence[str] = (),
     purchase_options: Sequence[str] = (),
-    home: Path | None = None,
 ) -> CatalogDiff:
     """Compare two snapshots by their names (see `catalogs.store.history.open_snapshot`).
 
@@ -129,7 +127,7 @@ def diff_refs(
         CatalogInputError: when a name or a filter fits nothing.
         CatalogError: when a snapshot cannot be read.
     """
-    before, after = open_snapshot(old, home=home), open_snapshot(new, home=home)
+    before, after = open_snapshot(old), open_snapshot(new)
     ref_providers = {
         catalog.manifests[0].provider
         for ref, catalog in ((old, before), (new, after))
@@ -146,11 +144,7 @@ def diff_refs(
 
 
 def diff_catalogs(
-    old: Catalog,
-    new: Catalog,
-    *,
-    labels: tuple[str, str] = ("old", "new"),
-    min_change_ratio: float = 0.0,
+    old: Catalog, new: Catalog, *, labels: tuple[str, str] = ("old", "new"), min_change_ratio: float = 0.0
 ) -> CatalogDiff:
     """Compare two catalogs.
 
@@ -268,7 +262,7 @@ def _compare_offers(
     old: Table, new: Table, min_change_ratio: float
 ) -> tuple[tuple[PriceMove, ...], int, int, tuple[Key, ...], tuple[Key, ...]]:
     """Join offers by key: moves, number of smaller moves, number of equal prices, gone keys, new keys."""
-    old_keys, new_keys = _joint_codes(old, new, OFFER_KEY)
+    old_keys, new_keys = _joint_codes(old, new)
     order = np.argsort(new_keys, kind="stable")
     at = np.searchsorted(new_keys[order], old_keys)
     at = (
@@ -312,10 +306,10 @@ def _sorted_keys(offers: Table, mask: Bools) -> tuple[Key, ...]:
     return tuple(sorted(offers.take(mask).keys_of(*OFFER_KEY)))
 
 
-def _joint_codes(old: Table, new: Table, names: Sequence[str]) -> tuple[Ints, Ints]:
-    """One number per row and key, the same in both tables."""
+def _joint_codes(old: Table, new: Table) -> tuple[Ints, Ints]:
+    """One number per row and key of an offer, the same in both tables."""
     joint = np.zeros(old.n_rows, dtype=np.int64), np.zeros(new.n_rows, dtype=np.int64)
-    for name in names:
+    for name in OFFER_KEY:
         old_codes, new_codes = _shared_codes(old.coded(name), new.coded(name))
         size = int(max(old_codes.max(initial=0), new_codes.max(initial=0))) + 1
         if max(int(codes.max(initial=0)) for codes in joint) >= _LARGEST // size:

@@ -8,7 +8,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.offers.flags import admit_offers
@@ -79,7 +78,6 @@ def price_history(
     provider: str = "",
     purchase_option: str = "on_demand",
     option_variant: str = "",
-    home: Path | None = None,
 ) -> PriceHistory:
     """Collect the prices of a machine from every snapshot, those it has vanished from included.
 
@@ -89,14 +87,13 @@ def price_history(
         provider: only this provider's machine of that name.
         purchase_option: how it is bought.
         option_variant: only this variant; default: the cheapest of all.
-        home: directory of the history; default see `history_directory`.
 
     Raises:
         CatalogInputError: when no snapshot has such a machine, region or offer; tells which there are.
     """
     versions: dict[tuple[str, str], list[tuple[Snapshot, Table]]] = {}
     names: set[str] = set()
-    for snapshot in list_snapshots(provider or None, home=home):
+    for snapshot in list_snapshots(provider or None):
         try:
             files = {path.name: data for path, data in read_provider(snapshot.path)[1].items()}
         except CatalogError as error:

@@ -23,15 +23,8 @@ SORT_KEYS = {
     "price-per-gib-hour": "usd_per_gib_hour",
 }
 _JOINED = (
-    "family",
-    "accelerator",
-    "accelerator_count",
-    "accelerator_memory_gib",
-    "vcpus",
-    "memory_gib",
-    "arch",
-    "status",
-)
+    "family", "accelerator", "accelerator_count", "accelerator_memory_gib", "vcpus", "memory_gib", "arch", "status",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,7 @@ import numpy as np
 
 from catalogs.errors import CatalogInputError
 from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
-from catalogs.offers.static_fields import (
-    FIELDS,
-    OWNING_FIELDS,
-    Entry,
-    Machine,
-    check_machine,
-    no_such_field,
-)
+from catalogs.offers.static_fields import FIELDS, OWNING_FIELDS, Entry, Machine, check_machine, no_such_field
 from catalogs.offers.static_file import read_entries
 from catalogs.tables.table import Table
 from catalogs.tariffs.carbon import Site

@@ -71,34 +71,13 @@ _NO_LOGIN_CODES = (
 _DENIED_CODES = ("Forbidden", "NoPermission", "UnauthorizedOperation")
 # One type in one region without a price or stock says nothing of the others.
 _NOT_SOLD_CODES = (
-    "DependencyViolation.IoOptimized",
-    "ImageNotSupportInstanceType",
-    "IncorrectInstanceType",
-    "InstanceDisk",
-    "InstanceType.Offline",
-    "InvalidDataDiskCategory",
-    "InvalidDiskCategory",
-    "InvalidDiskSize",
-    "InvalidInstanceChargeType",
-    "InvalidInstanceType",
-    "InvalidNetworkType",
-    "InvalidPeriod",
-    "InvalidSpotStrategy",
-    "InvalidSystemDiskCategory",
-    "InvalidSystemDiskSize",
-    "InvalidZoneId",
-    "InstanceTypeNotSupported",
-    "IoOptimized.NotSupported",
-    "NoStock",
-    "NotEnable",
-    "OperationDenied",
-    "PriceNotFound",
-    "PricePlanResultNotFound",
-    "QuotaExceed",
-    "ResourceNotAvailable",
-    "Zone.NotOnSale",
-    "Zone.NotOpen",
-)
+    "DependencyViolation.IoOptimized", "ImageNotSupportInstanceType", "IncorrectInstanceType", "InstanceDisk",
+    "InstanceType.Offline", "InvalidDataDiskCategory", "InvalidDiskCategory", "InvalidDiskSize",
+    "InvalidInstanceChargeType", "InvalidInstanceType", "InvalidNetworkType", "InvalidPeriod", "InvalidSpotStrategy",
+    "InvalidSystemDiskCategory", "InvalidSystemDiskSize", "InvalidZoneId", "InstanceTypeNotSupported",
+    "IoOptimized.NotSupported", "NoStock", "NotEnable", "OperationDenied", "PriceNotFound",
+    "PricePlanResultNotFound", "QuotaExceed", "ResourceNotAvailable", "Zone.NotOnSale", "Zone.NotOpen",
+)  # fmt: skip
 _DISK_CODES = ("InvalidSystemDiskCategory", "InvalidInstanceType.NotSupportDiskCategory")
 # The account may not use the region: nothing is wrong with its permissions.
 _CLOSED_REGION_CODES = (
@@ -108,14 +87,9 @@ _CLOSED_REGION_CODES = (
     "SDK.EndpointResolvingError",
 )
 _BLOCKED_CODES = (
-    "Account.Arrearage",
-    "AccountForbidden",
-    "Forbidden.RiskControl",
-    "InsufficientBalance",
-    "InvalidAccountStatus",
-    "InvalidPayMethod",
-    "NoNeedToPay",
-)
+    "Account.Arrearage", "AccountForbidden", "Forbidden.RiskControl", "InsufficientBalance", "InvalidAccountStatus",
+    "InvalidPayMethod", "NoNeedToPay",
+)  # fmt: skip
 _CLOCK_CODES = ("InvalidTimeStamp", "IllegalTimestamp")
 _USUAL_DISK = "cloud_essd"
 

@@ -34,23 +34,10 @@ REGION_INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 SOURCE = "AWS bulk price list AmazonEC2"
 _METADATA_LINES = 20
 _NEEDED = (
-    "SKU",
-    "OfferTermCode",
-    "TermType",
-    "Unit",
-    "PricePerUnit",
-    "Currency",
-    "LeaseContractLength",
-    "PurchaseOption",
-    "OfferingClass",
-    "Instance Type",
-    "Tenancy",
-    "Operating System",
-    "CapacityStatus",
-    "Pre Installed S/W",
-    "Location Type",
-    "Region Code",
-)
+    "SKU", "OfferTermCode", "TermType", "Unit", "PricePerUnit", "Currency", "LeaseContractLength", "PurchaseOption",
+    "OfferingClass", "Instance Type", "Tenancy", "Operating System", "CapacityStatus", "Pre Installed S/W",
+    "Location Type", "Region Code",
+)  # fmt: skip
 _USUAL = {
     "Tenancy": "Shared",
     "Operating System": "Linux",

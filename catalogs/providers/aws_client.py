@@ -61,20 +61,12 @@ API_CALLS: tuple[ApiCall, ...] = (
 _PERMISSIONS = {call.call: call.permission for call in API_CALLS}
 _CREDENTIAL_CODES = frozenset(
     {
-        "AuthFailure",
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IncompleteSignature",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "InvalidSignatureException",
-        "MissingAuthenticationToken",
-        "MissingAuthenticationTokenException",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
+        "AuthFailure", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId",
+        "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException", "RequestExpired", "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     }
-)
+)  # fmt: skip
 _DENIED_CODES = frozenset(
     {
         "AccessDenied",
@@ -86,19 +78,11 @@ _DENIED_CODES = frozenset(
 )
 _THROTTLE_CODES = frozenset(
     {
-        "BandwidthLimitExceeded",
-        "LimitExceededException",
-        "PriorRequestNotComplete",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "SlowDown",
-        "Throttling",
-        "ThrottlingException",
-        "ThrottledException",
-        "TooManyRequestsException",
+        "BandwidthLimitExceeded", "LimitExceededException", "PriorRequestNotComplete", "RequestLimitExceeded",
+        "RequestThrottled", "RequestThrottledException", "SlowDown", "Throttling", "ThrottlingException",
+        "ThrottledException", "TooManyRequestsException",
     }
-)
+)  # fmt: skip
 # The region does not sell this at all: nothing is wrong, and nothing is there.
 _NOT_SOLD_CODES = frozenset({"NoSuchResourceException", "UnsupportedOperation", "Unsupported"})
 

@@ -53,18 +53,11 @@ class AzureProvider:
     """
 
     info = ProviderInfo(
-        name=PROVIDER,
-        needs_credentials=False,
-        purchase_options=frozenset(OPTIONS),
-        login_hint=LOGIN_HINT,
+        name=PROVIDER, needs_credentials=False, purchase_options=frozenset(OPTIONS), login_hint=LOGIN_HINT
     )
 
     def __init__(
-        self,
-        options: FetchOptions,
-        *,
-        client: Clients = default_client,
-        today: Callable[[], date] = _today,
+        self, options: FetchOptions, *, client: Clients = default_client, today: Callable[[], date] = _today
     ) -> None:
         """Take settings only; nothing is opened.
 

@@ -9,12 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from catalogs.errors import missing_extra
-from catalogs.providers.azure_retail import (
-    API_VERSION,
-    RETAIL_API,
-    RetailPage,
-    parse_retail_page,
-)
+from catalogs.providers.azure_retail import API_VERSION, RETAIL_API, RetailPage, parse_retail_page
 from catalogs.providers.azure_types import PROVIDER, SKUS_API, USAGES_API
 from catalogs.providers.base import (
     ApiCall,
@@ -230,11 +225,7 @@ class AzureClient:
         token = ""
         for _ in range(_MAX_PAGES):
             options = {"resultFormat": "objectArray", **({"$skipToken": token} if token else {})}
-            query = {
-                "subscriptions": [management.subscription],
-                "query": _EVICTION_QUERY,
-                "options": options,
-            }
+            query = {"subscriptions": [management.subscription], "query": _EVICTION_QUERY, "options": options}
             params = {"api-version": _EVICTION_VERSION}
             body, _ = self._ask(management, ("POST", EVICTION_PATH), params, "", EVICTION_API, query)
             page_rows = body.get("data") or []

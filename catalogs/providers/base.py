@@ -345,9 +345,7 @@ class _Hopeless:
 
 
 def map_regions(
-    regions: Sequence[str],
-    fetch: Callable[[str], Result],
-    options: FetchOptions,
+    regions: Sequence[str], fetch: Callable[[str], Result], options: FetchOptions
 ) -> dict[str, Result]:
     """Call `fetch(region)` for each region, `options.max_workers` at a time.
 

@@ -43,10 +43,7 @@ class GcpProvider:
     """Fetches Google Cloud's machines and prices; asks for each list once per object."""
 
     info = ProviderInfo(
-        name=PROVIDER,
-        needs_credentials=True,
-        purchase_options=frozenset(OPTIONS),
-        login_hint=LOGIN_HINT,
+        name=PROVIDER, needs_credentials=True, purchase_options=frozenset(OPTIONS), login_hint=LOGIN_HINT
     )
 
     def __init__(

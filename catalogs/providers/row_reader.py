@@ -38,10 +38,7 @@ class RowReader:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def read(
-        self,
-        items: Iterable[Any],
-        parse: Callable[[Any], Result],
-        name: Callable[[Any], str] = lambda _: "",
+        self, items: Iterable[Any], parse: Callable[[Any], Result], name: Callable[[Any], str] = lambda _: ""
     ) -> list[Result]:
         """Parse each item; one that cannot be read is refused with its name and reason.
 

@@ -91,12 +91,11 @@ def waiting_quotes(offers: Iterable[Mapping[str, str]], listed: Sequence[Entry])
     return [*listed, *flagged]
 
 
-def accept(patterns: Sequence[str], *, home: Path | None = None) -> tuple[str, ...]:
+def accept(patterns: Sequence[str]) -> tuple[str, ...]:
     """Confirm quotes in quarantine: from now on they are the accepted prices of their offers.
 
     Args:
         patterns: offer ids, or globs over them, such as `aws/us-east-1/*/spot/*`.
-        home: directory of the history; default see `catalogs.store.read.history_directory`.
 
     Returns:
         Ids of the offers confirmed.
@@ -118,10 +117,10 @@ def accept(patterns: Sequence[str], *, home: Path | None = None) -> tuple[str, .
     providers = sorted(
         {name.partition("/")[0] for name in waiting if any(fnmatchcase(name, p) for p in patterns)}
     )
-    return tuple(name for provider in providers for name in _confirm(provider, chosen, home))
+    return tuple(name for provider in providers for name in _confirm(provider, chosen))
 
 
-def _confirm(provider: str, choose: Callable[[Entry], bool], home: Path | None) -> list[str]:
+def _confirm(provider: str, choose: Callable[[Entry], bool]) -> list[str]:
     """Put the chosen quotes of one provider in use; ids of the offers."""
     from catalogs.store.history import edit_snapshot
 
@@ -136,7 +135,7 @@ def _confirm(provider: str, choose: Callable[[Entry], bool], home: Path | None) 
         remaining = [entry for entry in listed if key_of(entry["row"]) not in confirmed]
         return ([confirmed.get(key_of(row), row) for row in offers], remaining) if confirmed else None
 
-    edit_snapshot(provider, edit, home=home)
+    edit_snapshot(provider, edit)
     return offer_ids
 
 

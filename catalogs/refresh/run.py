@@ -17,13 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from catalogs.errors import CatalogInputError
-from catalogs.providers.base import (
-    CredentialsMissing,
-    FetchLog,
-    FetchOptions,
-    Provider,
-    frame_rows,
-)
+from catalogs.providers.base import CredentialsMissing, FetchLog, FetchOptions, Provider, frame_rows
 from catalogs.providers.redact import redact
 from catalogs.providers.registry import check_names, create_provider
 from catalogs.refresh.checking import check_fetched

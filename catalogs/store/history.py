@@ -133,21 +133,17 @@ Edit = Callable[
 ]
 
 
-def edit_snapshot(
-    provider: str, edit: Edit, *, home: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S
-) -> None:
+def edit_snapshot(provider: str, edit: Edit) -> None:
     """Add a snapshot with changed offers, made of the one in use (or of the bundled one).
 
     Args:
         provider: provider id.
         edit: gives the offers and the quotes in quarantine to store, of those in use; None changes nothing.
-        home: directory of the history; default see `history_directory`.
-        lock_timeout_s: longest wait for another writer, in seconds.
 
     Raises:
         CatalogError: when another writer does not end, or the disk is full or not writable.
     """
-    with writing(home or history_directory(), provider, lock_timeout_s) as directory:
+    with writing(history_directory(), provider) as directory:
         source = stored_source(directory) or _bundled_source(provider)
         if source is None:
             return
@@ -224,26 +220,22 @@ def catalog_as_of(day: date, *, home: Path | None = None, cache: bool = True) ->
     return assemble(newest_sources(home or history_directory(), day), cache=cache)
 
 
-def catalog_by_hash(hashes: Mapping[str, str], *, home: Path | None = None, cache: bool = True) -> Catalog:
+def catalog_by_hash(hashes: Mapping[str, str]) -> Catalog:
     """The very catalog that a plan was made from, whatever was refreshed since.
 
     Args:
         hashes: sha256 per provider, as a plan tells them.
-        home: directory of the history; default see `history_directory`.
-        cache: use (and write) the compiled copy.
 
     Raises:
         CatalogError: when a snapshot is no longer there; names each.
     """
-    paths = {
-        (snapshot.provider, snapshot.manifest.sha256): snapshot.path for snapshot in list_snapshots(home=home)
-    }
+    paths = {(snapshot.provider, snapshot.manifest.sha256): snapshot.path for snapshot in list_snapshots()}
     lost = [f"{name} ({digest[:12]})" for name, digest in hashes.items() if (name, digest) not in paths]
     if lost:
         raise CatalogError(
             f"no longer stored: the snapshot of {', '.join(lost)}; `planner catalog history` lists those there are"
         )
-    return assemble([read_provider(paths[key]) for key in sorted(hashes.items())], cache=cache)
+    return assemble([read_provider(paths[key]) for key in sorted(hashes.items())])
 
 
 def open_snapshot(ref: str, *, home: Path | None = None, cache: bool = True) -> Catalog:

@@ -28,13 +28,12 @@ def pinned_key() -> Path | None:
     return Path(chosen) if chosen else None
 
 
-def require_trusted(sources: Sequence[Source], key_file: Path, now: datetime | None = None) -> Statement:
+def require_trusted(sources: Sequence[Source], key_file: Path) -> Statement:
     """Refuse what was read of a catalog unless a pinned key signed it, the statement holds and none newer was seen.
 
     Args:
         sources: what was read, in memory: nothing is read a second time.
         key_file: pinned public keys.
-        now: the moment to judge by; default: the clock.
 
     Raises:
         CatalogTrustError: unsigned, foreign, tampered, expired or replayed, in the words of its class.
@@ -47,7 +46,7 @@ def require_trusted(sources: Sequence[Source], key_file: Path, now: datetime | N
             "for one; name a signed catalog (--catalog-dir, PLANNER_CATALOG_DIR; `planner catalog sign` makes one) or "
             "unset the key"
         )
-    statement = open_statement(roots.pop(), key_file, now)
+    statement = open_statement(roots.pop(), key_file)
     statement.check_contents(sources)
     _refuse_older(statement)
     return statement

@@ -42,13 +42,7 @@ def regions_in(residency: str) -> frozenset[tuple[str, str]]:
     """All (provider, region) of one residency group or country (`eu`, `us`, `DE`, ...)."""
     table = load_regions()
     lowered = residency.lower()
-    keys = zip(
-        _keys(table),
-        table["residency"],
-        table["country"],
-        table["continent"],
-        strict=True,
-    )
+    keys = zip(_keys(table), table["residency"], table["country"], table["continent"], strict=True)
     return frozenset(
         key for key, group, country, continent in keys if lowered in (group, country.lower(), continent)
     )

@@ -20,19 +20,9 @@ from catalogs.tariffs.storage import StorageFee, StoragePrice, StorageTable
 from catalogs.tariffs.transfer import TierCurve, TransferTable
 
 __all__ = [
-    "Figure",
-    "FxRate",
-    "InterruptionPrior",
-    "OptionRule",
-    "QuotaRule",
-    "StorageFee",
-    "StoragePrice",
-    "StorageService",
-    "Tariffs",
-    "TierCurve",
-    "load_tariffs",
-    "usd_per",
-]
+    "Figure", "FxRate", "InterruptionPrior", "OptionRule", "QuotaRule", "StorageFee", "StoragePrice",
+    "StorageService", "Tariffs", "TierCurve", "load_tariffs", "usd_per",
+]  # fmt: skip
 
 DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "tariffs"
 

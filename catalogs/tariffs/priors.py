@@ -10,21 +10,9 @@ from catalogs.patterns import matches
 from catalogs.tariffs.read import Row, read_rows
 
 _COLUMNS = (
-    "provider",
-    "kind",
-    "family",
-    "accelerator",
-    "band",
-    "rate_per_hour",
-    "gang_exponent",
-    "mean_wait_hours",
-    "wait_exponent",
-    "use",
-    "confidence",
-    "note",
-    "source",
-    "as_of",
-)
+    "provider", "kind", "family", "accelerator", "band", "rate_per_hour", "gang_exponent", "mean_wait_hours",
+    "wait_exponent", "use", "confidence", "note", "source", "as_of",
+)  # fmt: skip
 _BASIS = {"measured": "measured", "band": "band", "family": "band", "prior": "prior"}
 
 

@@ -9,41 +9,14 @@ from catalogs.patterns import matches
 from catalogs.tariffs.read import Row, number, read_rows
 
 _OPTION_COLUMNS = (
-    "provider",
-    "purchase_option",
-    "option_variant",
-    "billing_granularity_s",
-    "minimum_charge_s",
-    "min_term_hours",
-    "max_term_hours",
-    "block_hours",
-    "max_instances",
-    "notice_s",
-    "whole_term",
-    "upfront",
-    "cancellable",
-    "book_days",
-    "confidence",
-    "note",
-    "source",
-    "as_of",
-)
+    "provider", "purchase_option", "option_variant", "billing_granularity_s", "minimum_charge_s", "min_term_hours",
+    "max_term_hours", "block_hours", "max_instances", "notice_s", "whole_term", "upfront", "cancellable",
+    "book_days", "confidence", "note", "source", "as_of",
+)  # fmt: skip
 _QUOTA_COLUMNS = (
-    "provider",
-    "family",
-    "accelerator",
-    "options",
-    "name",
-    "code",
-    "scope",
-    "unit",
-    "default_value",
-    "use",
-    "confidence",
-    "note",
-    "source",
-    "as_of",
-)
+    "provider", "family", "accelerator", "options", "name", "code", "scope", "unit", "default_value", "use",
+    "confidence", "note", "source", "as_of",
+)  # fmt: skip
 
 
 class OptionRule(NamedTuple):

@@ -10,21 +10,9 @@ from catalogs.patterns import matches
 from catalogs.tariffs.read import Row, read_rows
 
 _COLUMNS = (
-    "provider",
-    "region",
-    "service",
-    "role",
-    "measure",
-    "value",
-    "currency",
-    "tier_from_gib",
-    "reference",
-    "use",
-    "confidence",
-    "note",
-    "source",
-    "as_of",
-)
+    "provider", "region", "service", "role", "measure", "value", "currency", "tier_from_gib", "reference", "use",
+    "confidence", "note", "source", "as_of",
+)  # fmt: skip
 HOURS_PER_MONTH = Decimal(730)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import FileBeside, Seconds, evidence_option, examples, output_options
+from planner.commands.options import SECONDS, FileBeside, evidence_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -47,14 +47,14 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
 )
 @click.option(
     "--every",
-    type=Seconds(),
+    type=SECONDS,
     default=None,
     help="Time between two questions of the launcher (default: 6m, longer for jobs of more than a week). A state "
     "older than twice this time is refused.",
 )
 @click.option(
     "--margin",
-    type=Seconds(),
+    type=SECONDS,
     default=None,
     help="Finish this long before the deadline, e.g. 30m, because unsaved work may be lost.",
 )

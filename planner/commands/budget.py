@@ -10,15 +10,13 @@ from pathlib import Path
 import click
 
 from planner.commands.options import (
-    DayOption,
+    DAY,
+    bill_options,
     currency_option,
     daily_option,
     details_option,
     drop_days_option,
     examples,
-    focus_option,
-    map_file_option,
-    map_option,
     output_options,
     planned_option,
     rates_options,
@@ -34,15 +32,11 @@ from planner.render.formats import ANSWER_FORMATS
     )
 )
 @click.argument("paths", nargs=-1, required=True, metavar="BUDGETS [PATH]...")
-@focus_option
-@map_option
-@map_file_option
+@bill_options
 @daily_option
 @currency_option
 @rates_options
-@click.option(
-    "--day", type=DayOption(), default=None, help="Check the periods of this day; default: the last known."
-)
+@click.option("--day", type=DAY, default=None, help="Check the periods of this day; default: the last known.")
 @planned_option
 @drop_days_option
 @click.option(

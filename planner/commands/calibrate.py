@@ -6,13 +6,10 @@ from pathlib import Path
 
 import click
 
-from planner.commands.completing import instance_types, providers
-from planner.commands.options import FileBeside, examples
+from planner.commands.completing import instance_types, provider_option
+from planner.commands.options import FileBeside, examples, log_format_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
-
-# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
-LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 
 
 @click.command(
@@ -36,17 +33,10 @@ LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboar
 @click.option(
     "--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Instances it ran on."
 )
-@click.option(
-    "--provider",
-    shell_complete=providers,
-    default=None,
-    metavar="NAME",
-    help="Provider of the instance type, if several have one.",
-)
+@provider_option
 @click.option("--layout", default=None, metavar="PARTS",
               help="The layout it ran with, like tp=8,pp=2,micro_batch=1 (default: the planner's choice).")  # fmt: skip
-@click.option("--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,
-              help="Format of the log.")  # fmt: skip
+@log_format_option
 @click.option("--skip", type=click.IntRange(min=0), default=None, metavar="N",
               help="Leading steps to ignore (default: detected from their times).")  # fmt: skip
 @click.option(

@@ -15,7 +15,7 @@ from planner.commands.catalog_history import history
 from planner.commands.catalog_quarantine import accept_command, quarantine_command
 from planner.commands.catalog_sign import keygen_command, sign_command, verify_command
 from planner.commands.completing import instance_types, providers, regions
-from planner.commands.options import DayOption, Days, examples, output_options
+from planner.commands.options import DAY, DAYS, examples, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
 from planner.errors import CatalogError, InputError
@@ -23,14 +23,13 @@ from planner.render.formats import ANSWER_FORMATS
 
 _DIRECTORY = "catalog_dir"
 _AS_OF = click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Use the newest snapshots up to this day."
+    "--as-of", type=DAY, default=None, metavar="DATE", help="Use the newest snapshots up to this day."
 )
 
 
 @click.group(
     epilog=examples(
-        "planner catalog list --accelerator 'h100-*' --max-results 5",
-        "planner catalog show p4d.24xlarge",
+        "planner catalog list --accelerator 'h100-*' --max-results 5", "planner catalog show p4d.24xlarge"
     )
 )
 @click.option(
@@ -99,14 +98,8 @@ def list_offers(
     from planner.catalog.offers import offers_answer
 
     names = (
-        "accelerators",
-        "providers",
-        "regions",
-        "instance_types",
-        "purchase_options",
-        "sort",
-        "allow_flagged",
-    )
+        "accelerators", "providers", "regions", "instance_types", "purchase_options", "sort", "allow_flagged",
+    )  # fmt: skip
     query = OfferQuery(
         **{name: options[name] for name in names},
         max_usd_per_hour=_positive("--max-price", options["max_price"]),
@@ -141,8 +134,7 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 @catalog.command(
     epilog=examples(
-        "planner catalog show p4d.24xlarge",
-        "planner catalog show a2-highgpu-8g --provider gcp -o json",
+        "planner catalog show p4d.24xlarge", "planner catalog show a2-highgpu-8g --provider gcp -o json"
     )
 )
 @click.argument("instance_type", shell_complete=instance_types)
@@ -174,12 +166,7 @@ def show(
     show_answer(types_answer(summaries, max_results), output, out)
 
 
-@catalog.command(
-    epilog=examples(
-        "planner catalog doctor",
-        "planner catalog doctor --max-age 30d",
-    )
-)
+@catalog.command(epilog=examples("planner catalog doctor", "planner catalog doctor --max-age 30d"))
 @click.option(
     "-o",
     "--output",
@@ -191,7 +178,7 @@ def show(
 )
 @click.option(
     "--max-age",
-    type=Days(),
+    type=DAYS,
     default=None,
     metavar="DAYS",
     help="Fail if a provider's newest price is older than this, such as 30d.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import providers
-from planner.commands.options import RatioOption, examples, output_options
+from planner.commands.options import RATIO, examples, output_options
 from planner.commands.output import show_answer
 from planner.errors import GateError
 from planner.render.formats import ANSWER_FORMATS
@@ -24,12 +24,10 @@ from planner.render.formats import ANSWER_FORMATS
 @click.argument("new", default="latest")
 @click.option("--provider", "providers", shell_complete=providers, multiple=True, help="Only this provider.")
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Only this purchase option.")
-@click.option(
-    "--min-change", type=RatioOption(), default="0%", show_default=True, help="Smallest change to list."
-)
+@click.option("--min-change", type=RATIO, default="0%", show_default=True, help="Smallest change to list.")
 @click.option(
     "--fail-above",
-    type=RatioOption(),
+    type=RATIO,
     default=None,
     help="Exit code 5 when a price moved by more than this, up or down, or changed currency.",
 )

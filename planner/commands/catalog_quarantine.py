@@ -15,10 +15,7 @@ from planner.render.formats import ANSWER_FORMATS
 
 @click.command(
     "quarantine",
-    epilog=examples(
-        "planner catalog quarantine",
-        "planner catalog quarantine --provider aws -o csv",
-    ),
+    epilog=examples("planner catalog quarantine", "planner catalog quarantine --provider aws -o csv"),
 )
 @click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
 @output_options(ANSWER_FORMATS)
@@ -33,10 +30,7 @@ def quarantine_command(provider: str, output: str, out: Path | None) -> None:
 
 @click.command(
     "accept",
-    epilog=examples(
-        "planner catalog quarantine",
-        "planner catalog accept 'aws/us-east-1/*/p5.48xlarge/*'",
-    ),
+    epilog=examples("planner catalog quarantine", "planner catalog accept 'aws/us-east-1/*/p5.48xlarge/*'"),
 )
 @click.argument("offers", nargs=-1, required=True, metavar="OFFER_ID...")
 def accept_command(offers: tuple[str, ...]) -> None:

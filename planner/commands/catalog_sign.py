@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, Days, examples, output_options
+from planner.commands.options import DAY, DAYS, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -17,10 +17,7 @@ _DIRECTORY = "catalog_dir"
 
 @click.command(
     "keygen",
-    epilog=examples(
-        "planner catalog keygen prices.key",
-        "planner catalog keygen ~/keys/prices-2027.key",
-    ),
+    epilog=examples("planner catalog keygen prices.key", "planner catalog keygen ~/keys/prices-2027.key"),
 )
 @click.argument("file", type=click.Path(path_type=Path))
 def keygen_command(file: Path) -> None:
@@ -44,10 +41,10 @@ def keygen_command(file: Path) -> None:
 @click.option("--key", type=click.Path(path_type=Path), required=True, help="Private key (`catalog keygen`).")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory to make.")
 @click.option(
-    "--expires", type=Days(), default="30d", show_default=True, metavar="DAYS", help="How long it holds."
+    "--expires", type=DAYS, default="30d", show_default=True, metavar="DAYS", help="How long it holds."
 )
 @click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Use the newest snapshots up to this day."
+    "--as-of", type=DAY, default=None, metavar="DATE", help="Use the newest snapshots up to this day."
 )
 @click.pass_context
 def sign_command(ctx: click.Context, key: Path, out: Path, expires: int, as_of: datetime | None) -> None:

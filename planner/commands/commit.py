@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import (
-    DayOption,
+    DAY,
+    RATIO,
+    SECONDS,
     FileBeside,
-    RatioOption,
-    Seconds,
     capitals,
     details_option,
     examples,
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        "planner commit examples/commit.yaml",
-        "planner commit --from-focus bills/ -o html --out commit.html",
+        "planner commit examples/commit.yaml", "planner commit --from-focus bills/ -o html --out commit.html"
     )
 )
 @click.argument("question", type=click.Path(path_type=Path), required=False)
@@ -65,16 +64,16 @@ if TYPE_CHECKING:
 @output_options(ANSWER_FORMATS, private=True)
 @click.option(
     "--as-of",
-    type=DayOption(),
+    type=DAY,
     default=None,
     metavar="DATE",
     help="Use the prices known on this day (default: newest).",
 )
 @click.option(
-    "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which the solver may stop."
+    "--gap", type=RATIO, default="0.1%", show_default=True, help="Gap at which the solver may stop."
 )
 @click.option(
-    "--time-limit", type=Seconds(), default="60s", show_default=True, help="Time limit of the search."
+    "--time-limit", type=SECONDS, default="60s", show_default=True, help="Time limit of the search."
 )
 @click.option(
     "--regret/--no-regret", default=True, show_default=True, help="Also solve each scenario separately."
@@ -83,9 +82,7 @@ if TYPE_CHECKING:
     "--certificate", type=FileBeside(), default=None,
     help="Write the proof of the bound to this file, for `planner verify`.",
 )  # fmt: skip
-@details_option(
-    "warnings", "buy", "later", "money", "levels", "falls", "expiring", "break_even", "grounds",
-)  # fmt: skip
+@details_option("warnings", "buy", "later", "money", "levels", "falls", "expiring", "break_even", "grounds")
 @verbose_option("All sections, every round and every break-even.")
 @click.pass_context
 def commit(

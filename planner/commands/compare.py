@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, rows_compared
-from planner.commands.options import as_of_option, examples, output_options, set_option
+from planner.commands.options import as_of_option, examples, offer_options, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -34,10 +34,7 @@ from planner.render.formats import ANSWER_FORMATS
               help="Row to compare with (default: the first one picked, otherwise the best).")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 @as_of_option
-@click.option(
-    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
-)
-@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
+@offer_options
 def compare(
     workload: Path, values: tuple[str, ...], pick: tuple[str, ...], over: str | None, base: str | None, output: str,
     as_of: datetime | None, allow_flagged: bool, allow_derived: bool, out: Path | None,

@@ -47,3 +47,12 @@ def _column(name: str) -> list[str]:
     from catalogs.store.load import load_catalog
 
     return sorted({str(value) for value in load_catalog().offers[name]})
+
+
+provider_option = click.option(
+    "--provider",
+    shell_complete=providers,
+    default=None,
+    metavar="NAME",
+    help="Provider of the instance type, if several have one.",
+)

@@ -10,22 +10,12 @@ from planner.commands.options import examples
 from planner.config import SETTINGS, load_settings
 
 
-@click.group(
-    epilog=examples(
-        "planner config show",
-        "planner config show -o json",
-    )
-)
+@click.group(epilog=examples("planner config show", "planner config show -o json"))
 def config() -> None:
     """Show the program's settings."""
 
 
-@config.command(
-    epilog=examples(
-        "planner config show",
-        "planner config show -o json",
-    )
-)
+@config.command(epilog=examples("planner config show", "planner config show -o json"))
 @click.option("-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", help="Format.")
 def show(fmt: str) -> None:
     """Print each setting with its value and its origin.

@@ -6,27 +6,13 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import examples, output_options
+from planner.commands.options import examples, log_format_option, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
-# The formats of `planner calibrate` and `progress`; a test compares them.
-LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
-log_format_option = click.option(
-    "--format",
-    "kind",
-    type=click.Choice(LOG_FORMATS),
-    default="auto",
-    show_default=True,
-    help="Format of the log.",
-)
-
 
 @click.command(
-    epilog=examples(
-        "planner diagnose progress.csv",
-        "planner diagnose train.log --format megatron -o json",
-    )
+    epilog=examples("planner diagnose progress.csv", "planner diagnose train.log --format megatron -o json")
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @log_format_option

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, examples, output_options
+from planner.commands.options import DAY, Written, examples, output_options
 from planner.commands.output import show_answer
 from planner.render import units
 from planner.render.formats import ANSWER_FORMATS
@@ -18,21 +18,12 @@ if TYPE_CHECKING:
     from planner.plan.diff import PlanDiff
 
 
-class Rise(click.ParamType[tuple[float, str]]):
-    """A rise in cost such as `5%` or `500usd`: an amount and `%` or `usd`."""
-
-    name = "rise"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, str]:
-        """Return the amount and its unit, or fail with an example."""
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%|usd)\s*", str(value), re.IGNORECASE)
-        if match is None:
-            self.fail(f"{value!r} is not a rise in cost; write it as 5% or 500usd", param, ctx)
-        return float(match[1]), match[2].lower()
+def _rise(text: str) -> tuple[float, str]:
+    """The amount, and its unit: `%` or `usd`."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%|usd)\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"{text!r} is not a rise in cost; write it as 5% or 500usd")
+    return float(match[1]), match[2].lower()
 
 
 @click.command(
@@ -44,9 +35,9 @@ class Rise(click.ParamType[tuple[float, str]]):
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A.json B.json | FILE"
 )
-@click.option("--as-of", "days", multiple=True, type=DayOption(), metavar="DATE",
+@click.option("--as-of", "days", multiple=True, type=DAY, metavar="DATE",
               help="Twice, with a workload: plan with the prices of these two days.")  # fmt: skip
-@click.option("--fail-above", type=Rise(), default=None, metavar="RISE",
+@click.option("--fail-above", type=Written("rise", _rise), default=None, metavar="RISE",
               help="Exit code 5 where the cost rises by more, such as 5% or 500usd, or no plan is left.")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 def diff(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.completing import instance_types, providers
+from planner.commands.completing import instance_types, provider_option
 from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -33,13 +33,7 @@ from planner.render.formats import ANSWER_FORMATS
     "--layout", default=None, metavar="PARTS",
     help="Parts of the layout to fix, like tp=8,pp=2,zero=1,micro_batch=1,recompute=full.",
 )  # fmt: skip
-@click.option(
-    "--provider",
-    shell_complete=providers,
-    default=None,
-    metavar="NAME",
-    help="Provider of the instance type, if several have one.",
-)
+@provider_option
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your runs (planner calibrate).")  # fmt: skip
 @as_of_option

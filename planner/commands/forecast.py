@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import (
-    RatioOption,
+    RATIO,
+    bill_options,
     currency_option,
     daily_option,
     details_option,
     drop_days_option,
     examples,
-    focus_option,
-    map_file_option,
-    map_option,
     more_paths,
     output_options,
     planned_option,
@@ -44,9 +42,7 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
     )
 )
 @more_paths
-@focus_option
-@map_option
-@map_file_option
+@bill_options
 @daily_option
 @click.option(
     "--by", default="total", show_default=True, help="Scopes: service, project, region, tag:team, ..."
@@ -103,11 +99,7 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
     "--fiscal-weeks", metavar="4-4-5@DAY", help="Weeks of a quarter's periods; DAY begins a fiscal year."
 )
 @click.option(
-    "--level",
-    type=RatioOption(),
-    default="80%",
-    show_default=True,
-    help="Share of cases that the intervals cover.",
+    "--level", type=RATIO, default="80%", show_default=True, help="Share of cases that the intervals cover."
 )
 @click.option(
     "--top",

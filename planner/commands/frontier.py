@@ -12,6 +12,7 @@ from planner.commands.options import (
     as_of_option,
     details_option,
     examples,
+    offer_options,
     output_options,
     set_option,
 )
@@ -42,10 +43,7 @@ _POINTS = 10
               help="Deadline to ask for beside the file's own, such as 36h or 5d; may be repeated.")  # fmt: skip
 @as_of_option
 @details_option("points", "proof")
-@click.option(
-    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
-)
-@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
+@offer_options
 def frontier(
     workload: Path, values: tuple[str, ...],
     output: str, against: str, points: int | None, deadlines: tuple[str, ...], as_of: datetime | None,

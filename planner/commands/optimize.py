@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import (
-    Days,
+    DAYS,
+    RATIO,
+    SECONDS,
+    USD,
     FileBeside,
-    RatioOption,
-    Seconds,
-    UsdOption,
     as_of_option,
     details_option,
     evidence_option,
     examples,
+    offer_options,
     output_options,
+    ratio_type,
     set_option,
     verbose_option,
 )
@@ -53,19 +55,14 @@ if TYPE_CHECKING:
     default=None,
     help="What to optimise (default: the file's objective).",
 )
-@click.option("--best-within", type=UsdOption(), default=None, metavar="USD",
+@click.option("--best-within", type=USD, default=None, metavar="USD",
               help="Best result for a budget: all of the work soonest, otherwise as much as possible.")  # fmt: skip
 @click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
               help="Exact enumeration, a MILP of the same problem, or both, which must agree.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
-@click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of a MILP.")
-@click.option(
-    "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."
-)
-@click.option(
-    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
-)
-@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
+@click.option("--time-limit", type=SECONDS, default="30s", show_default=True, help="Time limit of a MILP.")
+@click.option("--gap", type=RATIO, default="0.1%", show_default=True, help="Gap at which a MILP may stop.")
+@offer_options
 @click.option(
     "--quota",
     type=click.Choice(["declared", "live"]),
@@ -90,7 +87,7 @@ if TYPE_CHECKING:
     help="Also replay a plan on spot in N random futures.",
 )  # fmt: skip
 @click.option(
-    "--quote", type=RatioOption("95% or 0.95"), default=None, metavar="LEVEL",
+    "--quote", type=ratio_type("95% or 0.95"), default=None, metavar="LEVEL",
     help="Also state the highest cost and latest end with this probability (50% to 99.9%).",
 )  # fmt: skip
 @click.option(
@@ -98,15 +95,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-age",
-    type=Days(),
+    type=DAYS,
     default=None,
     metavar="DAYS",
     help="Refuse a plan that depends on prices older than this, such as 30d.",
 )
 @click.option(
-    "--certificate", type=FileBeside(), default=None,
-    help="Also write the proof, for `planner verify`.",
-)  # fmt: skip
+    "--certificate", type=FileBeside(), default=None, help="Also write the proof, for `planner verify`."
+)
 @reuse_option
 @details_option(*DETAILS)
 @verbose_option("Show all sections (or those of --details) with every assumption, cost line and filter.")

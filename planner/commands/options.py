@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from planner.errors import InputError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 _BILLS = ("focus", "more")  # options of files, folders and globs
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -26,99 +27,94 @@ def examples(*commands: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
 
 
-class Seconds(click.ParamType[float]):
-    """A duration such as `30s`, `2m` or `1h`, in seconds."""
-
-    name = "duration"
-
-    def __init__(self, *, or_none: bool = False) -> None:
-        """Take durations above 0.
-
-        Args:
-            or_none: take 0 as well.
-        """
-        self._or_none = or_none
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds, or fail with an example."""
-        if isinstance(value, int | float):
-            return float(value)
-        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)\s*", str(value))
-        if not match or (float(match[1]) <= 0 and not self._or_none):
-            self.fail(f"{value!r} is not a duration; write it as 30s, 2m or 1h", param, ctx)
-        return float(match[1]) * _SECONDS[match[2]]
-
-
-class Days(click.ParamType[int]):
-    """A number of days such as `30d` or `30`."""
-
-    name = "days"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return whole days, or fail with an example."""
-        number = str(value).strip().removesuffix("d")
-        if not (number.isascii() and number.isdigit()):
-            self.fail(f"{value!r} is not a number of days; write it as 30d", param, ctx)
-        return int(number)
-
-
-class UsdOption(click.ParamType[Decimal]):
-    """An amount in US dollars such as `5000`, `5,000` or `$5000`, as a workload writes it."""
-
-    name = "usd"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """Return a positive amount, or fail with an example."""
-        from planner.units import parse_money
-
-        try:
-            return parse_money(value)
-        except ValueError as error:
-            self.fail(f"it {error}", param, ctx)
-
-
-class RatioOption(click.ParamType[float]):
-    """A ratio such as `0.1%` or `0.001`.
+class Written(click.ParamType[_Value]):
+    """A value by the text that it is written as.
 
     Args:
-        example: how it is written, for a message.
+        name: of the type, in messages.
+        read: gives the value; its ValueError says how the text should be written.
     """
 
-    name = "ratio"
+    def __init__(self, name: str, read: Callable[[str], _Value]) -> None:
+        """Take what reads the text."""
+        self.name = name
+        self._read = read
 
-    def __init__(self, example: str = "0.1% or 0.001") -> None:
-        """Take ratios of at least 0 and below 1."""
-        self._example = example
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return a ratio of at least 0 and below 1."""
-        text = str(value).strip()
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> _Value:
+        """The value; a default may be one already."""
+        if not isinstance(value, str):
+            return cast("_Value", value)
         try:
-            ratio = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-        except ValueError:
-            ratio = -1.0
+            return self._read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _seconds_or_none(text: str) -> float:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)\s*", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration; write it as 30s, 2m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _seconds(text: str) -> float:
+    if seconds := _seconds_or_none(text):
+        return seconds
+    raise ValueError(f"{text!r} is not a duration; write it as 30s, 2m or 1h")
+
+
+def _days(text: str) -> int:
+    number = text.strip().removesuffix("d")
+    if not (number.isascii() and number.isdigit()):
+        raise ValueError(f"{text!r} is not a number of days; write it as 30d")
+    return int(number)
+
+
+def _usd(text: str) -> Decimal:
+    from planner.units import parse_money
+
+    try:
+        return parse_money(text)
+    except ValueError as error:
+        raise ValueError(f"it {error}") from error
+
+
+def share(text: str) -> float:
+    """The ratio that `20%` or `0.2` is; below 0 where the text is none."""
+    text = text.strip()
+    try:
+        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        return -1.0
+
+
+def ratio_type(example: str = "0.1% or 0.001") -> Written[float]:
+    """A ratio of at least 0 and below 1; `example`: how it is written, for a message."""
+
+    def read(text: str) -> float:
+        ratio = share(text)
         if not 0.0 <= ratio < 1.0:
-            percent = not text.endswith("%") and 1.0 <= ratio < 100.0
-            how = f"{text}% or {ratio / 100.0:g}" if percent else self._example
-            self.fail(f"{value!r} is not a ratio; write it as {how}", param, ctx)
+            percent = not text.strip().endswith("%") and 1.0 <= ratio < 100.0
+            how = f"{text.strip()}% or {ratio / 100.0:g}" if percent else example
+            raise ValueError(f"{text!r} is not a ratio; write it as {how}")
         return ratio
 
-
-class DayOption(click.ParamType[datetime]):
-    """A date `YYYY-MM-DD`, as the first moment of that day in UTC."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return an aware datetime."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            return datetime.combine(date.fromisoformat(str(value)), time(), tzinfo=UTC)
-        except ValueError:
-            self.fail(f"{value!r} is not a date; write it as 2026-11-20", param, ctx)
+    return Written("ratio", read)
 
 
+def _day(text: str) -> datetime:
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), tzinfo=UTC)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a date; write it as 2026-11-20") from None
+
+
+SECONDS = Written("duration", _seconds)  # above 0
+SECONDS_OR_NONE = Written("duration", _seconds_or_none)  # from 0
+DAYS = Written("days", _days)  # `30d` or `30`
+USD = Written("usd", _usd)  # `5000`, `5,000` or `$5000`, as a workload writes it
+RATIO = ratio_type()
+DAY = Written("date", _day)  # its first moment in UTC
 STDOUT = Path("-")  # as the file of an answer
 
 
@@ -214,14 +210,9 @@ def _remember_mode(ctx: click.Context, param: click.Parameter, value: str) -> No
 
 
 mode_option = click.option(
-    "--mode",
-    default="600",
-    show_default=True,
-    metavar="OCTAL",
-    expose_value=False,
-    callback=_remember_mode,
+    "--mode", default="600", show_default=True, metavar="OCTAL", expose_value=False, callback=_remember_mode,
     help="Permissions of the files written (bills are private).",
-)
+)  # fmt: skip
 
 
 def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
@@ -244,21 +235,26 @@ def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
 
 
 as_of_option = click.option(
-    "--as-of",
-    type=DayOption(),
-    default=None,
-    metavar="DATE",
+    "--as-of", type=DAY, default=None, metavar="DATE",
     help="Plan as of this day, with the prices known then (default: now).",
-)
+)  # fmt: skip
 
 
 set_option = click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="KEY=VALUE",
+    "--set", "values", multiple=True, metavar="KEY=VALUE",
     help="Override a value of the file, such as constraints.deadline=10d; may be repeated.",
-)
+)  # fmt: skip
+
+
+def offer_options(command: _Command) -> _Command:
+    """`--allow-flagged` and `--allow-derived`: offers that are left out otherwise."""
+    flagged = click.option(
+        "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
+    )
+    derived = click.option(
+        "--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios."
+    )
+    return flagged(derived(command))
 
 
 def verbose_option(help_text: str) -> Callable[[_Command], _Command]:
@@ -303,33 +299,44 @@ def solver_options(command: _Command) -> _Command:
         "--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy."
     )
     limit = click.option(
-        "--time-limit", type=Seconds(), default="60s", show_default=True, help="Time limit of the solver."
+        "--time-limit", type=SECONDS, default="60s", show_default=True, help="Time limit of the solver."
     )
     gap = click.option(
-        "--gap",
-        type=RatioOption(),
-        default="0.1%",
-        show_default=True,
-        help="Gap at which the solver may stop.",
+        "--gap", type=RATIO, default="0.1%", show_default=True, help="Gap at which the solver may stop."
     )
     return backend(limit(gap(command)))
 
 
 robust_option = click.option(
-    "--robust", type=RatioOption("95% or 0.95"), default=None, metavar="LEVEL",
+    "--robust", type=ratio_type("95% or 0.95"), default=None, metavar="LEVEL",
     help="Also weigh the worst outcomes: 95% adds the mean of the worst 5 %; the file's `risk` sets its weight.",
 )  # fmt: skip
-focus_option = click.option(
-    "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
-)
-map_option = click.option(
-    "--map", "pairs", multiple=True, metavar="COLUMN=FOCUS",
-    help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory sets a constant. May be repeated.",
+
+
+# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
+LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
+log_format_option = click.option(
+    "--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,
+    help="Format of the log.",
 )  # fmt: skip
-map_file_option = click.option(
-    "--map-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
-    help="Store the mapping of --map in this file (columns column,focus) and read it the next time.",
-)  # fmt: skip
+
+
+def bill_options(command: _Command) -> _Command:
+    """`--focus`, `--map` and `--map-file`: a bill, and how its columns are read."""
+    focus = click.option(
+        "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
+    )
+    pairs = click.option(
+        "--map", "pairs", multiple=True, metavar="COLUMN=FOCUS",
+        help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory sets a constant. May be repeated.",
+    )  # fmt: skip
+    file = click.option(
+        "--map-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
+        help="Store the mapping of --map in this file (columns column,focus) and read it the next time.",
+    )  # fmt: skip
+    return focus(pairs(file(command)))
+
+
 more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")
 """What a shell makes of a glob behind `--focus`: the first file is the option's, the others stand alone."""
 daily_option = click.option(
@@ -343,12 +350,9 @@ def capitals(_context: click.Context, _parameter: click.Parameter, code: str | N
 
 
 currency_option = click.option(
-    "--currency",
-    default=None,
-    callback=capitals,
-    metavar="CODE",
+    "--currency", default=None, callback=capitals, metavar="CODE",
     help="ISO 4217 code: use only rows in this currency, and assume it for amounts without a currency.",
-)
+)  # fmt: skip
 
 
 def rates_options(command: _Command) -> _Command:
@@ -373,17 +377,11 @@ drop_days_option = click.option(
     help="Ignore this many last days (default: those whose bill looks incomplete).",
 )
 vintages_option = click.option(
-    "--vintages",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="CSV",
+    "--vintages", type=click.Path(path_type=Path), default=None, metavar="CSV",
     help="Earlier reports (reported, date, scope, cost), to learn how late charges arrive.",
-)
+)  # fmt: skip
 evidence_option = click.option(
-    "--spot-evidence",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
     help="Your availability traces (of other days than the planned ones), preemption log, spot price history or "
     "placement scores, in addition to the bundled record and to files named in the workload; may be repeated.",
-)
+)  # fmt: skip

@@ -7,25 +7,28 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
+from planner.commands.options import (
+    as_of_option,
+    details_option,
+    examples,
+    offer_options,
+    output_options,
+    set_option,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command(
     epilog=examples(
-        "planner pools examples/grpo-8b.yaml",
-        "planner pools examples/grpo-8b.yaml -o csv --out pools.csv",
+        "planner pools examples/grpo-8b.yaml", "planner pools examples/grpo-8b.yaml -o csv --out pools.csv"
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @output_options(ANSWER_FORMATS)
 @as_of_option
-@click.option(
-    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
-)
-@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
+@offer_options
 @details_option("pools", "step", "colocated", "proof")
 def pools(
     workload: Path,

@@ -61,10 +61,7 @@ if TYPE_CHECKING:
 )
 @robust_option
 @click.option(
-    "--certificate",
-    type=FileBeside(),
-    default=None,
-    help="Also write the proof, for `planner verify`.",
+    "--certificate", type=FileBeside(), default=None, help="Also write the proof, for `planner verify`."
 )
 @details_option(
     "stuck", "relaxation", "teams", "sums", "points", "jobs", "limits", "warnings", "filters", "proof"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.completing import providers, regions
-from planner.commands.options import Seconds, examples
+from planner.commands.options import SECONDS, examples
 
 if TYPE_CHECKING:
     from catalogs.refresh.report import RefreshReport
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Do not request machines without an accelerator; they are never stored.",
 )
 @click.option(
-    "--timeout", type=Seconds(), default=60.0, help="Time limit of one complete response [default: 60s]."
+    "--timeout", type=SECONDS, default=60.0, help="Time limit of one complete response [default: 60s]."
 )
 @click.option(
     "--max-bytes",

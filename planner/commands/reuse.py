@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import Seconds
+from planner.commands.options import SECONDS_OR_NONE
 
 if TYPE_CHECKING:
     from planner.workloads.kept import KeptAnswer
@@ -25,7 +25,7 @@ _LONGEST_S = 10 * 366 * 86_400.0  # longer ones are no dates
 
 reuse_option = click.option(
     "--reuse-answers",
-    type=Seconds(or_none=True),
+    type=SECONDS_OR_NONE,
     default="5min",
     show_default=True,
     metavar="DURATION",

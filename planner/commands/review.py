@@ -13,11 +13,10 @@ import click
 from click.core import ParameterSource
 
 from planner.commands.options import (
+    Written,
+    bill_options,
     currency_option,
     examples,
-    focus_option,
-    map_file_option,
-    map_option,
     more_paths,
     output_options,
     rates_options,
@@ -38,19 +37,14 @@ DIALECT_NAMES = ("duckdb", "spark", "databricks", "bigquery", "snowflake", "clic
                  "postgres")  # fmt: skip
 
 
-class MonthOption(click.ParamType[date]):
-    """A month `YYYY-MM`, as its first day."""
+def _month(text: str) -> date:
+    try:
+        return date.fromisoformat(f"{text.strip()}-01")
+    except ValueError:
+        raise ValueError(f"{text!r} is not a month; write it as 2026-10") from None
 
-    name = "month"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
-        """Return the first day, or fail with an example."""
-        if isinstance(value, date):
-            return value
-        try:
-            return date.fromisoformat(f"{str(value).strip()}-01")
-        except ValueError:
-            self.fail(f"{value!r} is not a month; write it as 2026-10", param, ctx)
+_MONTH = Written("month", _month)  # its first day
 
 
 @click.command(
@@ -60,17 +54,12 @@ class MonthOption(click.ParamType[date]):
     )
 )
 @more_paths
-@focus_option
-@map_option
-@map_file_option
+@bill_options
 @click.option(
-    "--month",
-    type=MonthOption(),
-    default=None,
-    help="Month to review (default: the latest with usage after day 1).",
+    "--month", type=_MONTH, default=None, help="Month to review (default: the latest with usage after day 1)."
 )
 @click.option(
-    "--compare", type=MonthOption(), default=None, help="Month to compare with (default: the previous one)."
+    "--compare", type=_MONTH, default=None, help="Month to compare with (default: the previous one)."
 )
 @click.option("--tags", default="team,env", show_default=True, metavar="KEYS",
               help="Mandatory tag keys; the first one names the owner of the cost.")  # fmt: skip

@@ -7,13 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import (
-    DayOption,
-    details_option,
-    examples,
-    output_options,
-    solver_options,
-)
+from planner.commands.options import DAY, details_option, examples, output_options, solver_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -28,7 +22,7 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 @click.option(
     "--as-of",
-    type=DayOption(),
+    type=DAY,
     default=None,
     metavar="DATE",
     help="Plan as on this day: earlier hours of the forecast are past (default: from its start).",

@@ -13,12 +13,7 @@ from planner.bundled import bundled_rows
 from planner.commands.options import examples
 
 
-@click.command(
-    epilog=examples(
-        "planner schema workload > workload.v1.json",
-        "planner schema presets",
-    )
-)
+@click.command(epilog=examples("planner schema workload > workload.v1.json", "planner schema presets"))
 @click.argument(
     "what",
     type=click.Choice(

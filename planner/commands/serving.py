@@ -7,14 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import (
-    RatioOption,
-    Seconds,
-    as_of_option,
-    details_option,
-    examples,
-    output_options,
-)
+from planner.commands.options import RATIO, SECONDS, as_of_option, details_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -30,10 +23,10 @@ from planner.render.formats import ANSWER_FORMATS
 @as_of_option
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option(
-    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of the solver."
+    "--time-limit", type=SECONDS, default="30s", show_default=True, help="Time limit of the solver."
 )
 @click.option(
-    "--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which the solver may stop."
+    "--gap", type=RATIO, default="0.01%", show_default=True, help="Gap at which the solver may stop."
 )
 @details_option("machines", "speeds", "proof")
 def serving(

@@ -12,7 +12,7 @@ import click
 
 from planner.commands.advise import POLICY_NAMES, load_model
 from planner.commands.completing import instance_types
-from planner.commands.options import evidence_option, examples, output_options
+from planner.commands.options import Written, evidence_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -25,25 +25,20 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-class Hours(click.ParamType[float]):
-    """A time such as `48h`, `12m` or `3d`, or a number of hours."""
+def _hours(text: str) -> float:
+    """Hours of a time such as `48h`, `12m` or `3d`, or of a number of hours."""
+    from planner.units import parse_duration
 
-    name = "time"
+    try:
+        hours = float(text)
+    except ValueError:
+        return parse_duration(text) / timedelta(hours=1)
+    if not 0.0 < hours < 1e5:
+        raise ValueError(f"{text!r} is not a time; write it as 48h, 12m or 3d")
+    return hours
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return hours, or fail with an example."""
-        from planner.units import parse_duration
 
-        try:
-            hours = float(value)
-        except ValueError:
-            try:
-                return parse_duration(value) / timedelta(hours=1)
-            except ValueError as error:
-                self.fail(f"{error}", param, ctx)
-        if not 0.0 < hours < 1e5:
-            self.fail(f"{value!r} is not a time; write it as 48h, 12m or 3d", param, ctx)
-        return hours
+_HOURS = Written("time", _hours)
 
 
 @click.command(
@@ -79,13 +74,13 @@ class Hours(click.ParamType[float]):
     "--sweep", type=click.Path(path_type=Path), default=None, help="Many jobs: `planner schema sweep`."
 )
 @click.option(
-    "--work-hours", type=Hours(), default=None, help="Without a workload: hours of undisturbed work."
+    "--work-hours", type=_HOURS, default=None, help="Without a workload: hours of undisturbed work."
 )
-@click.option("--deadline", type=Hours(), default=None, help="Without a workload: time from the launch.")
+@click.option("--deadline", type=_HOURS, default=None, help="Without a workload: time from the launch.")
 @click.option(
-    "--restart", type=Hours(), default=None, help="Without a workload: paid time of a restart.  [0.2h]"
+    "--restart", type=_HOURS, default=None, help="Without a workload: paid time of a restart.  [0.2h]"
 )
-@click.option("--acquire", type=Hours(), default=None, help="Time until on-demand is obtained.  [0]")
+@click.option("--acquire", type=_HOURS, default=None, help="Time until on-demand is obtained.  [0]")
 @click.option(
     "--egress-usd",
     type=click.FloatRange(0),

@@ -8,14 +8,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import (
-    FileBeside,
-    UsdOption,
-    as_of_option,
-    details_option,
-    examples,
-    output_options,
-)
+from planner.commands.options import USD, FileBeside, as_of_option, details_option, examples, output_options
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
@@ -32,7 +25,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--effort", type=click.Choice(["small", "medium", "large"]), default="medium", show_default=True,
               help="How large a model and training to assume.")  # fmt: skip
 @click.option("--deadline", default=None, metavar="LENGTH", help="Time from now, such as 3w.")
-@click.option("--budget", type=UsdOption(), default=None, metavar="USD", help="Budget.")
+@click.option("--budget", type=USD, default=None, metavar="USD", help="Budget.")
 @click.option("--location", default=None, metavar="PLACE", help="Where the data are, such as aws/us-east-1.")
 @click.option("--write", type=FileBeside(), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds, examples, output_options
+from planner.commands.options import DAY, RATIO, SECONDS, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--as-of", "days", multiple=True, type=DayOption(), metavar="DATE",
+    "--as-of", "days", multiple=True, type=DAY, metavar="DATE",
     help="Plan as on this day, with the prices known then; may be repeated.  [default: today]",
 )  # fmt: skip
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE",
@@ -39,11 +39,9 @@ INTERRUPTED = 130
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True,
               help="Processes of this machine.")  # fmt: skip
 @click.option(
-    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of a cell's MILP."
+    "--time-limit", type=SECONDS, default="30s", show_default=True, help="Time limit of a cell's MILP."
 )
-@click.option(
-    "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."
-)
+@click.option("--gap", type=RATIO, default="0.1%", show_default=True, help="Gap at which a MILP may stop.")
 @click.option(
     "--calibration/--no-calibration", "calibrated", default=True,
     help="Correct predictions with your measured runs (planner calibrate).",

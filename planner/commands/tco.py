@@ -14,16 +14,13 @@ from planner.render.formats import ANSWER_FORMATS
 
 @click.command(
     epilog=examples(
-        "planner tco examples/tco-8xh100.yaml",
-        "planner tco examples/tco-8xh100.yaml --owned own.yaml",
+        "planner tco examples/tco-8xh100.yaml", "planner tco examples/tco-8xh100.yaml --owned own.yaml"
     )
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--owned", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Also write the machine there, for `prices: {offers: [FILE]}` of a workload.")  # fmt: skip
-@details_option(
-    "ways", "pairs", "tornado", "cash", "inputs", "parts", "quotes", "checks", "resales", "owned",
-)  # fmt: skip
+@details_option("ways", "pairs", "tornado", "cash", "inputs", "parts", "quotes", "checks", "resales", "owned")
 @output_options(ANSWER_FORMATS)
 @as_of_option
 def tco(

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.diagnose import log_format_option
-from planner.commands.options import Seconds, currency_option, details_option, examples, output_options
+from planner.commands.options import (
+    SECONDS,
+    Written,
+    currency_option,
+    details_option,
+    examples,
+    log_format_option,
+    output_options,
+    share,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -21,56 +29,33 @@ if TYPE_CHECKING:
 SECTIONS = ("run", "split", "interruptions", "causes", "gates", "ways")
 
 
-class MomentOption(click.ParamType[datetime]):
-    """A moment such as `2026-11-20T08:00Z`, or `now`."""
-
-    name = "moment"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return an aware moment."""
-        if isinstance(value, datetime):
-            return value
-        if str(value).strip().lower() == "now":
-            return datetime.now(UTC)
-        try:
-            moment = datetime.fromisoformat(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is not a timestamp; write it as 2026-11-20T08:00Z, or now", param, ctx)
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+def _moment(text: str) -> datetime:
+    """An aware moment."""
+    if text.strip().lower() == "now":
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a timestamp; write it as 2026-11-20T08:00Z, or now") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-class ChanceOption(click.ParamType[float]):
-    """A probability such as `20%` or `0.2`."""
-
-    name = "probability"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return a ratio from 0 to 1."""
-        text = str(value).strip()
-        try:
-            chance = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-        except ValueError:
-            chance = -1.0
-        if not 0.0 <= chance <= 1.0:
-            self.fail(f"{value!r} is not a probability; write it as 20% or 0.2", param, ctx)
-        return chance
+def _chance(text: str) -> float:
+    chance = share(text)
+    if not 0.0 <= chance <= 1.0:
+        raise ValueError(f"{text!r} is not a probability; write it as 20% or 0.2")
+    return chance
 
 
-class MetricOption(click.ParamType[tuple[str, str]]):
-    """A query of a quantity such as `step=max(my_step)`."""
+def _metric(text: str) -> tuple[str, str]:
+    """Name and query."""
+    name, separator, query = text.partition("=")
+    if not (separator and name.strip() and query.strip()):
+        raise ValueError(f"{text!r} is not NAME=QUERY; write it as step='max(my_step)'")
+    return name.strip(), query.strip()
 
-    name = "metric"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return name and query."""
-        if isinstance(value, tuple):
-            return value
-        name, separator, query = str(value).partition("=")
-        if not (separator and name.strip() and query.strip()):
-            self.fail(f"{value!r} is not NAME=QUERY; write it as step='max(my_step)'", param, ctx)
-        return name.strip(), query.strip()
+_MOMENT, _CHANCE = Written("moment", _moment), Written("probability", _chance)
 
 
 @click.command(
@@ -88,21 +73,21 @@ class MetricOption(click.ParamType[tuple[str, str]]):
 )
 @click.option("--selector", default=None, metavar="LABELS",
               help="Labels of the run's metrics, job=\"train\" (default: planner_run_id of the plan).")  # fmt: skip
-@click.option("--metric", "metrics", multiple=True, type=MetricOption(), metavar="NAME=QUERY",
+@click.option("--metric", "metrics", multiple=True, type=Written("metric", _metric), metavar="NAME=QUERY",
               help="Query for a quantity such as step, instead of the default one; may be repeated.")  # fmt: skip
 @click.option("--token-env", default="PLANNER_PROMETHEUS_TOKEN", show_default=True, metavar="NAME",
               help="Environment variable with a bearer token.")  # fmt: skip
 @click.option(
-    "--timeout", type=Seconds(), default="30s", show_default=True, help="Time limit of all queries together."
+    "--timeout", type=SECONDS, default="30s", show_default=True, help="Time limit of all queries together."
 )
 @click.option("--replan", is_flag=True,
               help="Also say what to do now (stay, add nodes, change type, go on-demand), with costs.")  # fmt: skip
 @click.option("--workload", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Workload of the plan, for --replan (default: found next to the plan by its hash).")  # fmt: skip
 @click.option(
-    "--started", type=MomentOption(), default=None, help="When the run began, for logs without timestamps."
+    "--started", type=_MOMENT, default=None, help="When the run began, for logs without timestamps."
 )
-@click.option("--now", type=MomentOption(), default=None,
+@click.option("--now", type=_MOMENT, default=None,
               help="Current time, or now; the time since the last row is a stop (default: last row).")  # fmt: skip
 @click.option(
     "--bill",
@@ -113,9 +98,9 @@ class MetricOption(click.ParamType[tuple[str, str]]):
 @click.option("--run-tag", default=None, metavar="KEY",
               help="Tag key that identifies a run (default: planner_run_id, otherwise run_id).")  # fmt: skip
 @currency_option
-@click.option("--fail-late", type=ChanceOption(), default=None, metavar="P",
+@click.option("--fail-late", type=_CHANCE, default=None, metavar="P",
               help="Exit with code 5 if the run is late with more than this probability.")  # fmt: skip
-@click.option("--fail-over", type=ChanceOption(), default=None, metavar="P", help="The same for the budget.")
+@click.option("--fail-over", type=_CHANCE, default=None, metavar="P", help="The same for the budget.")
 @details_option(*SECTIONS)
 @output_options(ANSWER_FORMATS, private=True)
 def track(plan: Path, output: str, out: Path | None, details: tuple[str, ...], **given: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import DayOption, examples, output_options, set_option
+from planner.commands.options import DAY, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -31,8 +31,7 @@ _OF_BILL = "an answer from a bill is recomputed with --bill BILL"
 
 @click.command(
     epilog=examples(
-        "planner verify plan.json --workload workload.yaml",
-        "planner verify certificate.json -o json",
+        "planner verify plan.json --workload workload.yaml", "planner verify certificate.json -o json"
     )
 )
 @click.argument("answer", type=click.Path(path_type=Path))
@@ -53,7 +52,7 @@ _OF_BILL = "an answer from a bill is recomputed with --bill BILL"
 )
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
-@click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")
+@click.option("--as-of", type=DAY, default=None, metavar="DATE", help="As given to schedule.")
 @click.option(
     "--spot-evidence",
     multiple=True,

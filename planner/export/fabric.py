@@ -41,7 +41,7 @@ def fabric_of(pool: Pool) -> Fabric:
     return Fabric()
 
 
-def network_variables(pool: Pool, nodes: int, where: Where = "any") -> dict[str, str]:
+def network_variables(pool: Pool, nodes: int, where: Where) -> dict[str, str]:
     """Environment that collectives need on a pool.
 
     Args:
@@ -54,9 +54,9 @@ def network_variables(pool: Pool, nodes: int, where: Where = "any") -> dict[str,
     }
 
 
-def network_scripts(pool: Pool, nodes: int, where: Where) -> list[str]:
-    """Scripts that set the rest of that environment; they are part of the network's plugin."""
-    return [row["value"] for row in _matching(pool, nodes, where) if row["variable"] == "source"]
+def network_scripts(pool: Pool, nodes: int) -> list[str]:
+    """Scripts that set the rest of that environment on Kubernetes; they are part of the network's plugin."""
+    return [row["value"] for row in _matching(pool, nodes, "kubernetes") if row["variable"] == "source"]
 
 
 def _matching(pool: Pool, nodes: int, where: Where) -> list[Mapping[str, str]]:

@@ -85,10 +85,7 @@ def command_lines(launch: Launch) -> list[str]:
     """Shell lines that put the program's words into the array `command`; without one they stop with the remedy."""
     if launch.command:
         return [f"command=({shell_words(launch.command)})"]
-    return [
-        f': "${{PLANNER_COMMAND:?{NO_COMMAND}}}"',
-        'read -r -a command <<<"$PLANNER_COMMAND"',
-    ]
+    return [f': "${{PLANNER_COMMAND:?{NO_COMMAND}}}"', 'read -r -a command <<<"$PLANNER_COMMAND"']
 
 
 def setup_lines(launch: Launch) -> list[str]:

@@ -19,25 +19,10 @@ if TYPE_CHECKING:
     from planner.inputs.tasks import TaskVariant, expand_task
 
 __all__ = [
-    "Assumed",
-    "Fault",
-    "LoadedWorkload",
-    "Preset",
-    "ResolvedModel",
-    "ResolvedTimes",
-    "ResolvedTraining",
-    "Source",
-    "TaskVariant",
-    "Workload",
-    "expand_task",
-    "find_preset",
-    "load_presets",
-    "load_workload",
-    "parse_workload",
-    "resolve_model",
-    "resolve_times",
-    "resolve_training",
-]
+    "Assumed", "Fault", "LoadedWorkload", "Preset", "ResolvedModel", "ResolvedTimes", "ResolvedTraining", "Source",
+    "TaskVariant", "Workload", "expand_task", "find_preset", "load_presets", "load_workload", "parse_workload",
+    "resolve_model", "resolve_times", "resolve_training",
+]  # fmt: skip
 
 _HOMES = {
     "faults": ("Fault", "Source"),

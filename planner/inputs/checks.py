@@ -68,8 +68,7 @@ def _what_is_trained(w: Workload) -> Iterator[Fault]:
         return
     if w.model is None:
         yield Fault(
-            (),
-            "'model' is missing: name a preset or give sizes (or use 'task' when you know only your data)",
+            (), "'model' is missing: name a preset or give sizes (or use 'task' when you know only your data)"
         )
     if w.training is None and w.kind != "inference":
         yield Fault(

@@ -102,8 +102,7 @@ class Options(Section):
     """Possible purchases."""
 
     allow: tuple[CommitOption, ...] = Field(
-        COMMIT_OPTIONS,
-        description="Options to consider, if they have prices.",
+        COMMIT_OPTIONS, description="Options to consider, if they have prices."
     )
     renewals: Bool = Field(
         True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import takewhile
@@ -214,3 +214,10 @@ def _begun(one: str, other: str) -> int:
 def _letters(word: str) -> str:
     """The letters and digits of a word."""
     return "".join(letter for letter in word if letter.isalnum())
+
+
+def named_twice(kind: str, names: Sequence[str]) -> Iterator[Fault]:
+    """A fault for each of a list's entries that has the name of an earlier one; `kind` is the list's key."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")

@@ -30,11 +30,7 @@ def build_json_schema(kind: str = "workload") -> dict[str, Any]:
     module, _, name = KINDS[kind].partition(":")
     model = getattr(importlib.import_module(module), name)
     schema = _without_noise(model.model_json_schema(mode="validation"))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"{kind}.v1.json",
-        **schema,
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{kind}.v1.json", **schema}
 
 
 def _without_noise(node: Any, *, names: bool = False) -> Any:

@@ -34,17 +34,8 @@ MAX_BYTES = 1024 * 1024
 STDIN = Path("-")
 # Files of other questions, by their key `kind`.
 _OTHERS = (
-    "portfolio",
-    "pipeline",
-    "schedule",
-    "serving",
-    "commit",
-    "tco",
-    "budget",
-    "showback",
-    "sweep",
-    "state",
-)
+    "portfolio", "pipeline", "schedule", "serving", "commit", "tco", "budget", "showback", "sweep", "state",
+)  # fmt: skip
 # What reads them, where it is not a command of that name.
 _COMMANDS = {
     "spot sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",

@@ -242,9 +242,7 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
             ("max", "count", "value", "gpu_count"), "write limit, and unit: GPU, vCPU or instances"
         ),
     },
-    "commitments": {
-        **dict.fromkeys(("count", "quantity", "instances"), "write nodes"),
-    },
+    "commitments": {**dict.fromkeys(("count", "quantity", "instances"), "write nodes")},
     "spot": dict.fromkeys(("preemptible", "enabled", "use", "allow", "allowed"), _WITH_SPOT),
     "machine": {
         "gpu": "write accelerator, such as rtx4090-24gb-pcie",

@@ -62,7 +62,7 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
     digest = hashlib.sha256(document.data)
     jobs = portfolio.jobs
     if portfolio.jobs_csv is not None:
-        content = _named_file(path, source, "jobs_csv", portfolio.jobs_csv)
+        content = _named_file(path, source, portfolio.jobs_csv)
         digest.update(content)
         jobs += tuple(_jobs_of_csv(path.parent / portfolio.jobs_csv, content))
     faults = list(_job_faults(portfolio, jobs))
@@ -199,10 +199,10 @@ def _is_unsuitable(workload: Workload) -> bool:
     return workload.kind != "training" or not whole or bool(workload.commitments)
 
 
-def _named_file(path: Path, source: Source, key: str, name: str) -> bytes:
+def _named_file(path: Path, source: Source, name: str) -> bytes:
     file = path.parent / name
     if not file.is_file():
-        raise source.error([Fault((key,), f"no such file: {name}")])
+        raise source.error([Fault(("jobs_csv",), f"no such file: {name}")])
     return read_limited(file, MAX_CSV_BYTES)
 
 

@@ -93,6 +93,22 @@ class Teacher(Section):
     active_params: Count | None = Field(None, description="Parameters used per token; default: params.")
 
 
+# what generates rollouts and what answers requests have alike
+_ENGINE_VERSION = Field(
+    None,
+    description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
+)
+_ENGINE_YEAR = Field(
+    None,
+    description="Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026).",
+)
+_CUDA_GRAPHS = Field(
+    True,
+    description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
+    " disable_cuda_graph of SGLang).",
+)
+
+
 class Rollouts(Section):
     """For objectives ppo and grpo: the responses that each step generates; global_batch counts responses."""
 
@@ -114,25 +130,13 @@ class Rollouts(Section):
     engine: Text = Field(
         "vllm", description="Generation engine; `planner schema engines` lists those measured."
     )
-    engine_version: Version | None = Field(
-        None,
-        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
-    )
-    engine_year: SmallInt | None = Field(
-        None,
-        description=(
-            "Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026)."
-        ),
-    )
+    engine_version: Version | None = _ENGINE_VERSION
+    engine_year: SmallInt | None = _ENGINE_YEAR
     precision: ServingPrecision = Field("bf16", description="Weights of generation.")
     tensor_parallel: SmallInt | None = Field(
         None, description="Accelerators of one engine; default: the fewest that hold the model well."
     )
-    cuda_graphs: Bool = Field(
-        True,
-        description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
-        " disable_cuda_graph of SGLang).",
-    )
+    cuda_graphs: Bool = _CUDA_GRAPHS
     placement: Literal["colocated", "disaggregated"] = Field(
         "colocated",
         description="Generation alternates with training on the same accelerators, or has separate ones.",
@@ -158,16 +162,8 @@ class EngineChoice(Section):
     engine: Text = Field(
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
-    engine_version: Version | None = Field(
-        None,
-        description='Release of the engine, "0.10.1" (vLLM, SGLang, TensorRT-LLM); default: newest measured.',
-    )
-    engine_year: SmallInt | None = Field(
-        None,
-        description=(
-            "Year of the engine's release, if its version is not given (vLLM since 0.8: 2025, since 0.14: 2026)."
-        ),
-    )
+    engine_version: Version | None = _ENGINE_VERSION
+    engine_year: SmallInt | None = _ENGINE_YEAR
     precision: ServingPrecision = Field(
         "bf16",
         description="Precision of the weights. If absent in batch inference: that of the model's release, if lower"
@@ -181,11 +177,7 @@ class EngineChoice(Section):
     max_concurrency: Width | None = Field(
         None, description="Maximum concurrent requests on one replica; default: the engine's limit."
     )
-    cuda_graphs: Bool = Field(
-        True,
-        description="Steps are replayed from CUDA graphs; false: eager mode (enforce_eager of vLLM and verl,"
-        " disable_cuda_graph of SGLang).",
-    )
+    cuda_graphs: Bool = _CUDA_GRAPHS
     shared_prefix: Bool = Field(
         False,
         description="Prompts share nearly all of their text, and the engine caches its keys and values: reading prompts"

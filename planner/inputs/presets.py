@@ -10,28 +10,11 @@ from planner.records import record
 
 _INTEGERS = frozenset(
     (
-        "params",
-        "active_params",
-        "layers",
-        "hidden",
-        "heads",
-        "kv_heads",
-        "head_dim",
-        "kv_width",
-        "ffn",
-        "vocab",
-        "experts",
-        "experts_per_token",
-        "shared_experts",
-        "moe_ffn",
-        "dense_layers",
-        "image_size",
-        "forward_flops_per_sample",
-        "activations_per_sample",
-        "attention_window",
-        "windowed_layers",
+        "params", "active_params", "layers", "hidden", "heads", "kv_heads", "head_dim", "kv_width", "ffn", "vocab",
+        "experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers", "image_size",
+        "forward_flops_per_sample", "activations_per_sample", "attention_window", "windowed_layers",
     )
-)
+)  # fmt: skip
 _RATIOS = frozenset(("attention_ratio",))
 _BOOLEANS = frozenset(("gated_mlp", "tied_embeddings"))
 _TEXTS = frozenset(("family", "architecture"))

@@ -15,7 +15,7 @@ from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.checks_of_jobs import tiny_data
 from planner.inputs.documents import Document, read_document
-from planner.inputs.faults import Fault, near
+from planner.inputs.faults import Fault, named_twice, near
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
@@ -102,10 +102,8 @@ def as_on(loaded: LoadedSchedule, now: datetime) -> LoadedSchedule:
 
 def _faults(schedule: Schedule) -> Iterator[Fault]:
     pools = [pool.name for pool in schedule.pools]
-    for kind, names in (("pools", pools), ("jobs", [job.name for job in schedule.jobs])):
-        for at, name in enumerate(names):
-            if name in names[:at]:
-                yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+    yield from named_twice("pools", pools)
+    yield from named_twice("jobs", [job.name for job in schedule.jobs])
     for at, job in enumerate(schedule.jobs):
         path = ("jobs", at)
         if job.max_nodes is not None and job.max_nodes < job.min_nodes:

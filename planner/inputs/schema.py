@@ -65,8 +65,7 @@ class QuotaLimit(Section):
         description="Quota name or code, an instance family, an accelerator or its family (h100)."
     )
     unit: QuotaUnit | None = Field(
-        None,
-        description="What the limit counts, by the numbers of each type; default: the quota's unit.",
+        None, description="What the limit counts, by the numbers of each type; default: the quota's unit."
     )
     limit: NonNegativeFloat = Field(description="Maximum that may be used at once.")
 
@@ -156,9 +155,7 @@ class Constraints(Section):
         description="How long it takes to obtain capacity, if you know better than the assumption.",
     )
     waited: tuple[SeenWait, ...] = Field(
-        (),
-        max_length=MAX_ITEMS,
-        description="Your past requests for capacity, which adjust the assumptions.",
+        (), max_length=MAX_ITEMS, description="Your past requests for capacity, which adjust the assumptions."
     )
     waiting_records: Texts = Field(
         (), description="CSV files of such requests, relative to this file; see docs/spot/obtainable.md."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.documents import Document, read_document
-from planner.inputs.faults import Fault, near
+from planner.inputs.faults import Fault, named_twice, near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.serving_checks import prediction_faults
 from planner.records import record
@@ -73,10 +73,8 @@ def load_serving(path: Path) -> LoadedServing:
 
 def _faults(serving: Serving) -> Iterator[Fault]:
     buckets = [bucket.name for bucket in serving.buckets]
-    for kind, names in (("buckets", buckets), ("machines", [machine.name for machine in serving.machines])):
-        for at, name in enumerate(names):
-            if name in names[:at]:
-                yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+    yield from named_twice("buckets", buckets)
+    yield from named_twice("machines", [machine.name for machine in serving.machines])
     for at, machine in enumerate(serving.machines):
         path = ("machines", at)
         offer = machine.provider is not None and machine.instance_type is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from planner.errors import InputError
 from planner.inputs.documents import Document, load_document
-from planner.inputs.faults import Fault, near
+from planner.inputs.faults import Fault, named_twice, near
 from planner.inputs.load import UnreadSource, decode, read_limited
 from planner.inputs.plain import STATE_ROOT, read_section
 from planner.inputs.view import as_view
@@ -83,9 +83,7 @@ def _refuse(constant: str) -> NoReturn:
 def _faults(state: RunState) -> Iterator[Fault]:
     """The rules that join several fields."""
     names = [zone.name for zone in state.zones]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            yield Fault(("zones", number, "name"), f"two zones are called '{name}'")
+    yield from named_twice("zones", names)
     keys = [key for key in _DONE if getattr(state, key) is not None]
     if not keys:
         yield Fault(

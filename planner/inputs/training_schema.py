@@ -116,8 +116,7 @@ class Network(Section):
         None, description="FLOPs of one forward pass of one sample (2 x multiply-accumulates)."
     )
     activations_per_sample: Count | None = Field(
-        None,
-        description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
+        None, description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls)."
     )
     flops_within: Annotated[float, Field(strict=True, ge=1, le=10)] | None = Field(
         None,
@@ -148,8 +147,7 @@ class Model(Network):
     """The model: a preset, its config.json, explicit sizes (they override the others), or a list of parts."""
 
     config: Text | None = Field(
-        None,
-        description="Instead of a preset: the model's config.json, next to this file; never downloaded.",
+        None, description="Instead of a preset: the model's config.json, next to this file; never downloaded."
     )
     stored_precision: ServingPrecision | None = Field(
         None, description="By the quantization_config of `config`: the default of inference.precision."

@@ -63,7 +63,6 @@ class _Frame:
     key: str | None = None
     key_known: bool = False
     keep: bool = True
-    key_place: Place | None = None
     nodes: int = 1
 
 
@@ -134,7 +133,7 @@ class _Builder:
         top = self.stack[-1]
         path = (*top.path, key)
         assert isinstance(top.container, dict)
-        top.key, top.key_known, top.keep, top.key_place = key, True, True, place
+        top.key, top.key_known, top.keep = key, True, True
         if key == "<<" and self.foreign:
             return
         if key == "<<":
@@ -282,13 +281,7 @@ def parse_yaml(text: str, name: str, *, foreign: bool = False) -> Document:
                 documents += 1
                 if documents > 1:
                     raise YamlError(
-                        [
-                            Fault(
-                                (),
-                                "holds a second document ('---'): one per file",
-                                place=_place(event),
-                            )
-                        ]
+                        [Fault((), "holds a second document ('---'): one per file", place=_place(event))]
                     )
             builder.event(event)
     except yaml.YAMLError as error:

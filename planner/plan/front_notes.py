@@ -22,9 +22,7 @@ _NEAR = 0.02  # gap of a fleet from which on it is said what its bound leaves ou
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
 _LEAST_GAIN_USD = 1.0  # of a measurement: less is $0 on the screen
 _PLACES = {"not-stated": "a place not stated"}
-_NEXT = (
-    "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
-)  # fmt: skip
+_NEXT = ("explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE")
 _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
 

@@ -65,11 +65,4 @@ def _row(lines: list[PlanLine], *, together: bool) -> tuple[Value, ...]:
     where = f"{lines[0].provider}/{lines[0].region}" if lines[0].region else lines[0].provider
     unit = first.unit.removesuffix("s") if needed == 1 else first.unit
     code = "" if first.code == first.name else first.code
-    return (
-        first.name or "not known",
-        code,
-        where,
-        (needed, unit),
-        "" if limit is None else limit,
-        status,
-    )
+    return (first.name or "not known", code, where, (needed, unit), "" if limit is None else limit, status)

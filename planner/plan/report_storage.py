@@ -71,7 +71,7 @@ def loading(plan: Plan) -> list[Section]:
         return []
     unit = plan.performance.unit if plan.performance else "samples"
     rows: list[tuple[str, str, Value, Unit, str]] = [
-        ("loader", "loader", item.is_bound, "text", _loader(item)),
+        ("loader", "loader", item.is_bound, "text", _loader(item))
     ]
     for at, remedy in enumerate(item.remedies):
         effect = "effect unknown"

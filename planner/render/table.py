@@ -13,13 +13,8 @@ _MIN_BAR, _MAX_BAR = 8, 40
 BAR_FULL = "\N{FULL BLOCK}"
 BAR_PARTS = "\u258f\u258e\u258d\u258c\u258b\u258a\u2589"  # one to seven eighths
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _RESET = (
-    "\x1b[1m",
-    "\x1b[2m",
-    "\x1b[31m",
-    "\x1b[32m",
-    "\x1b[33m",
-    "\x1b[0m",
-)
+    "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m",
+)  # fmt: skip
 
 
 class _Paint:

@@ -11,14 +11,7 @@ from planner.render.currency import UNKNOWN_CURRENCY, currency_words
 from planner.render.document import chart_values, made_by, note_lines, status_words
 from planner.render.model import Answer, Chart, Column, Table, Unit, Value
 from planner.render.plain import plain_value
-from planner.render.sheet_tables import (
-    ISO_DAY,
-    WATERFALL,
-    chart_table,
-    columns_of,
-    simple_table,
-    waterfall,
-)
+from planner.render.sheet_tables import ISO_DAY, WATERFALL, chart_table, columns_of, simple_table, waterfall
 from planner.render.text import display_width
 from planner.render.units import column_label, figure_text, money_places, number_of, style_of, tidy, with_unit
 

@@ -181,7 +181,7 @@ def _answer(
         planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
         (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
         origin, stalled, speed, slow, split, interruptions, find_causes(progress, intervals, planned.network_ratio),
-        _gates(planned, flags, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
+        _gates(planned, flags, p_late, p_over), _late_memory(progress), _spend_ratio(planned, bill, split),
         _notes(planned, progress, now, last),
     )  # fmt: skip
 
@@ -305,9 +305,9 @@ def is_slow(tracked: Tracked) -> bool:
     return tracked.slow_ratio is not None and tracked.slow_ratio > _SLOW_RATIO
 
 
-def _late_mean(progress: Progress, name: str) -> float | None:
-    """Mean of a measure over the last rows."""
-    values = progress.measures.get(name)
+def _late_memory(progress: Progress) -> float | None:
+    """Mean of the memory used over the last rows."""
+    values = progress.measures.get("memory_used")
     finite = np.empty(0) if values is None else values[-20:][np.isfinite(values[-20:])]
     return float(finite.mean()) if len(finite) else None
 

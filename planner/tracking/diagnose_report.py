@@ -81,7 +81,7 @@ def _sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
     rows += [
         ("step_time_s", "speed", speed.step_s, "seconds", pace),
         ("goodput_ratio", "time", diagnosis.split.goodput_ratio, "ratio", split_words(diagnosis.split)),
-    ]  # fmt: skip
+    ]
     sections = [facts("verdict", "Verdict", rows)]
     if len(diagnosis.causes) > 1:
         columns = (

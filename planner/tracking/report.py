@@ -287,12 +287,7 @@ def _gates_section(tracked: Tracked) -> Section:
 
 
 def _values(tracked: Tracked) -> dict[str, Any]:
-    planned, split, breaks, speed = (
-        tracked.planned,
-        tracked.split,
-        tracked.interruptions,
-        tracked.speed,
-    )
+    planned, split, breaks, speed = (tracked.planned, tracked.split, tracked.interruptions, tracked.speed)
     finish, early, late = (moment.isoformat(timespec="minutes") for moment in tracked.finish)
     replan = tracked.replan
     return {

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from planner.errors import InputError
-from planner.trainer_files.arguments import CHOICES, LAUNCHED
 from planner.trainer_files.model import Document
 
 _YES = {
@@ -37,7 +36,12 @@ class Lookup:
         self.seen: set[str] = set()
 
     def get(self, key: str) -> Any:
-        """The value, None where there is none; an OmegaConf reference to another key is followed once."""
+        """The value, None where there is none; an OmegaConf reference to another key is followed once.
+
+        An empty key, as `first` gives it, has no value.
+        """
+        if not key:
+            return None
         self.seen.add(key)
         value = _walk(self.document.data, key)
         if isinstance(value, list) and self.document.syntax == "arguments":
@@ -105,18 +109,6 @@ class Lookup:
         """The error for a value that cannot be."""
         shown = reprlib.repr(self.get(key))  # a script's values may hold one another many times
         return InputError(f"{self.document.path}: {key}: {text}, got {shown[:60]}")
-
-    def unknown(self, known: Iterable[str]) -> list[str]:
-        """Top-level keys with a value that were neither looked at nor match a pattern of `known`."""
-        pattern = re.compile("|".join(known))
-        looked = {key.split(".")[0] for key in self.seen}
-        if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
-            looked.update((CHOICES, *LAUNCHED))
-        return [
-            key
-            for key, value in self.document.data.items()
-            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
-        ]
 
 
 def _referred(key: str, reference: str) -> str:

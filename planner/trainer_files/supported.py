@@ -20,20 +20,14 @@ def _schema() -> dict[str, Any]:
     return loaded
 
 
-def supports(path: str, value: object = None) -> bool:
-    """Whether the workload has a key at a dotted path, and takes a value that is one of a list there.
-
-    Args:
-        path: like `training.method`.
-        value: one of the key's words; None: the key alone is asked for.
-    """
+def supports(path: str) -> bool:
+    """Whether the workload has a key at a dotted path such as `training.method`."""
     node: Mapping[str, Any] | None = _schema()
     for part in path.split("."):
         node = _property(node, part)
         if node is None:
             return False
-    words = _words(node)
-    return value is None or not words or value in words
+    return True
 
 
 def meant(path: str) -> list[str]:
@@ -74,7 +68,3 @@ def _property(node: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | 
             entry: Mapping[str, Any] = option["properties"][name]
             return entry
     return None
-
-
-def _words(node: Mapping[str, Any] | None) -> list[Any]:
-    return [word for option in _options(node or {}) for word in option.get("enum", ())]

@@ -18,7 +18,7 @@ from catalogs.errors import CatalogError as StoreError
 from catalogs.errors import CatalogInputError
 from planner.asked.calls import CHOICES, NUMBERS, as_planner_error, question
 from planner.cli import COMMANDS, root
-from planner.commands.options import UsdOption
+from planner.commands.options import USD
 from planner.errors import CatalogError, InputError, OutputError
 from solvers.problem.errors import BackendError, ModelError, SpreadError
 from tests.conftest import ROOT
@@ -150,7 +150,7 @@ def test_bounds_and_choices_are_those_of_the_commands() -> None:
                 )
                 assert bounds.whole is isinstance(kind, click.IntRange), (name, argument)
                 held.add(argument)
-            elif isinstance(kind, UsdOption):
+            elif kind is USD:
                 bounds = NUMBERS[argument]
                 assert (bounds.low, bounds.high, bounds.above) == (0, None, True), (name, argument)
                 for refused in ("0", "-5"):

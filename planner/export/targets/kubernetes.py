@@ -160,7 +160,7 @@ def _kinds(launch: Launch, name: str, begin: int, count: int) -> list[tuple[Laun
 
 def _script(launch: Launch, part: Part, start: list[str]) -> list[str]:
     """The script that the container runs: the program becomes its first process, so that SIGTERM reaches it."""
-    scripts = network_scripts(launch.first, launch.nodes, "kubernetes")
+    scripts = network_scripts(launch.first, launch.nodes)
     sources = [
         line
         for path in scripts

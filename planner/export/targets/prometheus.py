@@ -32,10 +32,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:  # noqa:
         )
     head = "\n".join(heading(launch)) + "\n"
     return (
-        ExportFile(
-            "rules.yaml",
-            head + _CHECK_NOTE + yaml_text(rules(launch)),
-        ),
+        ExportFile("rules.yaml", head + _CHECK_NOTE + yaml_text(rules(launch))),
         ExportFile("rules-test.yaml", head + yaml_text(rule_tests(launch, alerts_of(launch)))),
         ExportFile("prometheus.yaml", head + _SCRAPE_NOTE + yaml_text(scrape(launch))),
     )
@@ -73,10 +70,7 @@ def rule(launch: Launch, alert: Alert) -> dict[str, Any]:
         "expr": _expression(launch, alert, threshold),
         "for": "0m" if stalled else f"{threshold.for_minutes:g}m",
         "labels": {"severity": threshold.severity, "workload": literal(launch.name)},
-        "annotations": {
-            "summary": f"{literal(launch.name)}: {alert.summary}",
-            "description": alert.remedy,
-        },
+        "annotations": {"summary": f"{literal(launch.name)}: {alert.summary}", "description": alert.remedy},
     }
 
 

@@ -29,14 +29,7 @@ from planner.export.machines import (
     zone_names,
 )
 from planner.export.names import KUBERNETES_NAME, clean, clean_tags
-from planner.export.program import (
-    command_lines,
-    export_lines,
-    heading,
-    setup_lines,
-    start_words,
-    variables,
-)
+from planner.export.program import command_lines, export_lines, heading, setup_lines, start_words, variables
 from planner.export.quoting import shell_words, yaml_text
 from planner.export.registry import Options
 from planner.export.software import image_for

@@ -16,25 +16,13 @@ HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads",
             "num_key_value_heads_per_layer")  # fmt: skip
 FFN = (
-    "intermediate_size",
-    "n_inner",
-    "ffn_dim",
-    "ffn_hidden_size",
-    "ff_intermediate_size",
-    "hidden_dim",
-    "d_ff",
-    "dff",
-    "block_ff_dim",
-)
+    "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "ff_intermediate_size", "hidden_dim", "d_ff",
+    "dff", "block_ff_dim",
+)  # fmt: skip
 VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab")
 CONTEXT = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",
-    "seq_length",
-    "max_sequence_length",
-    "n_ctx",
-)
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx",
+)  # fmt: skip
 _HEADS_OF_ENCODERS = ("ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel")
 _GATED_ACTIVATIONS = ("silu", "swiglu", "swish", "geglu", "reglu")
 _STEPWISE = ("gelu_new", "gelu_fast")
@@ -85,11 +73,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     if active < total:
         values["active_params"] = active
     return ConfigModel(
-        kind.name,
-        values,
-        _sources(keys),
-        keys.count(*CONTEXT),
-        tuple(_notes(keys, kind, mixers)),
+        kind.name, values, _sources(keys), keys.count(*CONTEXT), tuple(_notes(keys, kind, mixers))
     )
 
 

@@ -24,17 +24,9 @@ _PATTERNS = {
 # Models all of whose layers have the window where it is set; those that use it only where asked (Transformers 5.24).
 _ALL_WINDOWED = (
     *(
-        "mistral",
-        "ministral3",
-        "mixtral",
-        "starcoder2",
-        "phi3",
-        "phi4mm",
-        "phi4_multimodal",
-        "phimoe",
-        "qwen3_moe",
+        "mistral", "ministral3", "mixtral", "starcoder2", "phi3", "phi4mm", "phi4_multimodal", "phimoe", "qwen3_moe",
     ),
-)
+)  # fmt: skip
 _WHERE_ASKED = ("qwen2", "qwen3", "smollm3")
 
 

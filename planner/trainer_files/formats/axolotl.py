@@ -5,22 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.inputs.model_config import is_model_config, model_of_config
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_attention,
-    add_fsdp2,
-    add_generations,
-    add_length,
-    add_offload,
-    add_optimizer,
-    add_shard,
-    add_trainer_precision,
-    add_whole,
-    warn_of_groups,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, NOT_COMPILED, Reader
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("datasets", "micro_batch_size", "sequence_len", "pretraining_dataset", "adapter", "num_epochs")
@@ -47,7 +32,7 @@ _WITHOUT_EFFECT = (
     r"gradient_checkpointing_kwargs|model_quantization_.*|resize_token.*|shrink_.*|fix_untrained.*|torch_compile_.*",
     r"num_labels|experts_implementation|use_(scatter|sonic)moe|gkd_.*|kd_.*|rl_beta|dpo_.*|orpo_.*|kto_.*|simpo_.*|trl|reward_model|process_reward_model|overrides_of.*|revision.*|min_.*",
     r"fsdp|lora_target_.*|load_in_.*|fp8_.*|skip_prepare.*|streaming.*|save.*|unfrozen_parameters_.*|profiler_.*|deepcompile|ray_.*|use_ray|.*_token",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
@@ -60,120 +45,119 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "axolotl")
-    _model(reading, keys)
-    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
-    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-    if MICRO_BATCH not in reading.facts:
-        add_whole(reading, keys, "training.global_batch", "batch_size")
-    add_length(reading, keys, steps="max_steps", epochs="num_epochs", default_epochs=1.0)
-    add_whole(reading, keys, "training.sequence_length", "sequence_len", "rl_max_length")
-    if keys.flag("tf32") and not any(
-        keys.has(name) for name in ("bf16", "fp16", "bfloat16", "float16", "fp8")
+    reader = Reader(document, "axolotl")
+    _model(reader)
+    reader.add_whole(MICRO_BATCH, "micro_batch_size")
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps")
+    if MICRO_BATCH not in reader.facts:
+        reader.add_whole("training.global_batch", "batch_size")
+    reader.add_length(steps="max_steps", epochs="num_epochs", default_epochs=1.0)
+    reader.add_whole("training.sequence_length", "sequence_len", "rl_max_length")
+    if reader.flag("tf32") and not any(
+        reader.has(name) for name in ("bf16", "fp16", "bfloat16", "float16", "fp8")
     ):
-        reading.add("training.precision", "tf32", "tf32")
-    add_trainer_precision(reading, keys)
-    add_optimizer(reading, keys, "optimizer")
-    _method(reading, keys)
-    _sharding(reading, keys)
-    _memory(reading, keys)
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        reader.add("training.precision", "tf32", "tf32")
+    reader.add_trainer_precision()
+    reader.add_optimizer("optimizer")
+    _method(reader)
+    _sharding(reader)
+    _memory(reader)
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
+def _model(reader: Reader) -> None:
     """The base model, or without one the sizes of a `config.json` that a new model is made from."""
-    reading.hub_name, reading.hub_key = keys.text("base_model"), "base_model"
+    reader.hub_name, reader.hub_key = reader.text("base_model"), "base_model"
     for section in ("overrides_of_model_config", "model_config"):
-        sizes = keys.get(section)
+        sizes = reader.get(section)
         if not isinstance(sizes, dict):
             continue
-        if not reading.hub_name and is_model_config(sizes):
-            model = model_of_config(sizes, str(reading.path))
+        if not reader.hub_name and is_model_config(sizes):
+            model = model_of_config(sizes, str(reader.path))
             sources = {key: f"{section}.{name}" for key, name in model.sources.items()}
-            reading.model = replace(model, sources=sources)
+            reader.model = replace(model, sources=sources)
         elif changed := [f"{section}.{name}" for name in _SIZES if sizes.get(name) is not None]:
-            reading.warn(f"{', '.join(changed)}: the sizes of the model are taken without this change")
+            reader.warn(f"{', '.join(changed)}: the sizes of the model are taken without this change")
 
 
-def _method(reading: Reading, keys: Lookup) -> None:
-    adapter = keys.text("adapter").lower()
-    rank = keys.whole("lora_r")
-    if keys.flag("peft_use_dora"):
+def _method(reader: Reader) -> None:
+    adapter = reader.text("adapter").lower()
+    rank = reader.whole("lora_r")
+    if reader.flag("peft_use_dora"):
         adapter = adapter or "dora"
     if adapter:
-        add_adapter(
-            reading, "dora" if keys.flag("peft_use_dora") else adapter, f"adapter {adapter}", rank, "lora_r"
+        reader.add_adapter(
+            "dora" if reader.flag("peft_use_dora") else adapter, f"adapter {adapter}", rank, "lora_r"
         )
-        if keys.flag("load_in_4bit") or adapter == "qlora":
-            bits = "load_in_4bit" if keys.has("load_in_4bit") else "adapter qlora"
-            reading.add("training.frozen_bits", 8 if keys.flag("load_in_8bit") else 4, bits)
-        elif keys.flag("load_in_8bit"):
-            reading.add("training.frozen_bits", 8, "load_in_8bit")
-        _targets(reading, keys)
-    elif keys.has("unfrozen_parameters"):
-        reading.warn("unfrozen_parameters: training a part of the weights is counted as training all")
-    objective = keys.text("rl").lower()
+        if reader.flag("load_in_4bit") or adapter == "qlora":
+            bits = "load_in_4bit" if reader.has("load_in_4bit") else "adapter qlora"
+            reader.add("training.frozen_bits", 8 if reader.flag("load_in_8bit") else 4, bits)
+        elif reader.flag("load_in_8bit"):
+            reader.add("training.frozen_bits", 8, "load_in_8bit")
+        _targets(reader)
+    elif reader.has("unfrozen_parameters"):
+        reader.warn("unfrozen_parameters: training a part of the weights is counted as training all")
+    objective = reader.text("rl").lower()
     if objective:
-        reading.add("training.objective", objective, "rl")
-    elif keys.flag("reward_model"):
-        reading.add("training.objective", "reward", "reward_model")
-    elif keys.flag("gkd_trainer"):
-        _distillation(reading, keys)
-    elif not keys.has("pretraining_dataset"):
-        reading.add("training.objective", "sft", "no rl is set", assumed=True)
-    add_generations(reading, keys, "trl.")
+        reader.add("training.objective", objective, "rl")
+    elif reader.flag("reward_model"):
+        reader.add("training.objective", "reward", "reward_model")
+    elif reader.flag("gkd_trainer"):
+        _distillation(reader)
+    elif not reader.has("pretraining_dataset"):
+        reader.add("training.objective", "sft", "no rl is set", assumed=True)
+    reader.add_generations("trl.")
 
 
-def _distillation(reading: Reading, keys: Lookup) -> None:
+def _distillation(reader: Reader) -> None:
     """A teacher beside the student; `gkd_lmbda` is the share of steps on the student's own answers."""
-    reading.add("training.objective", "distill", "gkd_trainer")
-    reading.add("training.teacher", keys.text("gkd_teacher") or None, "gkd_teacher")
-    if (keys.number("gkd_lmbda") or 0) > 0:
-        reading.warn("gkd_lmbda: the time in which the student writes its own answers is not counted")
+    reader.add("training.objective", "distill", "gkd_trainer")
+    reader.add("training.teacher", reader.text("gkd_teacher") or None, "gkd_teacher")
+    if (reader.number("gkd_lmbda") or 0) > 0:
+        reader.warn("gkd_lmbda: the time in which the student writes its own answers is not counted")
 
 
-def _targets(reading: Reading, keys: Lookup) -> None:
-    if keys.flag("lora_target_linear"):
-        reading.add("training.lora_targets", "all-linear", "lora_target_linear")
-    elif keys.has("lora_target_modules"):
-        reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
-    if keys.has("lora_modules_to_save"):
-        reading.warn("lora_modules_to_save: whole modules trained beside the adapters are not counted")
+def _targets(reader: Reader) -> None:
+    if reader.flag("lora_target_linear"):
+        reader.add("training.lora_targets", "all-linear", "lora_target_linear")
+    else:
+        reader.add_targets("lora_target_modules")
+    if reader.has("lora_modules_to_save"):
+        reader.warn("lora_modules_to_save: whole modules trained beside the adapters are not counted")
 
 
-def _sharding(reading: Reading, keys: Lookup) -> None:
-    deepspeed = keys.text("deepspeed")
+def _sharding(reader: Reader) -> None:
+    deepspeed = reader.text("deepspeed")
     if deepspeed:
-        reading.files["deepspeed"] = deepspeed
+        reader.files["deepspeed"] = deepspeed
     config = "fsdp_config"
-    strategy = keys.first(f"{config}.sharding_strategy", f"{config}.fsdp_sharding_strategy")
-    second = keys.number("fsdp_version") == 2 or keys.number(f"{config}.fsdp_version") == 2
-    reshard = keys.first(f"{config}.reshard_after_forward", f"{config}.fsdp_reshard_after_forward")
+    strategy = reader.first(f"{config}.sharding_strategy", f"{config}.fsdp_sharding_strategy")
+    second = reader.number("fsdp_version") == 2 or reader.number(f"{config}.fsdp_version") == 2
+    reshard = reader.first(f"{config}.reshard_after_forward", f"{config}.fsdp_reshard_after_forward")
     if second:
-        add_fsdp2(reading, keys.flag(reshard) if reshard else None, reshard or "fsdp_version 2")
+        reader.add_fsdp2(reader.flag(reshard) if reshard else None, reshard or "fsdp_version 2")
     elif strategy:
-        add_shard(reading, keys.text(strategy), strategy)
-    elif keys.has("fsdp"):
-        words = keys.get("fsdp")
+        reader.add_shard(reader.text(strategy), strategy)
+    elif reader.has("fsdp"):
+        words = reader.get("fsdp")
         listed = words if isinstance(words, list) else str(words).split()
         named = next((str(word) for word in listed if "shard" in str(word)), "full_shard")
-        add_shard(reading, named, "fsdp")
-    if keys.flag(keys.first(f"{config}.offload_params", f"{config}.fsdp_offload_params") or "none"):
-        add_offload(reading, f"{config}: offload_params", "optimizer", "weights")
-    if keys.flag(
-        keys.first(f"{config}.activation_checkpointing", f"{config}.fsdp_activation_checkpointing") or "none"
+        reader.add_shard(named, "fsdp")
+    if reader.flag(reader.first(f"{config}.offload_params", f"{config}.fsdp_offload_params")):
+        reader.add_offload(f"{config}: offload_params", "optimizer", "weights")
+    if reader.flag(
+        reader.first(f"{config}.activation_checkpointing", f"{config}.fsdp_activation_checkpointing")
+        or "none"
     ):
-        reading.add("training.layout.recompute", "full", f"{config}.activation_checkpointing")
-    add_whole(reading, keys, "training.layout.tensor_parallel", "tensor_parallel_size")
-    add_whole(
-        reading, keys, "training.layout.context_parallel", "context_parallel_size", "sequence_parallel_degree"
-    )
-    add_whole(reading, keys, "training.layout.expert_parallel", "expert_parallel_size")
-    _degrees_of_data(reading, keys)
+        reader.add("training.layout.recompute", "full", f"{config}.activation_checkpointing")
+    reader.add_whole("training.layout.tensor_parallel", "tensor_parallel_size")
+    reader.add_whole("training.layout.context_parallel", "context_parallel_size", "sequence_parallel_degree")
+    reader.add_whole("training.layout.expert_parallel", "expert_parallel_size")
+    _degrees_of_data(reader)
 
 
-def _degrees_of_data(reading: Reading, keys: Lookup) -> None:
+def _degrees_of_data(reader: Reader) -> None:
     """Copies that see samples of their own: accelerators that share out experts do too.
 
     Where no degree is above one, all accelerators take part (axolotl/utils/distributed.py).
@@ -182,51 +166,47 @@ def _degrees_of_data(reading: Reading, keys: Lookup) -> None:
         "batch.shards": "dp_shard_size", "batch.replicas": "dp_replicate_size",
         "batch.expert_groups": "expert_parallel_size",
     }  # fmt: skip
-    if any((keys.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
+    if any((reader.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
         for target, name in degrees.items():
-            add_whole(reading, keys, target, name)
-    if all((keys.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
-        warn_of_groups(reading, "dp_replicate_size")
+            reader.add_whole(target, name)
+    if all((reader.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
+        reader.warn_of_groups("dp_replicate_size")
 
 
-def _memory(reading: Reading, keys: Lookup) -> None:
-    checkpointing = keys.get("gradient_checkpointing")
-    offloading = keys.has("activation_offloading") and keys.flag("activation_offloading") is not False
+def _memory(reader: Reader) -> None:
+    checkpointing = reader.get("gradient_checkpointing")
+    offloading = reader.has("activation_offloading") and reader.flag("activation_offloading") is not False
     offloads = str(checkpointing).startswith("offload") or offloading
-    if checkpointing and keys.flag("gradient_checkpointing") is not False:
-        reading.add("training.layout.recompute", "full", "gradient_checkpointing")
-    elif "training.layout.recompute" not in reading.facts:
-        reading.add(
+    if checkpointing and reader.flag("gradient_checkpointing") is not False:
+        reader.add("training.layout.recompute", "full", "gradient_checkpointing")
+    elif "training.layout.recompute" not in reader.facts:
+        reader.add(
             "training.layout.recompute", "none", "gradient_checkpointing is off by default", assumed=True
         )
     if offloads:
         source = "activation_offloading" if offloading else "gradient_checkpointing"
-        add_offload(reading, source, "activations")
-        if keys.text(source) == "disk":
-            reading.warn(f"{source} disk: counted as host memory")
-    plugins = " ".join(str(name) for name in keys.get("plugins") or ())
-    if "CutCrossEntropy" in plugins or keys.flag("cut_cross_entropy"):
-        reading.add("training.memory.loss", "tiled", "cut_cross_entropy")
-    elif keys.flag("liger_fused_linear_cross_entropy") or keys.flag("chunked_cross_entropy"):
-        reading.add(
+        reader.add_offload(source, "activations")
+        if reader.text(source) == "disk":
+            reader.warn(f"{source} disk: counted as host memory")
+    plugins = " ".join(str(name) for name in reader.get("plugins") or ())
+    if "CutCrossEntropy" in plugins or reader.flag("cut_cross_entropy"):
+        reader.add("training.memory.loss", "tiled", "cut_cross_entropy")
+    elif reader.flag("liger_fused_linear_cross_entropy") or reader.flag("chunked_cross_entropy"):
+        reader.add(
             "training.memory.loss",
             "tiled",
-            keys.first("liger_fused_linear_cross_entropy", "chunked_cross_entropy"),
+            reader.first("liger_fused_linear_cross_entropy", "chunked_cross_entropy"),
         )
-    compiled = keys.flag("torch_compile") or keys.text("torch_compile") == "auto"
-    reading.add("training.stack", "compiled" if compiled else "eager", "torch_compile" if compiled else _EAGER,
-                assumed=not compiled)  # fmt: skip
-    if not keys.flag("pad_to_sequence_len") or keys.flag("sample_packing"):
-        reading.add("training.packing", bool(keys.flag("sample_packing")), "sample_packing")
-    add_attention(reading, keys, "attn_implementation")
-    if keys.flag("eager_attention"):
-        reading.add("training.attention", "materialised", "eager_attention")
-    keys.seen.add("flash_attention")
-    if keys.has("relora_steps") or keys.has("lisa_n_layers") or keys.has("unfrozen_parameters"):
-        reading.warn("relora, lisa and frozen parts are counted as the plain method")
+    compiled = reader.flag("torch_compile") or reader.text("torch_compile") == "auto"
+    reader.add_stack(bool(compiled), "torch_compile", NOT_COMPILED)
+    if not reader.flag("pad_to_sequence_len") or reader.flag("sample_packing"):
+        reader.add("training.packing", bool(reader.flag("sample_packing")), "sample_packing")
+    reader.add_attention("attn_implementation")
+    if reader.flag("eager_attention"):
+        reader.add("training.attention", "materialised", "eager_attention")
+    reader.seen.add("flash_attention")
+    if reader.has("relora_steps") or reader.has("lisa_n_layers") or reader.has("unfrozen_parameters"):
+        reader.warn("relora, lisa and frozen parts are counted as the plain method")
     for name, text in _SPECIAL.items():
-        if keys.flag(name):
-            reading.warn(f"{name}: {text}")
-
-
-_EAGER = "torch_compile is not set: the framework without a compiler"
+        if reader.flag(name):
+            reader.warn(f"{name}: {text}")

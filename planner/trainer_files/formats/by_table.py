@@ -13,15 +13,7 @@ from typing import Any
 
 from planner.bundled import bundled_rows
 from planner.records import record
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    ACCUMULATION,
-    MICRO_BATCH,
-    NODES,
-    add_adapter,
-    add_launcher,
-    add_offload,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -29,9 +21,7 @@ _RANGE = re.compile(r"range\(([0-9]{1,6}(?:\s*,\s*[0-9]{1,6}){0,2})\)")
 _LIST = re.compile(r"\[([0-9\s,]*)\]")
 _MOST = 100_000
 # names of losses, estimators and programs -> objectives
-_OBJECTIVES = {
-    "gae": "ppo", "sft_loss": "sft", "policy_loss": "grpo", "rm": "reward", "dpo": "dpo",
-}  # fmt: skip
+_OBJECTIVES = {"gae": "ppo", "sft_loss": "sft", "policy_loss": "grpo", "rm": "reward", "dpo": "dpo"}
 _SPLITTING = tuple(f"training.layout.{name}_parallel" for name in ("tensor", "pipeline", "context"))
 _PROGRAMS = ("sft", "dpo", "rm")
 _WHOLE = (
@@ -97,8 +87,8 @@ class _Stated:
             return self.default(fact) not in ("", "false", "0")
         return any(_is_on(self.keys, key) for key in keys)
 
-    def add(self, reading: Reading, target: str, value: Any, fact: str) -> None:
-        reading.add(target, value, self.where(fact), assumed=not self.key(fact))
+    def add(self, reader: Reader, target: str, value: Any, fact: str) -> None:
+        reader.add(target, value, self.where(fact), assumed=not self.key(fact))
 
 
 def _is_on(keys: Lookup, key: str) -> bool:
@@ -126,120 +116,121 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: a value cannot be; names file and key.
     """
-    rows, keys = _tables()[_trainer(document)], Lookup(document)
-    stated, reading = _Stated(keys, rows), Reading(document.path, rows["title"][0].default)
-    reading.hub_key, reading.hub_name = stated.key("hub"), stated.text("hub")
+    rows = _tables()[_trainer(document)]
+    reader = Reader(document, rows["title"][0].default)
+    stated = _Stated(reader, rows)
+    reader.hub_key, reader.hub_name = stated.key("hub"), stated.text("hub")
     objective = stated.text("objective")
     program = next((word for word in document.programs if word in _PROGRAMS), "")
-    reading.add("training.objective", _OBJECTIVES.get(program or objective, program or objective),
-                program or stated.where("objective"), assumed=not program and not stated.key("objective"))  # fmt: skip
+    reader.add("training.objective", _OBJECTIVES.get(program or objective, program or objective),
+               program or stated.where("objective"), assumed=not program and not stated.key("objective"))  # fmt: skip
     for fact in _WHOLE:
         if fact in rows:
-            stated.add(reading, fact, stated.whole(fact), fact)
-    if "training.steps" not in reading.facts and stated.key("training.epochs"):
-        passes = keys.number(stated.key("training.epochs"))
-        reading.add("training.epochs", float(passes) if passes else None, stated.where("training.epochs"))
-    elif "training.steps" not in reading.facts and stated.default("training.epochs"):
-        stated.add(reading, "training.epochs", float(stated.default("training.epochs")), "training.epochs")
-    if reading.facts["training.objective"].value not in ("sft", "dpo", "reward"):
-        _rollouts(reading, stated)
+            stated.add(reader, fact, stated.whole(fact), fact)
+    if "training.steps" not in reader.facts and stated.key("training.epochs"):
+        passes = reader.number(stated.key("training.epochs"))
+        reader.add("training.epochs", float(passes) if passes else None, stated.where("training.epochs"))
+    elif "training.steps" not in reader.facts and stated.default("training.epochs"):
+        stated.add(reader, "training.epochs", float(stated.default("training.epochs")), "training.epochs")
+    if reader.facts["training.objective"].value not in ("sft", "dpo", "reward"):
+        _rollouts(reader, stated)
     elif "prompts" in rows:  # slime counts the samples of its fine-tuning as prompts
         stated.add(
-            reading,
+            reader,
             "training.global_batch",
             stated.whole("update_samples") or stated.whole("prompts"),
             "prompts",
         )
-    _accelerators(reading, stated)
-    _trainer_itself(reading, stated)
-    return reading
+    _accelerators(reader, stated)
+    _trainer_itself(reader, stated)
+    return reader
 
 
-def _rollouts(reading: Reading, stated: _Stated) -> None:
+def _rollouts(reader: Reader, stated: _Stated) -> None:
     samples, prompts = stated.whole("samples") or 1, stated.whole("prompts")
-    stated.add(reading, "rollouts.samples_per_prompt", samples, "samples")
+    stated.add(reader, "rollouts.samples_per_prompt", samples, "samples")
     if prompts is not None:
         text = f"{stated.where('prompts')} x {stated.where('samples')}"
-        reading.add("training.global_batch", prompts * samples, text, assumed=not stated.key("prompts"))
-        _updates(reading, stated, prompts, samples)
+        reader.add("training.global_batch", prompts * samples, text, assumed=not stated.key("prompts"))
+        _updates(reader, stated, prompts, samples)
     prompt, response = stated.whole("prompt_max"), stated.whole("response_max")
-    stated.add(reading, "rollouts.prompt_max", prompt, "prompt_max")
-    stated.add(reading, "rollouts.response_max", response, "response_max")
+    stated.add(reader, "rollouts.prompt_max", prompt, "prompt_max")
+    stated.add(reader, "rollouts.response_max", response, "response_max")
     if response is not None:
         names = " + ".join(
             stated.where(fact) for fact in ("prompt_max", "response_max") if stated.whole(fact)
         )
         text = names if prompt else f"{names}, to which the longest prompt comes"
-        reading.add("training.sequence_length", response + (prompt or 0), text, assumed=not prompt)
+        reader.add("training.sequence_length", response + (prompt or 0), text, assumed=not prompt)
     engine = stated.text("rollouts.engine")
-    stated.add(reading, "rollouts.engine", engine or None, "rollouts.engine")
+    stated.add(reader, "rollouts.engine", engine or None, "rollouts.engine")
     if stated.flag("eager"):
-        reading.add("rollouts.cuda_graphs", False, stated.where("eager"))
+        reader.add("rollouts.cuda_graphs", False, stated.where("eager"))
     kept = "reference" not in stated.rows or stated.flag("reference")
     if not kept or stated.flag("no_reference"):
         fact = "no_reference" if kept else "reference"
-        reading.add("training.reference", "none", stated.where(fact), assumed=not stated.key(fact))
+        reader.add("training.reference", "none", stated.where(fact), assumed=not stated.key(fact))
 
 
-def _updates(reading: Reading, stated: _Stated, prompts: int, samples: int) -> None:
+def _updates(reader: Reader, stated: _Stated, prompts: int, samples: int) -> None:
     """Note the responses of one update, which trainers state in prompts, in responses or as a number of updates."""
     each, own, count = (stated.whole(fact) for fact in ("update_prompts", "update_samples", "updates"))
     update = own or (each * samples if each else prompts * samples // count if count else None)
     fact = "update_samples" if own else "update_prompts" if each else "updates"
     if update is not None:
-        _add_update(reading, stated, update, prompts * samples, fact)
+        _add_update(reader, stated, update, prompts * samples, fact)
 
 
-def _add_update(reading: Reading, stated: _Stated, update: int, responses: int, fact: str) -> None:
+def _add_update(reader: Reader, stated: _Stated, update: int, responses: int, fact: str) -> None:
     """Note the responses of one update, unless it takes all; name those that are no whole share of a step's."""
     if update == responses:
         return
     if update > responses or responses % update:
-        reading.warn(f"{stated.where(fact)}: {update} does not divide {responses} responses: left out")
+        reader.warn(f"{stated.where(fact)}: {update} does not divide {responses} responses: left out")
         return
-    stated.add(reading, "rollouts.update_batch", update, fact)
+    stated.add(reader, "rollouts.update_batch", update, fact)
 
 
-def _accelerators(reading: Reading, stated: _Stated) -> None:
+def _accelerators(reader: Reader, stated: _Stated) -> None:
     """Note the accelerators: those that train, and with pools of their own those that generate."""
     if "training" in stated.rows:
-        _mapped(reading, stated)
+        _mapped(reader, stated)
         return
     if "each" not in stated.rows:
-        add_launcher(reading, stated.keys)
+        reader.add_launcher()
         return
     each, nodes = stated.whole("each") or 1, stated.whole("nodes") or 1
     generating = 0
-    if reading.facts["training.objective"].value != "sft" and "colocated" in stated.rows:
+    if reader.facts["training.objective"].value != "sft" and "colocated" in stated.rows:
         engines = (stated.whole("engines") or 0) * (stated.whole("rollouts.tensor_parallel") or 1)
         generating = 0 if stated.flag("colocated") else stated.whole("generating") or engines
     text = f"{stated.where('each')} x {stated.where('nodes')}"
-    reading.add(ACCELERATORS, each * nodes + generating, text, assumed=not stated.key("each"))
+    reader.add(ACCELERATORS, each * nodes + generating, text, assumed=not stated.key("each"))
     if not generating:
-        stated.add(reading, NODES, nodes, "nodes")
+        stated.add(reader, NODES, nodes, "nodes")
         return
-    _apart(reading, stated, generating, each * nodes, stated.where("colocated"))
+    _apart(reader, stated, generating, each * nodes, stated.where("colocated"))
 
 
-def _mapped(reading: Reading, stated: _Stated) -> None:
+def _mapped(reader: Reader, stated: _Stated) -> None:
     """Note the accelerators by lists of their numbers, which two roles may share, and the batch that they update."""
     train, generate = (_numbers(stated.keys.get(stated.key(fact))) for fact in ("training", "generating"))
     if not train:
         return
-    reading.add(ACCELERATORS, len(train | generate), f"{stated.where('training')} and others" if generate else
-                stated.where("training"))  # fmt: skip
+    reader.add(ACCELERATORS, len(train | generate), f"{stated.where('training')} and others" if generate else
+               stated.where("training"))  # fmt: skip
     micro, times = (stated.whole(fact) for fact in ("update_each", "update_times"))
-    split = prod(reading.facts[name].value for name in _SPLITTING if name in reading.facts)
-    responses = reading.facts.get("training.global_batch")
+    split = prod(reader.facts[name].value for name in _SPLITTING if name in reader.facts)
+    responses = reader.facts.get("training.global_batch")
     if micro is not None and responses is not None:
         update = micro * (times or 1) * max(1, len(train) // split)
-        _add_update(reading, stated, update, responses.value, "update_each")
+        _add_update(reader, stated, update, responses.value, "update_each")
     if generate and not train & generate:
-        _apart(reading, stated, len(generate), len(train), stated.where("generating"))
+        _apart(reader, stated, len(generate), len(train), stated.where("generating"))
     for key in stated.keys_of("others"):
         alone = _numbers(stated.keys.get(key)) - train - generate
         if alone:
-            reading.warn(f"{key}: accelerators of its own ({len(alone)}) are not counted")
+            reader.warn(f"{key}: accelerators of its own ({len(alone)}) are not counted")
 
 
 def _numbers(value: Any) -> set[int]:
@@ -256,50 +247,50 @@ def _numbers(value: Any) -> set[int]:
     return {number for number in found if number < _MOST}
 
 
-def _apart(reading: Reading, stated: _Stated, generating: int, training: int, text: str) -> None:
-    reading.add("rollouts.placement", "disaggregated", text)
-    reading.add("rollouts.generation_share", round(generating / (generating + training), 6), text)
+def _apart(reader: Reader, stated: _Stated, generating: int, training: int, text: str) -> None:
+    reader.add("rollouts.placement", "disaggregated", text)
+    reader.add("rollouts.generation_share", round(generating / (generating + training), 6), text)
     stale = stated.whole("staleness")
     if stale:
-        stated.add(reading, "rollouts.steps_off_policy", stale, "staleness")
+        stated.add(reader, "rollouts.steps_off_policy", stale, "staleness")
 
 
-def _deepspeed(reading: Reading, stated: _Stated) -> None:
+def _deepspeed(reader: Reader, stated: _Stated) -> None:
     """Note the stage of ZeRO, and what is kept in host memory, by the name of DeepSpeed's section."""
     key = next(iter(stated.keys_of("deepspeed")), "")
     name = stated.keys.reference(key)
     stage = re.search(r"zero([0-3])", name)
     if stage is None:
-        reading.add(
+        reader.add(
             "training.layout.zero_stage", 3, "DeepSpeed, whose stage the file does not state", assumed=True
         )
         return
-    reading.add("training.layout.zero_stage", int(stage[1]), f"{key} {name}")
+    reader.add("training.layout.zero_stage", int(stage[1]), f"{key} {name}")
     if "offload" in name:
-        add_offload(reading, f"{key} {name}", "optimizer")
+        reader.add_offload(f"{key} {name}", "optimizer")
 
 
-def _trainer_itself(reading: Reading, stated: _Stated) -> None:
+def _trainer_itself(reader: Reader, stated: _Stated) -> None:
     """Note how the trainer divides and recomputes the model."""
     megatron = "megatron" in stated.text("strategy")
     stage = re.search(r"zero([0-3])", stated.text("strategy"))
     if megatron:
-        reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
+        reader.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
     elif stage is not None:
-        stated.add(reading, "training.layout.zero_stage", int(stage[1]), "strategy")
+        stated.add(reader, "training.layout.zero_stage", int(stage[1]), "strategy")
     elif "deepspeed" in stated.text("strategy"):
-        _deepspeed(reading, stated)
+        _deepspeed(reader, stated)
     else:
-        reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
+        reader.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
     text = "Megatron's fused kernels" if megatron else "the model runs as Transformers has it"
-    reading.add("training.stack", "tuned" if megatron else "eager", text, assumed=True)
-    reading.add("training.precision", "bf16", "it computes in bf16", assumed=True)
+    reader.add("training.stack", "tuned" if megatron else "eager", text, assumed=True)
+    reader.add("training.precision", "bf16", "it computes in bf16", assumed=True)
     word = stated.text("recompute")
     kept = word if word in ("full", "selective", "none") else "full" if stated.flag("recompute") else "none"
-    stated.add(reading, "training.layout.recompute", kept, "recompute")
+    stated.add(reader, "training.layout.recompute", kept, "recompute")
     rank, kind = stated.whole("training.lora_rank"), stated.text("adapter") or "lora"
     if rank is not None and kind not in ("full", "none"):
         source = stated.where("adapter" if stated.text("adapter") else "training.lora_rank")
-        add_adapter(reading, kind, source, rank, stated.where("training.lora_rank"))
+        reader.add_adapter(kind, source, rank, stated.where("training.lora_rank"))
     if stated.flag("offload"):
-        add_offload(reading, stated.where("offload"), "optimizer", "weights")
+        reader.add_offload(stated.where("offload"), "optimizer", "weights")

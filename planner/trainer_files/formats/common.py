@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
-from planner.trainer_files.arguments import CONFIGURATION, SLURM_GPUS, SLURM_NODES, VISIBLE
+from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
-from planner.trainer_files.model import Reading
+from planner.trainer_files.model import Document, Reading
 
 MICRO_BATCH, ACCUMULATION = "batch.per_accelerator", "batch.accumulation"
 ACCELERATORS, NODES = "batch.accelerators", "batch.nodes"
 # of trainers that count optimizer updates: micro-batches, or responses, of one generation, and passes over it
 GENERATION_STEPS, GENERATED, PASSES = "batch.generation_steps", "batch.generated", "batch.passes"
 
+# degree of the layout -> Megatron's argument
+MEGATRON_DEGREES = {
+    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
+    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+}  # fmt: skip
+NOT_COMPILED = "torch_compile is not set: the framework without a compiler"
 # name of an optimizer (a pattern over letters and digits) -> the workload's name, and what differs
 _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r".*(galore|apollo|qgalore).*", "adamw", "its projected states are counted as those of AdamW"),
@@ -26,180 +34,218 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r"(torch)?(fused)?sgd.*|lomo|adalomo", "sgd", ""),
     (r"adam|adamtorch.*|fusedadam|distributedfusedadam|cpuadam|deepspeedcpuadam", "adamw", ""),
     (r".*adamw.*|distributedfusedadam.*|.*adam", "adamw", ""),
-)  # fmt: skip
+)
 
 _HOSTS = re.compile(
     r"[\w.-]+:\d+(,\d+)*(@[\w.-]+:\d+(,\d+)*)*"
 )  # of deepspeed: `localhost:4,5`, `a:0,1@b:0,1`
 
 
-def add_optimizer(reading: Reading, keys: Lookup, key: str) -> None:
-    """Note the optimizer by the memory of its states."""
-    name = keys.text(key)
-    plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
-    if not plain or plain == "auto":
-        return
-    for pattern, canonical, difference in _OPTIMIZERS:
-        if re.fullmatch(pattern, plain):
-            reading.add("training.optimizer", canonical, f"{key} {name}")
-            if difference:
-                reading.warn(f"{key} {name}: {difference}")
+class Reader(Lookup, Reading):
+    """A document, and what is noted of it: values are looked up by the file's keys and added as facts."""
+
+    def __init__(self, document: Document, tool: str) -> None:
+        """Take the parsed file; `tool` is the title of its format."""
+        Lookup.__init__(self, document)
+        Reading.__init__(self, document.path, tool)
+
+    def add_optimizer(self, key: str) -> None:
+        """Note the optimizer by the memory of its states."""
+        name = self.text(key)
+        plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
+        if not plain or plain == "auto":
             return
-    reading.add(
-        "training.optimizer", "adamw", f"{key} {name} is not modelled: AdamW is assumed", assumed=True
-    )
-    reading.warn(f"{key} {name} is not modelled: its memory is assumed to be AdamW's")
-
-
-def add_whole(reading: Reading, keys: Lookup, target: str, *names: str) -> None:
-    """Note the first of several keys that holds a whole number above zero."""
-    for name in names:
-        value = keys.whole(name)
-        if value is not None:
-            reading.add(target, value, name)
-            return
-
-
-def add_generations(reading: Reading, keys: Lookup, section: str = "") -> None:
-    """Note the responses of one generation, by what and how often they are learned from, as TRL counts them."""
-    add_whole(reading, keys, "rollouts.response_max", f"{section}max_completion_length")
-    add_whole(reading, keys, "rollouts.samples_per_prompt", f"{section}num_generations")
-    add_whole(reading, keys, GENERATION_STEPS, f"{section}steps_per_generation")
-    add_whole(reading, keys, GENERATED, f"{section}generation_batch_size")
-    add_whole(reading, keys, PASSES, f"{section}num_iterations")
-    if keys.flag(f"{section}use_vllm"):
-        reading.add("rollouts.engine", "vllm", f"{section}use_vllm")
-    placement = {"server": "disaggregated", "colocate": "colocated"}.get(keys.text(f"{section}vllm_mode"))
-    reading.add("rollouts.placement", placement, f"{section}vllm_mode")
-    add_whole(reading, keys, "rollouts.tensor_parallel", f"{section}vllm_tensor_parallel_size")
-    if keys.has(f"{section}beta") and keys.number(f"{section}beta") == 0:
-        reading.add("training.reference", "none", f"{section}beta 0")
-
-
-def add_length(
-    reading: Reading, keys: Lookup, *, steps: str, epochs: str, default_epochs: float | None
-) -> None:
-    """Note how long training runs: steps count before epochs, as in the Trainer of Hugging Face."""
-    count = keys.whole(steps)
-    keys.seen.add(epochs)
-    if count is not None:
-        reading.add("training.steps", count, steps)
-        return
-    passes = keys.number(epochs)
-    if passes is not None and passes > 0:
-        reading.add("training.epochs", float(passes), epochs)
-    elif default_epochs is not None:
-        reading.add("training.epochs", default_epochs, f"the default of {epochs}", assumed=True)
-
-
-def add_trainer_precision(reading: Reading, keys: Lookup) -> None:
-    """Note the arithmetic from the flags of the Trainer of Hugging Face."""
-    if keys.flag("fp8"):
-        reading.add("training.precision", "fp8", "fp8")
-        keys.seen.update(("bf16", "fp16"))  # what it computes in beside fp8
-    elif keys.flag("bf16") or keys.text("bf16") == "full":
-        reading.add("training.precision", "bf16", "bf16")
-    elif keys.flag("bfloat16") or keys.flag("pure_bf16"):
-        reading.add("training.precision", "bf16", keys.first("pure_bf16", "bfloat16"))
-    elif left := next((name for name in ("bf16", "bfloat16") if keys.text(name) == "auto"), ""):
-        note = f"{left}: auto, on accelerators that have it"
-        reading.add("training.precision", "bf16", note, assumed=True)
-    elif keys.flag("fp16") or keys.flag("float16"):
-        reading.add("training.precision", "fp16", keys.first("fp16", "float16"))
-
-
-def add_shard(reading: Reading, strategy: str, source: str) -> None:
-    """Note the ZeRO stage of a sharding strategy of FSDP."""
-    plain = re.sub(r"[^a-z0-9]", "", strategy.lower())
-    stage = {
-        "fullshard": 3, "1": 3, "shardgradop": 2, "2": 2, "noshard": 0, "3": 0, "hybridshard": 3, "4": 3,
-        "hybridshardzero2": 2, "5": 2,
-    }.get(plain)  # fmt: skip
-    reading.add("training.layout.zero_stage", stage, f"{source} {strategy}")
-    if plain.startswith("hybrid"):
-        warn_of_groups(reading, f"{source} {strategy}")
-
-
-def warn_of_groups(reading: Reading, source: str) -> None:
-    """Note that only groups of accelerators share weights (hybrid sharding)."""
-    reading.warn(f"{source}: sharding within groups is not modelled; full sharding is taken")
-
-
-def add_fsdp2(reading: Reading, reshard: bool | None, source: str) -> None:
-    """Note the stage of the second version of FSDP: parameters stay gathered after forward, or not."""
-    if reshard is None:
-        reading.add(
-            "training.layout.zero_stage", 3, f"{source}, resharding after forward by default", assumed=True
+        for pattern, canonical, difference in _OPTIMIZERS:
+            if re.fullmatch(pattern, plain):
+                self.add("training.optimizer", canonical, f"{key} {name}")
+                if difference:
+                    self.warn(f"{key} {name}: {difference}")
+                return
+        self.add(
+            "training.optimizer", "adamw", f"{key} {name} is not modelled: AdamW is assumed", assumed=True
         )
-    else:
-        reading.add("training.layout.zero_stage", 3 if reshard else 2, source)
+        self.warn(f"{key} {name} is not modelled: its memory is assumed to be AdamW's")
 
+    def add_whole(self, target: str, *names: str, default: int | None = None) -> None:
+        """Note the first of several keys that holds a whole number above zero, else what the tool takes by default."""
+        for name in names:
+            value = self.whole(name)
+            if value is not None:
+                self.add(target, value, name)
+                return
+        self.add(target, default, f"the default of {names[0]}", assumed=True)
 
-def add_adapter(reading: Reading, kind: str, source: str, rank: int | None, rank_key: str) -> None:
-    """Note adapters, and their kind where it is not LoRA."""
-    reading.add("training.method", "lora", source)
-    if rank is not None:
-        reading.add("training.lora_rank", rank, rank_key)
-    if kind not in ("lora", "qlora", ""):
-        reading.add("training.adapter", kind, source)
+    def add_flag(
+        self, target: str, name: str, on: Any, off: Any, absent: str, *, usual: bool = False
+    ) -> None:
+        """Note one of two values by a flag; `absent` says why the `usual` one is taken where the flag is not stated."""
+        stated = self.flag(name)
+        chosen = usual if stated is None else stated
+        self.add(target, on if chosen else off, absent if stated is None else name, assumed=stated is None)
 
+    def add_recompute(self, name: str, absent: str, *, usual: bool = False) -> None:
+        """Note by a flag whether all activations are computed again; `absent`, `usual`: as for `add_flag`."""
+        self.add_flag("training.layout.recompute", name, "full", "none", absent, usual=usual)
 
-def add_offload(reading: Reading, source: str, *what: str) -> None:
-    """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
-    for name in what:
-        reading.add(f"training.memory.offload_{name}", True, source)
+    def add_stack(self, compiled: bool, source: str, otherwise: str) -> None:
+        """Note whether the model is compiled: `source` says so, `otherwise` why it is assumed not to be."""
+        kind, text = ("compiled", source) if compiled else ("eager", otherwise)
+        self.add("training.stack", kind, text, assumed=not compiled)
 
+    def add_targets(self, *names: str) -> None:
+        """Note the matrices that have adapters, by the first of several keys that is given."""
+        if name := self.first(*names):
+            self.add("training.lora_targets", self.get(name), name)
 
-def add_launcher(reading: Reading, keys: Lookup) -> None:
-    """Note the accelerators that a launcher on the same command line starts, else those of Slurm, and its own file.
+    def add_stage(self, name: str) -> None:
+        """Note the ZeRO stage, where it is one."""
+        stage = self.number(name)
+        if stage in (0, 1, 2, 3):
+            self.add("training.layout.zero_stage", int(stage), name)
 
-    Launchers are torchrun, deepspeed and accelerate.
-    """
-    own = keys.text(CONFIGURATION)
-    if own.endswith((".yaml", ".yml", ".json")) and not keys.text("config").endswith(own):
-        reading.files["accelerate"] = own
-    hosts = keys.text("include")
-    if _HOSTS.fullmatch(hosts):
-        count = hosts.count("@") + 1
-        reading.add(ACCELERATORS, hosts.count(",") + count, f"include {hosts}")
-        reading.add(NODES, count, "include")
-        return
-    total = keys.get("num_processes")
-    if _is_count(total):
-        reading.add(ACCELERATORS, int(total), "num_processes")
-        return
-    for each, machines in (("nproc_per_node", "nnodes"), ("num_gpus", "num_nodes")):
-        number, nodes = keys.get(each), keys.get(machines)
-        if nodes is None and machines == "nnodes":
-            nodes = keys.get(SLURM_NODES)
-        if _is_count(number) and (nodes is None or _is_count(nodes)):
-            count = int(nodes or 1)
-            reading.add(ACCELERATORS, int(number) * count, f"{each} x {machines}" if nodes else each)
-            reading.add(NODES, count, machines)
+    def add_generations(self, section: str = "") -> None:
+        """Note the responses of one generation, by what and how often they are learned from, as TRL counts them."""
+        self.add_whole("rollouts.response_max", f"{section}max_completion_length")
+        self.add_whole("rollouts.samples_per_prompt", f"{section}num_generations")
+        self.add_whole(GENERATION_STEPS, f"{section}steps_per_generation")
+        self.add_whole(GENERATED, f"{section}generation_batch_size")
+        self.add_whole(PASSES, f"{section}num_iterations")
+        if self.flag(f"{section}use_vllm"):
+            self.add("rollouts.engine", "vllm", f"{section}use_vllm")
+        placement = {"server": "disaggregated", "colocate": "colocated"}.get(self.text(f"{section}vllm_mode"))
+        self.add("rollouts.placement", placement, f"{section}vllm_mode")
+        self.add_whole("rollouts.tensor_parallel", f"{section}vllm_tensor_parallel_size")
+        if self.has(f"{section}beta") and self.number(f"{section}beta") == 0:
+            self.add("training.reference", "none", f"{section}beta 0")
+
+    def add_length(self, *, steps: str, epochs: str, default_epochs: float | None) -> None:
+        """Note how long training runs: steps count before epochs, as in the Trainer of Hugging Face."""
+        count = self.whole(steps)
+        self.seen.add(epochs)
+        if count is not None:
+            self.add("training.steps", count, steps)
             return
-    visible = keys.get(VISIBLE)
-    if _is_count(visible):
-        reading.add(ACCELERATORS, int(visible), "CUDA_VISIBLE_DEVICES", assumed=True)
-        return
-    given, nodes = keys.get(SLURM_GPUS), keys.get(SLURM_NODES)
-    if _is_count(given) and _is_count(nodes):
-        reading.add(ACCELERATORS, int(given) * int(nodes), "#SBATCH")
-        reading.add(NODES, int(nodes), "#SBATCH")
+        passes = self.number(epochs)
+        if passes is not None and passes > 0:
+            self.add("training.epochs", float(passes), epochs)
+        elif default_epochs is not None:
+            self.add("training.epochs", default_epochs, f"the default of {epochs}", assumed=True)
+
+    def add_trainer_precision(self) -> None:
+        """Note the arithmetic from the flags of the Trainer of Hugging Face."""
+        if self.flag("fp8"):
+            self.add("training.precision", "fp8", "fp8")
+            self.seen.update(("bf16", "fp16"))  # what it computes in beside fp8
+        elif self.flag("bf16") or self.text("bf16") == "full":
+            self.add("training.precision", "bf16", "bf16")
+        elif self.flag("bfloat16") or self.flag("pure_bf16"):
+            self.add("training.precision", "bf16", self.first("pure_bf16", "bfloat16"))
+        elif left := next((name for name in ("bf16", "bfloat16") if self.text(name) == "auto"), ""):
+            note = f"{left}: auto, on accelerators that have it"
+            self.add("training.precision", "bf16", note, assumed=True)
+        elif self.flag("fp16") or self.flag("float16"):
+            self.add("training.precision", "fp16", self.first("fp16", "float16"))
+
+    def add_shard(self, strategy: str, source: str) -> None:
+        """Note the ZeRO stage of a sharding strategy of FSDP."""
+        plain = re.sub(r"[^a-z0-9]", "", strategy.lower())
+        stage = {
+            "fullshard": 3, "1": 3, "shardgradop": 2, "2": 2, "noshard": 0, "3": 0, "hybridshard": 3, "4": 3,
+            "hybridshardzero2": 2, "5": 2,
+        }.get(plain)  # fmt: skip
+        self.add("training.layout.zero_stage", stage, f"{source} {strategy}")
+        if plain.startswith("hybrid"):
+            self.warn_of_groups(f"{source} {strategy}")
+
+    def warn_of_groups(self, source: str) -> None:
+        """Note that only groups of accelerators share weights (hybrid sharding)."""
+        self.warn(f"{source}: sharding within groups is not modelled; full sharding is taken")
+
+    def add_fsdp2(self, reshard: bool | None, source: str) -> None:
+        """Note the stage of the second version of FSDP: parameters stay gathered after forward, or not."""
+        if reshard is None:
+            self.add(
+                "training.layout.zero_stage",
+                3,
+                f"{source}, resharding after forward by default",
+                assumed=True,
+            )
+        else:
+            self.add("training.layout.zero_stage", 3 if reshard else 2, source)
+
+    def add_adapter(self, kind: str, source: str, rank: int | None, rank_key: str) -> None:
+        """Note adapters, and their kind where it is not LoRA."""
+        self.add("training.method", "lora", source)
+        if rank is not None:
+            self.add("training.lora_rank", rank, rank_key)
+        if kind not in ("lora", "qlora", ""):
+            self.add("training.adapter", kind, source)
+
+    def add_offload(self, source: str, *what: str) -> None:
+        """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
+        for name in what:
+            self.add(f"training.memory.offload_{name}", True, source)
+
+    def add_launcher(self) -> None:
+        """Note the accelerators that a launcher on the same command line starts, else those of Slurm, and its own file.
+
+        Launchers are torchrun, deepspeed and accelerate.
+        """
+        own = self.text(CONFIGURATION)
+        if own.endswith((".yaml", ".yml", ".json")) and not self.text("config").endswith(own):
+            self.files["accelerate"] = own
+        hosts = self.text("include")
+        if _HOSTS.fullmatch(hosts):
+            count = hosts.count("@") + 1
+            self.add(ACCELERATORS, hosts.count(",") + count, f"include {hosts}")
+            self.add(NODES, count, "include")
+            return
+        total = self.get("num_processes")
+        if _is_count(total):
+            self.add(ACCELERATORS, int(total), "num_processes")
+            return
+        for each, machines in (("nproc_per_node", "nnodes"), ("num_gpus", "num_nodes")):
+            number, nodes = self.get(each), self.get(machines)
+            if nodes is None and machines == "nnodes":
+                nodes = self.get(SLURM_NODES)
+            if _is_count(number) and (nodes is None or _is_count(nodes)):
+                count = int(nodes or 1)
+                self.add(ACCELERATORS, int(number) * count, f"{each} x {machines}" if nodes else each)
+                self.add(NODES, count, machines)
+                return
+        visible = self.get(VISIBLE)
+        if _is_count(visible):
+            self.add(ACCELERATORS, int(visible), "CUDA_VISIBLE_DEVICES", assumed=True)
+            return
+        given, nodes = self.get(SLURM_GPUS), self.get(SLURM_NODES)
+        if _is_count(given) and _is_count(nodes):
+            self.add(ACCELERATORS, int(given) * int(nodes), "#SBATCH")
+            self.add(NODES, int(nodes), "#SBATCH")
+
+    def add_attention(self, *names: str) -> None:
+        """Note attention whose scores go through memory, as Transformers' `eager` computes it."""
+        key = next((name for name in names if self.text(name).lower() == "eager"), "")
+        self.add("training.attention", "materialised" if key else None, f"{key} eager")
+
+    def add_eager(self, *names: str) -> None:
+        """Note that the engine of rollouts launches every kernel from the host."""
+        key = self.first(*names)
+        if key and self.flag(key):
+            self.add("rollouts.cuda_graphs", False, key)
+
+    def name_unknown(self, known: Iterable[str]) -> None:
+        """Note top-level keys with a value that were neither looked at nor match a pattern of `known`."""
+        pattern = re.compile("|".join(known))
+        looked = {key.split(".")[0] for key in self.seen}
+        if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
+            looked.update((CHOICES, *LAUNCHED))
+        self.unknown = [
+            key
+            for key, value in self.document.data.items()
+            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
+        ]
 
 
 def _is_count(value: object) -> bool:
     word = str(value)
     return word.isascii() and word.isdigit() and len(word) < 8 and int(word) > 0
-
-
-def add_attention(reading: Reading, keys: Lookup, *names: str) -> None:
-    """Note attention whose scores go through memory, as Transformers' `eager` computes it."""
-    key = next((name for name in names if keys.text(name).lower() == "eager"), "")
-    reading.add("training.attention", "materialised" if key else None, f"{key} eager")
-
-
-def add_eager(reading: Reading, keys: Lookup, *names: str) -> None:
-    """Note that the engine of rollouts launches every kernel from the host."""
-    key = keys.first(*names)
-    if key and keys.flag(key):
-        reading.add("rollouts.cuda_graphs", False, key)

@@ -5,15 +5,7 @@ https://github.com/deepspeedai/DeepSpeedExamples/tree/master/applications/DeepSp
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_launcher,
-    add_offload,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 _ACTOR = "actor_model_name_or_path"
@@ -35,65 +27,60 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a launch script."""
-    keys, reading = Lookup(document), Reading(document.path, "DeepSpeed-Chat")
-    add_launcher(reading, keys)
-    learns = bool(keys.first(*_LEARNS))
-    reading.hub_key = _ACTOR if learns else "model_name_or_path"
-    reading.hub_name = keys.text(reading.hub_key)
+    reader = Reader(document, "DeepSpeed-Chat")
+    reader.add_launcher()
+    learns = bool(reader.first(*_LEARNS))
+    reader.hub_key = _ACTOR if learns else "model_name_or_path"
+    reader.hub_name = reader.text(reader.hub_key)
     own = "actor_" if learns else ""
     if learns:
-        _rollouts(reading, keys)
+        _rollouts(reader)
     else:
-        rewards = keys.has("num_padding_at_beginning")  # of the programs that load a reward model
+        rewards = reader.has("num_padding_at_beginning")  # of the programs that load a reward model
         source = "num_padding_at_beginning" if rewards else "the program of step 1"
-        reading.add("training.objective", "reward" if rewards else "sft", source, assumed=not rewards)
-        _count(reading, keys, MICRO_BATCH, "per_device_train_batch_size", _MICRO)
-        add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-        _count(reading, keys, "training.sequence_length", "max_seq_len", _LENGTH)
-        reading.add("training.packing", False, "samples are padded", assumed=True)
-    epochs = keys.number("num_train_epochs")
-    reading.add("training.epochs", float(epochs or _EPOCHS), "num_train_epochs", assumed=not epochs)
-    stage = keys.number(f"{own}zero_stage")
-    reading.add("training.layout.zero_stage", int(stage or 0), f"{own}zero_stage", assumed=stage is None)
-    if keys.flag("offload"):
-        add_offload(reading, "offload", "optimizer", *(["weights"] if stage == 3 else []))
-    checkpointing = keys.flag(f"{own}gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if checkpointing else "none", f"{own}gradient_checkpointing",
-                assumed=not checkpointing)  # fmt: skip
-    word = keys.text("dtype")
-    reading.add("training.precision", "bf16" if word == "bf16" else "fp16", "dtype", assumed=not word)
-    reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
-    _adapters(reading, keys, own)
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        reader.add("training.objective", "reward" if rewards else "sft", source, assumed=not rewards)
+        reader.add_whole(MICRO_BATCH, "per_device_train_batch_size", default=_MICRO)
+        reader.add_whole(ACCUMULATION, "gradient_accumulation_steps")
+        reader.add_whole("training.sequence_length", "max_seq_len", default=_LENGTH)
+        reader.add("training.packing", False, "samples are padded", assumed=True)
+    epochs = reader.number("num_train_epochs")
+    reader.add("training.epochs", float(epochs or _EPOCHS), "num_train_epochs", assumed=not epochs)
+    stage = reader.number(f"{own}zero_stage")
+    reader.add("training.layout.zero_stage", int(stage or 0), f"{own}zero_stage", assumed=stage is None)
+    if reader.flag("offload"):
+        reader.add_offload("offload", "optimizer", *(["weights"] if stage == 3 else []))
+    checkpointing = reader.flag(f"{own}gradient_checkpointing")
+    reader.add("training.layout.recompute", "full" if checkpointing else "none", f"{own}gradient_checkpointing",
+               assumed=not checkpointing)  # fmt: skip
+    word = reader.text("dtype")
+    reader.add("training.precision", "bf16" if word == "bf16" else "fp16", "dtype", assumed=not word)
+    reader.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+    _adapters(reader, own)
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
-def _count(reading: Reading, keys: Lookup, target: str, name: str, default: int) -> None:
-    number = keys.whole(name)
-    reading.add(target, number or default, name if number else f"the default of {name}", assumed=not number)
-
-
-def _rollouts(reading: Reading, keys: Lookup) -> None:
+def _rollouts(reader: Reader) -> None:
     """Step 3: a step generates one batch on each accelerator, or several, and learns from it."""
-    reading.add("training.objective", "ppo", _ACTOR)
-    _count(reading, keys, MICRO_BATCH, "per_device_generation_batch_size", _MICRO)
-    add_whole(reading, keys, ACCUMULATION, "generation_batches")
-    add_whole(reading, keys, "rollouts.epochs", "ppo_epochs")
-    _count(reading, keys, "rollouts.prompt_max", "max_prompt_seq_len", _TOKENS)
-    _count(reading, keys, "rollouts.response_max", "max_answer_seq_len", _TOKENS)
-    longest = [keys.whole(name) or _TOKENS for name in ("max_prompt_seq_len", "max_answer_seq_len")]
-    reading.add("training.sequence_length", sum(longest), "max_prompt_seq_len + max_answer_seq_len")
-    reading.warn("the hybrid engine that generates is DeepSpeed's, which was not measured")
-    if keys.has("critic_model_name_or_path"):
-        reading.warn("critic_model_name_or_path: the critic is counted at the size of the actor")
+    reader.add("training.objective", "ppo", _ACTOR)
+    reader.add_whole(MICRO_BATCH, "per_device_generation_batch_size", default=_MICRO)
+    reader.add_whole(ACCUMULATION, "generation_batches")
+    reader.add_whole("rollouts.epochs", "ppo_epochs")
+    reader.add_whole("rollouts.prompt_max", "max_prompt_seq_len", default=_TOKENS)
+    reader.add_whole("rollouts.response_max", "max_answer_seq_len", default=_TOKENS)
+    longest = [reader.whole(name) or _TOKENS for name in ("max_prompt_seq_len", "max_answer_seq_len")]
+    reader.add("training.sequence_length", sum(longest), "max_prompt_seq_len + max_answer_seq_len")
+    reader.warn("the hybrid engine that generates is DeepSpeed's, which was not measured")
+    if reader.has("critic_model_name_or_path"):
+        reader.warn("critic_model_name_or_path: the critic is counted at the size of the actor")
 
 
-def _adapters(reading: Reading, keys: Lookup, own: str) -> None:
-    rank = keys.whole(f"{own}lora_dim")
+def _adapters(reader: Reader, own: str) -> None:
+    rank = reader.whole(f"{own}lora_dim")
     if not rank:
         return
-    if keys.flag("only_optimize_lora"):
-        add_adapter(reading, "lora", "only_optimize_lora", rank, f"{own}lora_dim")
+    if reader.flag("only_optimize_lora"):
+        reader.add_adapter("lora", "only_optimize_lora", rank, f"{own}lora_dim")
     else:
         text = "the whole model learns beside the adapters; they are not counted"
-        reading.warn(f"{own}lora_dim without only_optimize_lora: {text}")
+        reader.warn(f"{own}lora_dim without only_optimize_lora: {text}")

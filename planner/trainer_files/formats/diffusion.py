@@ -15,15 +15,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_launcher,
-    add_length,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.formats.video_trainers import (
     in_their_words,
     name_keys,
@@ -115,41 +107,34 @@ def read(document: Document) -> Reading:
 
 def _read(document: Document) -> Reading:
     opened = _opened(document)
-    keys, reading = Lookup(opened), Reading(document.path, _title(document))
-    _model(reading, keys, opened)
-    for target, name in ((MICRO_BATCH, "train_batch_size"), (ACCUMULATION, "gradient_accumulation_steps")):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, 1, f"the default of {name}", assumed=True)
-    if document.syntax == "arguments" or keys.has("num_processes"):
-        add_launcher(reading, keys)
-    passes = keys.number("max_train_epochs")
+    reader = Reader(opened, _title(document))
+    _model(reader, opened)
+    reader.add_whole(MICRO_BATCH, "train_batch_size", default=1)
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps", default=1)
+    if document.syntax == "arguments" or reader.has("num_processes"):
+        reader.add_launcher()
+    passes = reader.number("max_train_epochs")
     if passes is not None and passes > 0:  # of kohya, whose epochs count before its steps
-        keys.seen.add("max_train_steps")
-        reading.add("training.epochs", float(passes), "max_train_epochs")
+        reader.seen.add("max_train_steps")
+        reader.add("training.epochs", float(passes), "max_train_epochs")
     else:
-        add_length(reading, keys, steps="max_train_steps", epochs="num_train_epochs", default_epochs=None)
-    _precision(reading, keys)
-    optimizer = keys.first("optimizer", "optimizer_type")
-    if keys.flag("use_8bit_adam"):
-        reading.add("training.optimizer", "adamw_8bit", "use_8bit_adam")
+        reader.add_length(steps="max_train_steps", epochs="num_train_epochs", default_epochs=None)
+    _precision(reader)
+    optimizer = reader.first("optimizer", "optimizer_type")
+    if reader.flag("use_8bit_adam"):
+        reader.add("training.optimizer", "adamw_8bit", "use_8bit_adam")
     elif optimizer:
-        add_optimizer(reading, keys, optimizer)
-    _adapters(reading, keys, opened)
-    checkpointing = keys.flag("gradient_checkpointing")
-    reading.add(
-        "training.layout.recompute", "full" if checkpointing else "none",
-        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default",
-        assumed=checkpointing is None,
-    )  # fmt: skip
-    compiled = keys.text("dynamo_backend").lower() not in ("", "no") or bool(keys.flag("torch_compile"))
-    reading.add("training.stack", "compiled" if compiled else "eager",
-                keys.first("dynamo_backend", "torch_compile") if compiled else "the framework without a compiler",
-                assumed=not compiled)  # fmt: skip
-    _remarks(reading, keys)
-    add_whole(reading, keys, "training.layout.pipeline_parallel", "pipeline_stages")
-    name_keys(reading, document)
-    return reading
+        reader.add_optimizer(optimizer)
+    _adapters(reader, opened)
+    reader.add_recompute("gradient_checkpointing", "gradient_checkpointing is off by default")
+    compiled = reader.text("dynamo_backend").lower() not in ("", "no") or bool(reader.flag("torch_compile"))
+    reader.add_stack(
+        compiled, reader.first("dynamo_backend", "torch_compile"), "the framework without a compiler"
+    )
+    _remarks(reader)
+    reader.add_whole("training.layout.pipeline_parallel", "pipeline_stages")
+    name_keys(reader, document)
+    return reader
 
 
 def _opened(document: Document) -> Document:
@@ -217,12 +202,12 @@ def _title(document: Document) -> str:
     return "kohya sd-scripts" if kohya or document.syntax == "toml" else "diffusers"
 
 
-def _model(reading: Reading, keys: Lookup, document: Document) -> None:
+def _model(reader: Reader, document: Document) -> None:
     kind = str(document.data.get("kind") or "")
     if kind and not kind.endswith("trainer") and "train" not in kind:
-        raise InputError(f"{reading.path}: config.process type {kind}: it trains nothing")
-    name, family = keys.text(_MODEL), keys.text("model_family").lower()
-    flavour = keys.text("model_flavour").lower()
+        raise InputError(f"{reader.path}: config.process type {kind}: it trains nothing")
+    name, family = reader.text(_MODEL), reader.text("model_family").lower()
+    flavour = reader.text("model_flavour").lower()
     programs = " ".join(document.programs).lower()
     by_program = next((preset for start, preset in _PROGRAMS if start in programs), "")
     word = name.rpartition("/")[2].lower()
@@ -231,88 +216,82 @@ def _model(reading: Reading, keys: Lookup, document: Document) -> None:
         found = _FAMILIES.get(family, {}).get(flavour, "")
     if not found and by_program:
         found = by_program
-        reading.warn(f"{_MODEL} {name or 'not given'}: taken for {found}, by the name of the program")
+        reader.warn(f"{_MODEL} {name or 'not given'}: taken for {found}, by the name of the program")
     if not found:
         scripts = [preset for script, preset in _SCRIPTS.items() if script in document.programs]
         if scripts and (word.endswith((".safetensors", ".ckpt")) or not word):
             found = scripts[0]
-            reading.warn(
+            reader.warn(
                 f"{_MODEL} {name}: taken for Stable Diffusion 1.5, which the program trains by default"
             )
-    reading.hub_key = _MODEL if name else "model_family"
-    reading.hub_name = found or name or f"{family} ({flavour or 'default flavour'})"
+    reader.hub_key = _MODEL if name else "model_family"
+    reader.hub_name = found or name or f"{family} ({flavour or 'default flavour'})"
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    word = keys.text("mixed_precision").lower()
+def _precision(reader: Reader) -> None:
+    word = reader.text("mixed_precision").lower()
     precision = {
         "bf16": "bf16", "fp16": "fp16", "no": "fp32", "fp8": "fp8", "bfloat16": "bf16", "float16": "fp16",
         "fp32": "fp32", "float32": "fp32", "float": "fp32",
     }.get(word)  # fmt: skip
-    reading.add("training.precision", precision or "fp32", "mixed_precision" if precision else "mixed_precision is no",
-                assumed=precision is None)  # fmt: skip
-    if keys.flag("full_bf16") or keys.flag("full_fp16"):
-        reading.add("training.memory.master", "none", keys.first("full_bf16", "full_fp16"))
+    reader.add("training.precision", precision or "fp32", "mixed_precision" if precision else "mixed_precision is no",
+               assumed=precision is None)  # fmt: skip
+    if reader.flag("full_bf16") or reader.flag("full_fp16"):
+        reader.add("training.memory.master", "none", reader.first("full_bf16", "full_fp16"))
 
 
-def _adapters(reading: Reading, keys: Lookup, document: Document) -> None:
+def _adapters(reader: Reader, document: Document) -> None:
     """LoRA and its kin, where the trainer, the program or the rank say so."""
-    kind = keys.text("lora_type").lower() if keys.text("model_type").lower() in ("lora", "") else ""
+    kind = reader.text("lora_type").lower() if reader.text("model_type").lower() in ("lora", "") else ""
     program = any("lora" in name.lower() for name in document.programs)
-    rank_key = keys.first("lora_rank", "network_dim", "rank")
+    rank_key = reader.first("lora_rank", "network_dim", "rank")
     lora = (
-        keys.text("model_type").lower() == "lora"
+        reader.text("model_type").lower() == "lora"
         or bool(kind)
-        or keys.has("network_module")
+        or reader.has("network_module")
         or (program and rank_key)
     )
     if not lora and not program:
         return
-    module = keys.text("network_module").rpartition(".")[2]
-    named = "lokr" if kind in ("lycoris", "lokr") or "lycoris" in keys.text("network_module") else "lora"
-    source = keys.first("lora_type", "network_module", "model_type") or "the program"
-    add_adapter(
-        reading,
-        named,
-        f"{source} {kind or module}".strip(),
-        keys.whole(rank_key) if rank_key else None,
-        rank_key,
-    )
+    module = reader.text("network_module").rpartition(".")[2]
+    named = "lokr" if kind in ("lycoris", "lokr") or "lycoris" in reader.text("network_module") else "lora"
+    source = reader.first("lora_type", "network_module", "model_type") or "the program"
+    reader.add_adapter(named, f"{source} {kind or module}".strip(), reader.whole(rank_key), rank_key)
     if named == "lokr":
-        reading.warn(f"{source}: LyCORIS's own file says which adapter it is: LoKr is taken")
-    stored = keys.text("base_model_precision").lower()
+        reader.warn(f"{source}: LyCORIS's own file says which adapter it is: LoKr is taken")
+    stored = reader.text("base_model_precision").lower()
     bits = 8 if re.search(r"int8|fp8", stored) else 4 if re.search(r"int4|nf4|int2", stored) else None
     if bits:
-        reading.add("training.frozen_bits", bits, f"base_model_precision {stored}")
-    elif keys.flag("fp8_base"):
-        reading.add("training.frozen_bits", 8, "fp8_base")
+        reader.add("training.frozen_bits", bits, f"base_model_precision {stored}")
+    elif reader.flag("fp8_base"):
+        reader.add("training.frozen_bits", 8, "fp8_base")
 
 
-def _remarks(reading: Reading, keys: Lookup) -> None:
-    if keys.flag("train_text_encoder") or keys.number("text_encoder_lr"):
-        reading.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
-    if keys.flag("controlnet") or keys.has("controlnet_model_name_or_path"):
-        reading.warn("controlnet: the copy of the denoiser that it trains is not counted")
-    name = keys.first("resolution", "resolutions")
+def _remarks(reader: Reader) -> None:
+    if reader.flag("train_text_encoder") or reader.number("text_encoder_lr"):
+        reader.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
+    if reader.flag("controlnet") or reader.has("controlnet_model_name_or_path"):
+        reader.warn("controlnet: the copy of the denoiser that it trains is not counted")
+    name = reader.first("resolution", "resolutions")
     if not name:
         return
-    side, preset = _side(keys, name), find_preset(reading.hub_name)
-    text = f"resolution {str(keys.get(name))[:80]}"
+    side, preset = _side(reader, name), find_preset(reader.hub_name)
+    text = f"resolution {str(reader.get(name))[:80]}"
     if side is not None and preset is not None and preset.values["family"] == "transformer":
-        frames = keys.whole("num_frames")
+        frames = reader.whole("num_frames")
         tokens = tokens_of(preset.name, side, frames)
         if tokens is not None:
             is_clip = tokens_of(preset.name, side, None) is None
             also = f", num_frames {frames}" if is_clip else ""
-            reading.add("training.sequence_length", tokens, f"{text}{also}: tokens of it and its text")
+            reader.add("training.sequence_length", tokens, f"{text}{also}: tokens of it and its text")
             return
         side = None
     if side is None:
-        reading.warn(f"{text}: work is counted at the size of the preset")
+        reader.warn(f"{text}: work is counted at the size of the preset")
     else:
-        reading.add("model.image_size", side, text)
-        if name == "resolutions" and len(keys.get(name)) > 1:
-            reading.warn(
+        reader.add("model.image_size", side, text)
+        if name == "resolutions" and len(reader.get(name)) > 1:
+            reader.warn(
                 f"{text}: each image is trained at all of them: work and memory are counted at the largest"
             )
 

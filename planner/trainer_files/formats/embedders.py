@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import MICRO_BATCH
+from planner.trainer_files.formats.common import MICRO_BATCH, Reader
 from planner.trainer_files.keys import Lookup
-from planner.trainer_files.model import Fact, Reading
+from planner.trainer_files.model import Fact
 
 _GROUP = ("train_group_size", "train_n_passages")
 _LENGTHS = {"query": ("query_max_len", "q_max_len"), "passage": ("passage_max_len", "p_max_len")}
@@ -12,35 +12,35 @@ _LENGTHS = {"query": ("query_max_len", "q_max_len"), "passage": ("passage_max_le
 _DEFAULTS = {"query": 32, "passage": 128}
 
 
-def add_groups(reading: Reading, keys: Lookup) -> None:
+def add_groups(reader: Reader) -> None:
     """Note queries and their passages as pairs, where a file trains an embedder or a reranker with groups of passages.
 
     An embedder sees each query and each passage as a sequence of its own, a reranker each passage with its query.
     Epochs are raised as samples are, so that the samples of the training set stay its queries.
     """
-    name = keys.first(*_GROUP)
-    group, queries = keys.whole(name) if name else None, reading.facts.get(MICRO_BATCH)
+    name = reader.first(*_GROUP)
+    group, queries = reader.whole(name), reader.facts.get(MICRO_BATCH)
     if not group or queries is None:
         return
-    query, passage = (_length(keys, part) for part in ("query", "passage"))
-    reranks = any("rerank" in word.lower() for word in (*keys.document.programs, reading.hub_name))
+    query, passage = (_length(reader, part) for part in ("query", "passage"))
+    reranks = any("rerank" in word.lower() for word in (*reader.document.programs, reader.hub_name))
     if reranks:
         share, objective, longest, what = group / 2, "reward", query + passage, "passages with their query"
     else:
         share, objective, longest, what = (group + query / passage) / 2, "contrastive", passage, "passages"
     pairs = max(1, round(queries.value * share))
     text = f"{name} {group}"
-    reading.add("training.objective", objective, f"{text}: {'a reranker' if reranks else 'an embedder'}")
-    reading.add("training.sequence_length", longest, _where(keys, both=reranks))
-    reading.add("training.packing", False, text)
-    reading.facts[MICRO_BATCH] = Fact(
+    reader.add("training.objective", objective, f"{text}: {'a reranker' if reranks else 'an embedder'}")
+    reader.add("training.sequence_length", longest, _where(reader, both=reranks))
+    reader.add("training.packing", False, text)
+    reader.facts[MICRO_BATCH] = Fact(
         MICRO_BATCH, pairs, f"{queries.where} {queries.value} x {group} {what}, in pairs:", queries.assumed
     )
-    epochs = reading.facts.get("training.epochs")
+    epochs = reader.facts.get("training.epochs")
     if epochs is not None:
         each = round(epochs.value * pairs / queries.value, 3)
         where = f"{epochs.where} {epochs.value:g} x {pairs} pairs for {queries.value} queries: samples are queries"
-        reading.facts[epochs.key] = Fact(epochs.key, each, where, epochs.assumed)
+        reader.facts[epochs.key] = Fact(epochs.key, each, where, epochs.assumed)
 
 
 def _length(keys: Lookup, part: str) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.errors import InputError
-from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, add_optimizer, add_whole
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.formats.sizes import NUMBERS, stated_model
-from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _SIZES = ("num_layers", "hidden_size", "num_attention_heads")
@@ -18,7 +17,7 @@ _WITHOUT_EFFECT = (
     r"save.*|load.*|data_.*|split|tokenizer.*|distributed_.*|warmup|log_.*|.*dir|wandb.*|use_wandb|tensorboard.*|steps_per.*",
     r"wall_clock.*|gradient_clipping|gpt_j.*|output_layer.*|bias_.*|use_.*|checkpoint_.*|partition_.*|synchronize.*|seed",
     r"launcher|deepspeed.*|hostfile|extra_save.*|scheduler|attention_config|make_vocab.*|num_workers|eval.*|master_.*",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
@@ -34,29 +33,29 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: its layers mix tokens in another way than by attention; says what to do.
     """
-    keys, reading = Lookup(replace(document, data=_plain(document))), Reading(document.path, "GPT-NeoX")
-    kinds = str(keys.get("attention_config"))
+    reader = Reader(replace(document, data=_plain(document)), "GPT-NeoX")
+    kinds = str(reader.get("attention_config"))
     if "mamba" in kinds or "rwkv" in kinds:
         raise InputError(
             f"{document.path}: attention-config names layers without attention: give --model-config"
         )
-    _layout(reading, keys)
-    gated = keys.text("mlp_type") == "llama" or keys.text("activation") in _GATED
-    tied = not keys.flag("no_weight_tying")
-    reading.model = stated_model(
-        keys, "", gated=gated, tied=tied, learned_positions=keys.text("pos_emb") in ("", "learned"), vocab=None,
-        split=keys.whole("model_parallel_size") or 1, kv_heads=keys.whole("num_kv_heads"), latent=False,
+    _layout(reader)
+    gated = reader.text("mlp_type") == "llama" or reader.text("activation") in _GATED
+    tied = not reader.flag("no_weight_tying")
+    reader.model = stated_model(
+        reader, "", gated=gated, tied=tied, learned_positions=reader.text("pos_emb") in ("", "learned"), vocab=None,
+        split=reader.whole("model_parallel_size") or 1, kv_heads=reader.whole("num_kv_heads"), latent=False,
     )  # fmt: skip
-    add_whole(reading, keys, MICRO_BATCH, "train_micro_batch_size_per_gpu")
-    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-    add_whole(reading, keys, "training.global_batch", "train_batch_size")
-    add_whole(reading, keys, "training.sequence_length", "seq_length")
-    add_whole(reading, keys, "training.steps", "train_iters")
-    _precision(reading, keys)
-    add_optimizer(reading, keys, "optimizer.type")
-    reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
-    reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
-    return reading
+    reader.add_whole(MICRO_BATCH, "train_micro_batch_size_per_gpu")
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps")
+    reader.add_whole("training.global_batch", "train_batch_size")
+    reader.add_whole("training.sequence_length", "seq_length")
+    reader.add_whole("training.steps", "train_iters")
+    _precision(reader)
+    reader.add_optimizer("optimizer.type")
+    reader.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
+    reader.name_unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
+    return reader
 
 
 def _plain(document: Document) -> Mapping[str, object]:
@@ -70,34 +69,32 @@ def _plain(document: Document) -> Mapping[str, object]:
     return data
 
 
-def _layout(reading: Reading, keys: Lookup) -> None:
+def _layout(reader: Reader) -> None:
     layout = "training.layout."
-    add_whole(reading, keys, f"{layout}tensor_parallel", "model_parallel_size")
-    add_whole(reading, keys, f"{layout}pipeline_parallel", "pipe_parallel_size")
-    add_whole(reading, keys, f"{layout}expert_parallel", "moe_expert_parallel_size")
-    if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
-        reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
-    stage = keys.number("zero_optimization.stage")
-    if stage in (0, 1, 2, 3):
-        reading.add(f"{layout}zero_stage", int(stage), "zero_optimization.stage")
-    if keys.flag("checkpoint_activations"):
-        reading.add(f"{layout}recompute", "full", "checkpoint_activations")
+    reader.add_whole(f"{layout}tensor_parallel", "model_parallel_size")
+    reader.add_whole(f"{layout}pipeline_parallel", "pipe_parallel_size")
+    reader.add_whole(f"{layout}expert_parallel", "moe_expert_parallel_size")
+    if reader.flag("sequence_parallel") and f"{layout}tensor_parallel" in reader.facts:
+        reader.add(f"{layout}sequence_parallel", True, "sequence_parallel")
+    reader.add_stage("zero_optimization.stage")
+    if reader.flag("checkpoint_activations"):
+        reader.add(f"{layout}recompute", "full", "checkpoint_activations")
     else:
-        reading.add(f"{layout}recompute", "none", "checkpoint_activations is off by default", assumed=True)
+        reader.add(f"{layout}recompute", "none", "checkpoint_activations is off by default", assumed=True)
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    if keys.text("te_fp8_format"):
-        reading.add("training.precision", "fp8", "te_fp8_format")
-        keys.seen.update(("precision", "fp16", "bf16"))  # what it computes in beside fp8
+def _precision(reader: Reader) -> None:
+    if reader.text("te_fp8_format"):
+        reader.add("training.precision", "fp8", "te_fp8_format")
+        reader.seen.update(("precision", "fp16", "bf16"))  # what it computes in beside fp8
         return
-    word = keys.text("precision") or keys.text("fp16.type")
+    word = reader.text("precision") or reader.text("fp16.type")
     precision = {"bfloat16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word)
     if precision is not None:
-        reading.add("training.precision", precision, "precision" if keys.has("precision") else "fp16.type")
-    elif keys.flag("bf16.enabled"):
-        reading.add("training.precision", "bf16", "bf16.enabled")
-    elif keys.flag("fp16.enabled"):
-        reading.add("training.precision", "fp16", "fp16.enabled")
+        reader.add("training.precision", precision, "precision" if reader.has("precision") else "fp16.type")
+    elif reader.flag("bf16.enabled"):
+        reader.add("training.precision", "bf16", "bf16.enabled")
+    elif reader.flag("fp16.enabled"):
+        reader.add("training.precision", "fp16", "fp16.enabled")
     else:
-        reading.add("training.precision", "fp32", "neither fp16 nor bf16 is enabled", assumed=True)
+        reader.add("training.precision", "fp32", "neither fp16 nor bf16 is enabled", assumed=True)

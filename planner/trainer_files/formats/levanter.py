@@ -8,9 +8,8 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.model_config import model_of_config
-from planner.trainer_files.formats.common import ACCELERATORS, add_adapter, add_whole
+from planner.trainer_files.formats.common import ACCELERATORS, Reader
 from planner.trainer_files.hub import preset_of_hub_name
-from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 # type of a model -> keys of a `config.json` that it stands for, and what its class takes where a size is left out
@@ -51,72 +50,72 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: a model whose layers are none that are known here.
     """
-    keys, reading = Lookup(document), Reading(document.path, "Levanter")
-    length = _model(reading, keys)
-    reading.add("training.global_batch", keys.whole("trainer.train_batch_size") or _BATCH, "trainer.train_batch_size",
-                assumed=not keys.has("trainer.train_batch_size"))  # fmt: skip
-    add_whole(reading, keys, "training.steps", "trainer.num_train_steps")
-    if "training.steps" not in reading.facts and not keys.has("epoch"):
-        reading.add("training.steps", _STEPS, "the default of trainer.num_train_steps", assumed=True)
-    add_whole(reading, keys, "training.sequence_length", "model.seq_len", "max_seq_len")
-    if "training.sequence_length" not in reading.facts:
-        reading.add("training.sequence_length", length, "the default of model.seq_len", assumed=True)
-    _precision(reading, keys.text("trainer.mp"))
-    add_whole(reading, keys, "training.layout.tensor_parallel", "trainer.model_axis_size")
-    add_whole(reading, keys, ACCELERATORS, "trainer.num_devices")
-    reading.add("training.layout.zero_stage", 3, "parameters are shared out over the data axis", assumed=True)
-    off = keys.flag("model.gradient_checkpointing") is False
-    stated = keys.has("model.gradient_checkpointing")
+    reader = Reader(document, "Levanter")
+    length = _model(reader)
+    reader.add("training.global_batch", reader.whole("trainer.train_batch_size") or _BATCH, "trainer.train_batch_size",
+               assumed=not reader.has("trainer.train_batch_size"))  # fmt: skip
+    reader.add_whole("training.steps", "trainer.num_train_steps")
+    if "training.steps" not in reader.facts and not reader.has("epoch"):
+        reader.add("training.steps", _STEPS, "the default of trainer.num_train_steps", assumed=True)
+    reader.add_whole("training.sequence_length", "model.seq_len", "max_seq_len")
+    if "training.sequence_length" not in reader.facts:
+        reader.add("training.sequence_length", length, "the default of model.seq_len", assumed=True)
+    _precision(reader, reader.text("trainer.mp"))
+    reader.add_whole("training.layout.tensor_parallel", "trainer.model_axis_size")
+    reader.add_whole(ACCELERATORS, "trainer.num_devices")
+    reader.add("training.layout.zero_stage", 3, "parameters are shared out over the data axis", assumed=True)
+    off = reader.flag("model.gradient_checkpointing") is False
+    stated = reader.has("model.gradient_checkpointing")
     source = "model.gradient_checkpointing" if stated else "model.gradient_checkpointing is on by default"
-    reading.add("training.layout.recompute", "none" if off else "full", source, assumed=not stated)
-    reading.add("training.stack", "compiled", "XLA compiles it")
-    reading.add("training.optimizer", "adamw", "optimizer" if keys.has("optimizer.type") else "AdamW by default",
-                assumed=True)  # fmt: skip
-    if keys.has("lora"):
-        add_adapter(reading, "lora", "lora", keys.whole("lora.r") or 8, "lora.r")
-    return reading
+    reader.add("training.layout.recompute", "none" if off else "full", source, assumed=not stated)
+    reader.add("training.stack", "compiled", "XLA compiles it")
+    reader.add("training.optimizer", "adamw", "optimizer" if reader.has("optimizer.type") else "AdamW by default",
+               assumed=True)  # fmt: skip
+    if reader.has("lora"):
+        reader.add_adapter("lora", "lora", reader.whole("lora.r") or 8, "lora.r")
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> int:
+def _model(reader: Reader) -> int:
     """The model, and the sequence length that its class takes by default."""
-    kind = keys.text("model.type") or ("" if keys.has("initialize_from_hf") else "gpt2")
+    kind = reader.text("model.type") or ("" if reader.has("initialize_from_hf") else "gpt2")
     usual = _TYPES.get(kind)
-    hub = keys.text("initialize_from_hf")
-    if hub and keys.flag("initialize_from_hf") is None:
-        reading.hub_name, reading.hub_key = hub.partition("@")[0], "initialize_from_hf"
-    elif keys.flag("use_hf_model_config"):
-        tokenizer = keys.text("data.tokenizer")
-        reading.hub_name, reading.hub_key = (
+    hub = reader.text("initialize_from_hf")
+    if hub and reader.flag("initialize_from_hf") is None:
+        reader.hub_name, reader.hub_key = hub.partition("@")[0], "initialize_from_hf"
+    elif reader.flag("use_hf_model_config"):
+        tokenizer = reader.text("data.tokenizer")
+        reader.hub_name, reader.hub_key = (
             tokenizer or f"the checkpoint of type {kind}",
             "use_hf_model_config",
         )
     elif usual is None:
         raise InputError(
-            f"{reading.path}: model.type {kind or 'not stated'}: its layers are not known here: give --model-config "
+            f"{reader.path}: model.type {kind or 'not stated'}: its layers are not known here: give --model-config "
             "config.json or --model PRESET"
         )
     else:
-        reading.model = _sized(reading, keys, usual)
+        reader.model = _sized(reader, usual)
     return int((usual or _TYPES["llama"])["length"])
 
 
-def _sized(reading: Reading, keys: Lookup, usual: dict[str, Any]) -> Any:
-    hidden = keys.whole("model.hidden_dim") or keys.whole("model.d_model") or usual["hidden"]
-    heads = keys.whole("model.num_heads") or keys.whole("model.n_heads") or usual["heads"]
-    ratio = keys.whole("model.mlp_scale") or keys.whole("model.expansion_ratio") or _RATIO
-    tokenizer = keys.text("data.tokenizer")
+def _sized(reader: Reader, usual: dict[str, Any]) -> Any:
+    hidden = reader.whole("model.hidden_dim") or reader.whole("model.d_model") or usual["hidden"]
+    heads = reader.whole("model.num_heads") or reader.whole("model.n_heads") or usual["heads"]
+    ratio = reader.whole("model.mlp_scale") or reader.whole("model.expansion_ratio") or _RATIO
+    tokenizer = reader.text("data.tokenizer")
     preset = preset_of_hub_name(tokenizer) if tokenizer else None
     vocab = int(preset.values["vocab"]) if preset is not None and "vocab" in preset.values else 0
     data = {
         "model_type": usual["model_type"], "hidden_size": hidden, "num_attention_heads": heads,
-        "num_hidden_layers": keys.whole("model.num_layers") or keys.whole("model.n_layers") or usual["layers"],
-        "num_key_value_heads": keys.whole("model.num_kv_heads") or heads,
-        "intermediate_size": keys.whole("model.intermediate_dim") or usual.get("ffn") or ratio * hidden,
-        "tie_word_embeddings": usual.get("tied", False) or keys.flag("model.tie_word_embeddings") is True,
-        "max_position_embeddings": keys.whole("model.seq_len") or usual["length"],
+        "num_hidden_layers": reader.whole("model.num_layers") or reader.whole("model.n_layers") or usual["layers"],
+        "num_key_value_heads": reader.whole("model.num_kv_heads") or heads,
+        "intermediate_size": reader.whole("model.intermediate_dim") or usual.get("ffn") or ratio * hidden,
+        "tie_word_embeddings": usual.get("tied", False) or reader.flag("model.tie_word_embeddings") is True,
+        "max_position_embeddings": reader.whole("model.seq_len") or usual["length"],
         "vocab_size": vocab or _GPT2_VOCAB,
     }  # fmt: skip
-    model = model_of_config(data, str(reading.path))
+    model = model_of_config(data, str(reader.path))
     note = (
         f"the vocabulary is that of {tokenizer}, by data.tokenizer" if vocab
         else f"assumed: the vocabulary has {_GPT2_VOCAB:,} tokens; the tokenizer is not known"

@@ -7,15 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planner.inputs.model_config import model_of_config
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    MICRO_BATCH,
-    NODES,
-    add_adapter,
-    add_fsdp2,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -32,7 +24,7 @@ _PRECISIONS = {"bf16": "bf16", "16": "fp16", "32": "fp32"}
 _WITHOUT_EFFECT = (
     r"out_dir|data|eval|logger_name|seed|lora_(alpha|dropout)|resume|tokenizer_dir|checkpoint_dir|access_token|optimizer|train",
     r"log|initial_checkpoint_dir|num_nodes|devices",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
@@ -46,49 +38,44 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "LitGPT")
-    _model(reading, keys)
-    add_whole(reading, keys, "training.global_batch", "train.global_batch_size")
-    if "training.global_batch" not in reading.facts:
-        add_whole(reading, keys, MICRO_BATCH, "train.micro_batch_size")
-    add_whole(
-        reading,
-        keys,
-        "training.sequence_length",
-        "train.max_seq_length",
-        "model_config.block_size",
-        "model.block_size",
+    reader = Reader(document, "LitGPT")
+    _model(reader)
+    reader.add_whole("training.global_batch", "train.global_batch_size")
+    if "training.global_batch" not in reader.facts:
+        reader.add_whole(MICRO_BATCH, "train.micro_batch_size")
+    reader.add_whole(
+        "training.sequence_length", "train.max_seq_length", "model_config.block_size", "model.block_size"
     )
-    _length(reading, keys)
-    _precision(reading, keys)
-    add_optimizer(reading, keys, "optimizer" if keys.text("optimizer") else "optimizer.class_path")
-    _adapters(reading, keys)
-    _accelerators(reading, keys)
-    tunes = keys.has("checkpoint_dir")
+    _length(reader)
+    _precision(reader)
+    reader.add_optimizer("optimizer" if reader.text("optimizer") else "optimizer.class_path")
+    _adapters(reader)
+    _accelerators(reader)
+    tunes = reader.has("checkpoint_dir")
     text = "LitGPT compiles the model in pre-training alone"
-    reading.add("training.stack", "eager" if tunes else "compiled", text, assumed=True)
+    reader.add("training.stack", "eager" if tunes else "compiled", text, assumed=True)
     if tunes:
-        reading.add("training.objective", "sft", "checkpoint_dir", assumed=True)
-        reading.add("training.packing", False, "LitGPT pads the samples of fine-tuning", assumed=True)
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        reader.add("training.objective", "sft", "checkpoint_dir", assumed=True)
+        reader.add("training.packing", False, "LitGPT pads the samples of fine-tuning", assumed=True)
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
-    reading.hub_key = keys.first(
+def _model(reader: Reader) -> None:
+    reader.hub_key = reader.first(
         "checkpoint_dir", "initial_checkpoint_dir", "model_name", "model_config.name", "model.name"
     )
-    reading.hub_name = keys.text(reading.hub_key) if reading.hub_key else ""
+    reader.hub_name = reader.text(reader.hub_key) if reader.hub_key else ""
     for section in ("model_config.", "model."):
-        sizes = {name: keys.whole(section + name) for name in _SIZES}
-        if all(sizes.values()) and not keys.text("checkpoint_dir"):
-            model = model_of_config(_sizes(keys, section, sizes), str(reading.path))
+        sizes = {name: reader.whole(section + name) for name in _SIZES}
+        if all(sizes.values()) and not reader.text("checkpoint_dir"):
+            model = model_of_config(_sizes(reader, section, sizes), str(reader.path))
             sources = {
                 "layers": f"{section}n_layer",
                 "hidden": f"{section}n_embd",
                 "heads": f"{section}n_head",
             }
-            reading.model = replace(model, model_type="own sizes", sources=sources)
+            reader.model = replace(model, model_type="own sizes", sources=sources)
             return
 
 
@@ -114,56 +101,56 @@ def _sizes(keys: Lookup, section: str, sizes: Mapping[str, int | None]) -> dict[
     )
 
 
-def _length(reading: Reading, keys: Lookup) -> None:
+def _length(reader: Reader) -> None:
     """The shortest of the limits ends a run; which that is follows from the data, so the first in this order counts."""
-    tokens, steps = keys.number("train.max_tokens"), keys.whole("train.max_steps")
+    tokens, steps = reader.number("train.max_tokens"), reader.whole("train.max_steps")
     if steps is not None:
-        reading.add("training.steps", steps, "train.max_steps")
+        reader.add("training.steps", steps, "train.max_steps")
     elif tokens is not None and tokens > 0:
-        reading.add("training.tokens", int(tokens), "train.max_tokens")
+        reader.add("training.tokens", int(tokens), "train.max_tokens")
     else:
-        add_whole(reading, keys, "training.epochs", "train.epochs")
+        reader.add_whole("training.epochs", "train.epochs")
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    word = keys.text("precision") or str(keys.get("precision") or "")
+def _precision(reader: Reader) -> None:
+    word = reader.text("precision") or str(reader.get("precision") or "")
     precision = next((name for part, name in _PRECISIONS.items() if word.startswith(part)), "bf16")
-    reading.add(
+    reader.add(
         "training.precision", precision, "precision" if word else "the default of precision", assumed=not word
     )
     if word.endswith("-true") and precision != "fp32":
-        reading.add("training.memory.master", "none", f"precision {word}")
+        reader.add("training.memory.master", "none", f"precision {word}")
 
 
-def _adapters(reading: Reading, keys: Lookup) -> None:
-    rank = keys.whole("lora_r")
+def _adapters(reader: Reader) -> None:
+    rank = reader.whole("lora_r")
     if rank is None:
-        reading.add("training.method", "full", "no lora_r")
+        reader.add("training.method", "full", "no lora_r")
         return
-    add_adapter(reading, "lora", "lora_r", rank, "lora_r")
+    reader.add_adapter("lora", "lora_r", rank, "lora_r")
     defaults = ("lora_query", "lora_value")
     targets = [
         name
         for key, name in _ADAPTED.items()
-        if keys.flag(key) or (keys.flag(key) is None and key in defaults)
+        if reader.flag(key) or (reader.flag(key) is None and key in defaults)
     ]
-    targets += _MLP if keys.flag("lora_mlp") else ()
+    targets += _MLP if reader.flag("lora_mlp") else ()
     if targets:
-        reading.add("training.lora_targets", targets, "lora_query, lora_key, ...")
-    quantised = keys.text("quantize")
+        reader.add("training.lora_targets", targets, "lora_query, lora_key, ...")
+    quantised = reader.text("quantize")
     if quantised:
-        reading.add("training.frozen_bits", 8 if "int8" in quantised else 4, f"quantize {quantised}")
+        reader.add("training.frozen_bits", 8 if "int8" in quantised else 4, f"quantize {quantised}")
         if "nf4" in quantised:
             kind = "nf4_double" if quantised.endswith("-dq") else "nf4"
-            reading.add("training.quantization", kind, f"quantize {quantised}")
+            reader.add("training.quantization", kind, f"quantize {quantised}")
 
 
-def _accelerators(reading: Reading, keys: Lookup) -> None:
-    nodes = keys.whole("num_nodes") or 1
-    each = None if keys.text("devices") == "auto" else keys.whole("devices")
+def _accelerators(reader: Reader) -> None:
+    nodes = reader.whole("num_nodes") or 1
+    each = None if reader.text("devices") == "auto" else reader.whole("devices")
     if each is None:
         return
-    reading.add(ACCELERATORS, each * nodes, "devices x num_nodes" if nodes > 1 else "devices")
-    reading.add(NODES, nodes, "num_nodes")
+    reader.add(ACCELERATORS, each * nodes, "devices x num_nodes" if nodes > 1 else "devices")
+    reader.add(NODES, nodes, "num_nodes")
     if each * nodes > 1:
-        add_fsdp2(reading, None, "more than one device: FSDP")
+        reader.add_fsdp2(None, "more than one device: FSDP")

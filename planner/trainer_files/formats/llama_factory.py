@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from planner.errors import InputError
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_launcher,
-    add_length,
-    add_optimizer,
-    add_trainer_precision,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH, NOT_COMPILED, Reader
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("finetuning_type", "template", "cutoff_len", "dataset_dir")
@@ -43,7 +32,7 @@ _WITHOUT_EFFECT = (
     r"learning_rate|lr_.*|warmup_.*|weight_decay|adam_.*|max_grad_norm|optim_args|ddp_.*|resume_.*|seed|data_seed|load_.*",
     r"per_device_eval.*|predict_.*|metric_.*|compute_accuracy|include_.*|gradient_checkpointing_kwargs|label_.*|master_.*",
     r"dataloader_.*|remove_unused.*|group_by.*|deepspeed|fsdp_config|early_stop.*|disable_tqdm|push_.*|hub_.*|num_beams",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
@@ -58,89 +47,81 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: the file trains nothing.
     """
-    keys, reading = Lookup(document), Reading(document.path, "LLaMA-Factory")
-    if keys.flag("do_train") is not True and (keys.flag("do_predict") or keys.flag("do_eval")):
+    reader = Reader(document, "LLaMA-Factory")
+    if reader.flag("do_train") is not True and (reader.flag("do_predict") or reader.flag("do_eval")):
         raise InputError(
             f"{document.path}: do_train is not set: the file only predicts or evaluates, it trains nothing"
         )
     if (
-        not keys.has("stage")
-        and not keys.has("per_device_train_batch_size")
-        and keys.flag("do_train") is not True
+        not reader.has("stage")
+        and not reader.has("per_device_train_batch_size")
+        and reader.flag("do_train") is not True
     ):
         raise InputError(
             f"{document.path}: states no training (stage, do_train): is it for chat, export or inference?"
         )
-    reading.hub_name, reading.hub_key = keys.text("model_name_or_path"), "model_name_or_path"
-    add_batch(reading, keys)
+    reader.hub_name, reader.hub_key = reader.text("model_name_or_path"), "model_name_or_path"
+    add_batch(reader)
     if document.syntax == "arguments":
-        add_launcher(reading, keys)
-    add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
-    add_whole(reading, keys, "training.sequence_length", "cutoff_len")
-    if "training.sequence_length" not in reading.facts:
-        reading.add("training.sequence_length", 2048, "the default of cutoff_len", assumed=True)
-    add_trainer_precision(reading, keys)
-    if "training.precision" not in reading.facts:
+        reader.add_launcher()
+    reader.add_length(steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
+    reader.add_whole("training.sequence_length", "cutoff_len", default=2048)
+    reader.add_trainer_precision()
+    if "training.precision" not in reader.facts:
         text = "neither bf16 nor fp16 is set: the weights' own precision"
-        reading.add("training.precision", "bf16", text, assumed=True)
-    if keys.flag("pure_bf16"):
-        reading.add("training.memory.master", "none", "pure_bf16")
-    add_optimizer(reading, keys, "optim")
-    _method(reading, keys)
-    _memory(reading, keys)
-    _samples(reading, keys)
-    if keys.text("deepspeed"):
-        reading.files["deepspeed"] = keys.text("deepspeed")
-    if keys.has("fsdp"):
-        reading.add("training.layout.zero_stage", 3, "fsdp")
+        reader.add("training.precision", "bf16", text, assumed=True)
+    if reader.flag("pure_bf16"):
+        reader.add("training.memory.master", "none", "pure_bf16")
+    reader.add_optimizer("optim")
+    _method(reader)
+    _memory(reader)
+    _samples(reader)
+    if reader.text("deepspeed"):
+        reader.files["deepspeed"] = reader.text("deepspeed")
+    if reader.has("fsdp"):
+        reader.add("training.layout.zero_stage", 3, "fsdp")
     for name, text in _SPECIAL.items():
-        if keys.has(name) and keys.flag(name) is not False:
-            reading.warn(f"{name}: {text}")
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        if reader.has(name) and reader.flag(name) is not False:
+            reader.warn(f"{name}: {text}")
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
-def add_batch(reading: Reading, keys: Lookup) -> None:
+def add_batch(reader: Reader) -> None:
     """Note the batch as the Trainer of Hugging Face states it, with its defaults."""
-    for target, name, default in (
-        (MICRO_BATCH, "per_device_train_batch_size", 8),
-        (ACCUMULATION, "gradient_accumulation_steps", 1),
-    ):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, default, f"the default of {name}", assumed=True)
-    add_whole(reading, keys, ACCELERATORS, "ray_num_workers")
+    reader.add_whole(MICRO_BATCH, "per_device_train_batch_size", default=8)
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps", default=1)
+    reader.add_whole(ACCELERATORS, "ray_num_workers")
 
 
-def _method(reading: Reading, keys: Lookup) -> None:
-    stage = keys.text("stage") or "sft"
-    reading.add("training.objective", _objective(stage, keys.text("pref_loss")), "stage")
-    add_whole(reading, keys, "rollouts.response_max", "max_new_tokens")
-    kind = keys.text("finetuning_type") or "lora"
+def _method(reader: Reader) -> None:
+    stage = reader.text("stage") or "sft"
+    reader.add("training.objective", _objective(stage, reader.text("pref_loss")), "stage")
+    reader.add_whole("rollouts.response_max", "max_new_tokens")
+    kind = reader.text("finetuning_type") or "lora"
     if kind in ("lora", "oft"):
-        if keys.flag("use_dora"):
+        if reader.flag("use_dora"):
             kind = "dora"
         source = (
-            f"finetuning_type {kind}" if keys.has("finetuning_type") else "the default of finetuning_type"
+            f"finetuning_type {kind}" if reader.has("finetuning_type") else "the default of finetuning_type"
         )
         default = 8 if kind != "oft" else None
-        add_adapter(reading, kind, source, keys.whole("lora_rank") or default, "lora_rank")
-        if keys.has("lora_target"):
-            reading.add("training.lora_targets", keys.get("lora_target"), "lora_target")
-        bits = keys.whole("quantization_bit")
+        reader.add_adapter(kind, source, reader.whole("lora_rank") or default, "lora_rank")
+        reader.add_targets("lora_target")
+        bits = reader.whole("quantization_bit")
         if bits is not None:
-            reading.add("training.frozen_bits", bits, "quantization_bit")
-            keys.get("quantization_method")
+            reader.add("training.frozen_bits", bits, "quantization_bit")
+            reader.get("quantization_method")
     elif kind == "freeze":
-        reading.add("training.method", "full", "finetuning_type freeze")
-        layers = keys.number("freeze_trainable_layers")
+        reader.add("training.method", "full", "finetuning_type freeze")
+        layers = reader.number("freeze_trainable_layers")
         shown = 2 if layers is None else int(layers)
-        reading.warn(f"finetuning_type freeze: {shown} layers are trained, all are counted")
+        reader.warn(f"finetuning_type freeze: {shown} layers are trained, all are counted")
     else:
-        reading.add("training.method", "full", f"finetuning_type {kind}")
-    frozen = [name for name in _FROZEN if keys.flag(name)]
+        reader.add("training.method", "full", f"finetuning_type {kind}")
+    frozen = [name for name in _FROZEN if reader.flag(name)]
     if frozen:
-        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
 
 
 def _objective(stage: str, loss: str) -> str:
@@ -149,34 +130,30 @@ def _objective(stage: str, loss: str) -> str:
     return _STAGES.get(stage, stage)
 
 
-def _memory(reading: Reading, keys: Lookup) -> None:
-    if keys.flag("disable_gradient_checkpointing"):
-        reading.add("training.layout.recompute", "none", "disable_gradient_checkpointing")
-    elif keys.flag("gradient_checkpointing"):
-        reading.add("training.layout.recompute", "full", "gradient_checkpointing")
+def _memory(reader: Reader) -> None:
+    if reader.flag("disable_gradient_checkpointing"):
+        reader.add("training.layout.recompute", "none", "disable_gradient_checkpointing")
+    elif reader.flag("gradient_checkpointing"):
+        reader.add("training.layout.recompute", "full", "gradient_checkpointing")
     else:
-        reading.add(
+        reader.add(
             "training.layout.recompute", "full", "on unless disable_gradient_checkpointing", assumed=True
         )
-    add_whole(
-        reading, keys, "training.layout.context_parallel", "sequence_parallel_size", "alst_ulysses_degree"
-    )
-    if keys.text("flash_attn").lower() == "disabled":
-        reading.add("training.attention", "materialised", "flash_attn disabled")
-    if keys.flag("enable_liger_kernel"):
-        reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
-    compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    packed = keys.first("packing", "neat_packing")
-    reading.add("training.packing", bool(packed and keys.flag(packed)) or keys.text("stage") == "pt",
-                packed or "the default of packing", assumed=not packed)  # fmt: skip
+    reader.add_whole("training.layout.context_parallel", "sequence_parallel_size", "alst_ulysses_degree")
+    if reader.text("flash_attn").lower() == "disabled":
+        reader.add("training.attention", "materialised", "flash_attn disabled")
+    if reader.flag("enable_liger_kernel"):
+        reader.add("training.memory.loss", "tiled", "enable_liger_kernel")
+    reader.add_stack(bool(reader.flag("torch_compile")), "torch_compile", NOT_COMPILED)
+    packed = reader.first("packing", "neat_packing")
+    reader.add("training.packing", bool(reader.flag(packed)) or reader.text("stage") == "pt",
+               packed or "the default of packing", assumed=not packed)  # fmt: skip
 
 
-def _samples(reading: Reading, keys: Lookup) -> None:
-    most = keys.whole("max_samples")
-    sets = keys.get("dataset")
+def _samples(reader: Reader) -> None:
+    most = reader.whole("max_samples")
+    sets = reader.get("dataset")
     names = sets.split(",") if isinstance(sets, str) else sets if isinstance(sets, list) else []
-    if most is not None and names and "training.epochs" in reading.facts:
+    if most is not None and names and "training.epochs" in reader.facts:
         text = f"max_samples {most:,} of each of {len(names)} sets: at most so many"
-        reading.add("data.samples", most * len(names), text, assumed=True)
+        reader.add("data.samples", most * len(names), text, assumed=True)

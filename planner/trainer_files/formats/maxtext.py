@@ -13,15 +13,7 @@ from planner.errors import InputError
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
 from planner.trainer_files.arguments import CONFIGURATION
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_offload,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -89,54 +81,54 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: the file trains nothing, or its layers are none that are known here.
     """
-    keys, reading = Lookup(document), Reading(document.path, "MaxText")
-    if keys.has("teacher_overrides"):
+    reader = Reader(document, "MaxText")
+    if reader.has("teacher_overrides"):
         raise InputError(
             f"{document.path}: teacher_overrides: distillation by MaxText is not read: write the workload with "
             "'objective: distill' and a section teacher"
         )
-    if "inference" in keys.text("base_config") or keys.text("sharding_strategy") == "experimental":
+    if "inference" in reader.text("base_config") or reader.text("sharding_strategy") == "experimental":
         raise InputError(
-            f"{document.path}: base_config {keys.text('base_config')}: it answers, it trains nothing"
+            f"{document.path}: base_config {reader.text('base_config')}: it answers, it trains nothing"
         )
-    _model(reading, keys)
-    configuration = keys.text(CONFIGURATION)
+    _model(reader)
+    configuration = reader.text(CONFIGURATION)
     if configuration not in ("", "base.yml"):
-        reading.warn(
+        reader.warn(
             f"{configuration}: what it sets beside these arguments is read where you add it to --from"
         )
-    split = _layout(reading, keys)
-    _batch(reading, keys, split)
-    _amount(reading, keys)
-    _objective(reading, keys)
-    _precision(reading, keys)
-    add_optimizer(reading, keys, "opt_type")
-    policy = keys.text("remat_policy")
+    split = _layout(reader)
+    _batch(reader, split)
+    _amount(reader)
+    _objective(reader)
+    _precision(reader)
+    reader.add_optimizer("opt_type")
+    policy = reader.text("remat_policy")
     level = "none" if policy == "minimal" else "full" if policy in ("full", "") else "selective"
     source = f"remat_policy {policy}" if policy else "base.yml: remat_policy full"
-    reading.add("training.layout.recompute", level, source, assumed=policy not in ("full", "minimal"))
-    reading.add("training.stack", "compiled", "XLA compiles it")
-    if keys.flag("optimizer_memory_host_offload"):
-        add_offload(reading, "optimizer_memory_host_offload", "optimizer")
-    if keys.flag("parameter_memory_host_offload"):
-        add_offload(reading, "parameter_memory_host_offload", "weights")
-    return reading
+    reader.add("training.layout.recompute", level, source, assumed=policy not in ("full", "minimal"))
+    reader.add("training.stack", "compiled", "XLA compiles it")
+    if reader.flag("optimizer_memory_host_offload"):
+        reader.add_offload("optimizer_memory_host_offload", "optimizer")
+    if reader.flag("parameter_memory_host_offload"):
+        reader.add_offload("parameter_memory_host_offload", "weights")
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
-    name = keys.text("model_name")
-    named = name or keys.text(CONFIGURATION).rpartition("/")[2].rpartition(".")[0].replace("_", "-")
+def _model(reader: Reader) -> None:
+    name = reader.text("model_name")
+    named = name or reader.text(CONFIGURATION).rpartition("/")[2].rpartition(".")[0].replace("_", "-")
     preset = _preset(named) if named not in ("", "default", "base") else None
-    if preset is not None and any(keys.has(size) for size, _ in _SIZES.values()):
-        reading.model = _sized(keys, reading, preset)
+    if preset is not None and any(reader.has(size) for size, _ in _SIZES.values()):
+        reader.model = _sized(reader, preset)
     elif preset is not None:
-        reading.hub_name, reading.hub_key = preset, "model_name" if name else "the configuration's name"
+        reader.hub_name, reader.hub_key = preset, "model_name" if name else "the configuration's name"
     elif name not in ("", "default"):
-        reading.hub_name, reading.hub_key = name, "model_name"
-    elif keys.has("base_emb_dim") or keys.has("global_parameter_scale"):
-        reading.model = _sized(keys, reading)
+        reader.hub_name, reader.hub_key = name, "model_name"
+    elif reader.has("base_emb_dim") or reader.has("global_parameter_scale"):
+        reader.model = _sized(reader)
     elif named not in ("", "default", "base"):
-        reading.hub_name, reading.hub_key = named, "the configuration's name"
+        reader.hub_name, reader.hub_key = named, "the configuration's name"
 
 
 def _preset(name: str) -> str | None:
@@ -151,53 +143,53 @@ def _preset(name: str) -> str | None:
     return None if found is None else found.name
 
 
-def _sized(keys: Lookup, reading: Reading, preset: str = "") -> Any:
+def _sized(reader: Reader, preset: str = "") -> Any:
     """The model whose sizes the file states, as a `config.json` would; those of a preset that it replaces in part."""
     found = find_preset(preset) if preset else None
     values = {} if found is None else found.values
-    block = keys.text("decoder_block") or ("mixtral" if values.get("experts") else "llama2")
+    block = reader.text("decoder_block") or ("mixtral" if values.get("experts") else "llama2")
     if values.get("kv_width") or values.get("shared_experts"):
         raise InputError(
-            f"{reading.path}: sizes beside model_name {preset} are not read: give --model-config config.json"
+            f"{reader.path}: sizes beside model_name {preset} are not read: give --model-config config.json"
         )
     if block not in _BLOCKS:
         raise InputError(
-            f"{reading.path}: decoder_block {block}: its layers are not known here: give --model-config config.json "
+            f"{reader.path}: decoder_block {block}: its layers are not known here: give --model-config config.json "
             "or --model PRESET"
         )
     data: dict[str, Any] = {
-        own: keys.whole(name) or values.get(_SIZES_OF_PRESET[own], usual)
+        own: reader.whole(name) or values.get(_SIZES_OF_PRESET[own], usual)
         for own, (name, usual) in _SIZES.items()
     }
     data["num_hidden_layers"] *= _MERGED.get(block, 1)
-    _scale(keys, data)
-    data |= {"model_type": _BLOCKS[block], "tie_word_embeddings": keys.flag("logits_via_embedding") is True}
-    if positions := keys.whole("trainable_position_size"):
+    _scale(reader, data)
+    data |= {"model_type": _BLOCKS[block], "tie_word_embeddings": reader.flag("logits_via_embedding") is True}
+    if positions := reader.whole("trainable_position_size"):
         data["max_position_embeddings"] = positions
-    experts = keys.whole("num_experts") or int(values.get("experts") or 1)
+    experts = reader.whole("num_experts") or int(values.get("experts") or 1)
     if experts > 1:
         data |= {
             "num_experts": experts, "num_local_experts": experts, "n_routed_experts": experts,
-            "num_experts_per_tok": keys.whole("num_experts_per_tok") or values.get("experts_per_token") or 1,
-            "moe_intermediate_size": keys.whole("base_moe_mlp_dim") or values.get("moe_ffn")
+            "num_experts_per_tok": reader.whole("num_experts_per_tok") or values.get("experts_per_token") or 1,
+            "moe_intermediate_size": reader.whole("base_moe_mlp_dim") or values.get("moe_ffn")
             or data["intermediate_size"],
-            "n_shared_experts": keys.whole("shared_experts") or 0,
-            "first_k_dense_replace": keys.whole("first_num_dense_layers") or 0,
+            "n_shared_experts": reader.whole("shared_experts") or 0,
+            "first_k_dense_replace": reader.whole("first_num_dense_layers") or 0,
         }  # fmt: skip
     if block == "llama4":  # its experts have the width that others call by another name
         data |= {"intermediate_size_mlp": data["intermediate_size"], "intermediate_size": data["moe_intermediate_size"],
-                 "interleave_moe_layer_step": keys.whole("interleave_moe_layer_step") or 1}  # fmt: skip
+                 "interleave_moe_layer_step": reader.whole("interleave_moe_layer_step") or 1}  # fmt: skip
     if block in ("qwen3_next", "qwen3_5"):
-        data |= {own: keys.whole(name) for own, name in _LINEAR.items()}
+        data |= {own: reader.whole(name) for own, name in _LINEAR.items()}
         data["shared_expert_intermediate_size"] = data["moe_intermediate_size"] * data["n_shared_experts"]
-    if keys.text("attention_type") == "mla":
-        data |= {name: keys.whole(name) for name in _LATENT}
+    if reader.text("attention_type") == "mla":
+        data |= {name: reader.whole(name) for name in _LATENT}
         data.pop("head_dim")
-    if window := keys.whole("sliding_window_size"):
+    if window := reader.whole("sliding_window_size"):
         data["sliding_window"] = window
-    if keys.has("vision_encoder_block"):
-        reading.warn("vision_encoder_block: the image encoder beside the text is not counted")
-    model = model_of_config(data, str(reading.path))
+    if reader.has("vision_encoder_block"):
+        reader.warn("vision_encoder_block: the image encoder beside the text is not counted")
+    model = model_of_config(data, str(reader.path))
     sources = {key: _SIZES[source][0] for key, source in model.sources.items() if source in _SIZES}
     return replace(model, model_type="own sizes", sources=sources)
 
@@ -219,85 +211,85 @@ def _scale(keys: Lookup, data: dict[str, Any]) -> None:
     data["num_hidden_layers"] <<= rounds
 
 
-def _layout(reading: Reading, keys: Lookup) -> int:
+def _layout(reader: Reader) -> int:
     """Parallel degrees, and the devices that share samples; a degree of -1 takes what is left."""
     split = 1
     for degree, words in _DEGREES.items():
         names = [f"{level}_{word}_parallelism" for level in ("ici", "dcn") for word in words]
-        value = prod(keys.whole(name) or 1 for name in names)
+        value = prod(reader.whole(name) or 1 for name in names)
         if value > 1:
-            stated = [name for name in names if (keys.whole(name) or 1) > 1]
-            reading.add(f"training.layout.{degree}", value, " x ".join(stated))
+            stated = [name for name in names if (reader.whole(name) or 1) > 1]
+            reader.add(f"training.layout.{degree}", value, " x ".join(stated))
             split *= value
     every = [f"{level}_{word}_parallelism" for level in ("ici", "dcn") for word in _SHARING]
-    stated = [name for name in every if keys.has(name)]
-    open_end = [name for name in stated if (keys.number(name) or 0) < 0]
+    stated = [name for name in every if reader.has(name)]
+    open_end = [name for name in stated if (reader.number(name) or 0) < 0]
     if all(name in stated for name in _REST) and not open_end:
-        count = prod(keys.whole(name) or 1 for name in stated)
-        reading.add(ACCELERATORS, count, " x ".join(name for name in stated if (keys.whole(name) or 1) > 1))
-    reading.add(
+        count = prod(reader.whole(name) or 1 for name in stated)
+        reader.add(ACCELERATORS, count, " x ".join(name for name in stated if (reader.whole(name) or 1) > 1))
+    reader.add(
         "training.layout.zero_stage", 3, "ici_fsdp_parallelism takes the devices that are left", assumed=True
     )
     return split
 
 
-def _batch(reading: Reading, keys: Lookup, split: int) -> None:
+def _batch(reader: Reader, split: int) -> None:
     """Samples per device; devices that share one see as many more between them."""
-    stated = keys.number("per_device_batch_size")
+    stated = reader.number("per_device_batch_size")
     each = _BATCH if stated is None else stated
-    times = keys.whole("gradient_accumulation_steps")
+    times = reader.whole("gradient_accumulation_steps")
     source = "per_device_batch_size" if stated is not None else "base.yml: per_device_batch_size"
-    accelerators = reading.facts.get(ACCELERATORS)
+    accelerators = reader.facts.get(ACCELERATORS)
     if accelerators is not None:
         whole = each * accelerators.value * (times or 1)
         text = f"{source} {each:g} x {times or 1} accumulated x {accelerators.value} devices"
-        reading.add("training.global_batch", max(1, round(whole)), text, assumed=stated is None)
+        reader.add("training.global_batch", max(1, round(whole)), text, assumed=stated is None)
         return
     micro = each * split
     if micro < 1:
-        reading.warn(f"{source} {each:g}: less than one sample per device: taken as one")
-    reading.add(MICRO_BATCH, max(1, round(micro)), source, assumed=stated is None)
-    reading.add(ACCUMULATION, times, "gradient_accumulation_steps")
+        reader.warn(f"{source} {each:g}: less than one sample per device: taken as one")
+    reader.add(MICRO_BATCH, max(1, round(micro)), source, assumed=stated is None)
+    reader.add(ACCUMULATION, times, "gradient_accumulation_steps")
 
 
-def _amount(reading: Reading, keys: Lookup) -> None:
-    add_whole(reading, keys, "training.steps", "steps")
-    add_whole(reading, keys, "training.sequence_length", "max_target_length")
+def _amount(reader: Reader) -> None:
+    reader.add_whole("training.steps", "steps")
+    reader.add_whole("training.sequence_length", "max_target_length")
     for target, default, name in (
         ("training.steps", _STEPS, "steps"), ("training.sequence_length", _LENGTH, "max_target_length"),
     ):  # fmt: skip
-        if target not in reading.facts and keys.has("base_config"):
-            reading.add(target, default, f"base.yml: {name}", assumed=True)
+        if target not in reader.facts and reader.has("base_config"):
+            reader.add(target, default, f"base.yml: {name}", assumed=True)
 
 
-def _objective(reading: Reading, keys: Lookup) -> None:
-    if keys.has("rl"):
-        samples, prompts = keys.whole("rl.num_generations") or 2, keys.whole("batch_size") or 1
-        reading.add("training.objective", "grpo", "rl")
-        reading.facts.pop(MICRO_BATCH, None)
-        reading.add("training.global_batch", samples * prompts, "batch_size x rl.num_generations")
-        reading.add("rollouts.samples_per_prompt", samples, "rl.num_generations")
-        add_whole(reading, keys, "rollouts.prompt_max", "max_prefill_predict_length")
-    elif keys.flag("use_dpo"):
-        reading.add("training.objective", keys.text("dpo.algo") or "dpo", "use_dpo")
-    elif keys.flag("use_sft"):
-        reading.add("training.objective", "sft", "use_sft")
-        reading.add("training.packing", keys.flag("packing") is not False, "packing")
-    if keys.flag("lora.enable_lora"):
-        add_adapter(reading, "lora", "lora.enable_lora", keys.whole("lora.lora_rank"), "lora.lora_rank")
+def _objective(reader: Reader) -> None:
+    if reader.has("rl"):
+        samples, prompts = reader.whole("rl.num_generations") or 2, reader.whole("batch_size") or 1
+        reader.add("training.objective", "grpo", "rl")
+        reader.facts.pop(MICRO_BATCH, None)
+        reader.add("training.global_batch", samples * prompts, "batch_size x rl.num_generations")
+        reader.add("rollouts.samples_per_prompt", samples, "rl.num_generations")
+        reader.add_whole("rollouts.prompt_max", "max_prefill_predict_length")
+    elif reader.flag("use_dpo"):
+        reader.add("training.objective", reader.text("dpo.algo") or "dpo", "use_dpo")
+    elif reader.flag("use_sft"):
+        reader.add("training.objective", "sft", "use_sft")
+        reader.add("training.packing", reader.flag("packing") is not False, "packing")
+    if reader.flag("lora.enable_lora"):
+        reader.add_adapter("lora", "lora.enable_lora", reader.whole("lora.lora_rank"), "lora.lora_rank")
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    kind = keys.text("quantization").lower()
+def _precision(reader: Reader) -> None:
+    kind = reader.text("quantization").lower()
     if kind.startswith(("fp8", "nanoo_fp8", "te_fp8")):
-        reading.add("training.precision", "fp8", f"quantization {kind}")
+        reader.add("training.precision", "fp8", f"quantization {kind}")
         return
     if kind:
-        reading.warn(f"quantization {kind}: its products are counted in the run's precision")
-    word = keys.text("dtype")
+        reader.warn(f"quantization {kind}: its products are counted in the run's precision")
+    word = reader.text("dtype")
     precision = {"float32": "fp32", "float16": "fp16"}.get(word, "bf16")
-    reading.add(
+    reader.add(
         "training.precision", precision, f"dtype {word}" if word else "base.yml: dtype", assumed=not word
     )
-    if keys.text("weight_dtype") == "bfloat16":
-        reading.add("training.memory.master", "none", "weight_dtype bfloat16")
+    if reader.text("weight_dtype") == "bfloat16":
+        reader.add("training.memory.master", "none", "weight_dtype bfloat16")

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
-from planner.trainer_files.formats.common import (
-    MICRO_BATCH,
-    add_launcher,
-    add_offload,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import MICRO_BATCH, Reader
 from planner.trainer_files.formats.sizes import NUMBERS, stated_model
-from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = (
@@ -37,7 +30,7 @@ _WITHOUT_EFFECT = (
     r"accumulate_.*|attention_softmax.*|manual_gc.*|cross_entropy.*|async_.*|auto_detect.*|finetune|.*_interval|empty.*",
     r"start_weight.*|end_weight.*|apply_.*|make_vocab.*|fp8_.*|te_.*|enable_.*|.*_iters|.*_samples|tp_comm.*|use_.*",
     r"group_query_attention|swiglu|bf16|fp16|sequence_parallel|untie.*|train_.*|deepspeed.*|recompute_.*|qk_layer.*",
-)  # fmt: skip
+)
 
 
 def recognises(document: Document) -> bool:
@@ -56,135 +49,133 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a launch script."""
-    keys, reading = Lookup(document), Reading(document.path, "Megatron-LM")
-    _layout(reading, keys)
-    reading.model = _model(reading, keys)
-    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
-    add_whole(reading, keys, "training.global_batch", "global_batch_size")
-    add_whole(reading, keys, "training.sequence_length", "seq_length", "encoder_seq_length")
-    _length(reading, keys)
-    _precision(reading, keys)
-    add_optimizer(reading, keys, "optimizer")
-    reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
-    if keys.flag("optimizer_cpu_offload") or keys.flag("cpu_optimizer"):
-        add_offload(reading, keys.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
-    pattern = keys.text("hybrid_layer_pattern") or keys.text("hybrid_override_pattern")
-    if keys.whole("mtp_num_layers") or "/" in pattern:
-        reading.warn("layers that predict further tokens are not counted")
-    reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
-    return reading
+    reader = Reader(document, "Megatron-LM")
+    _layout(reader)
+    reader.model = _model(reader)
+    reader.add_whole(MICRO_BATCH, "micro_batch_size")
+    reader.add_whole("training.global_batch", "global_batch_size")
+    reader.add_whole("training.sequence_length", "seq_length", "encoder_seq_length")
+    _length(reader)
+    _precision(reader)
+    reader.add_optimizer("optimizer")
+    reader.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
+    if reader.flag("optimizer_cpu_offload") or reader.flag("cpu_optimizer"):
+        reader.add_offload(reader.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
+    pattern = reader.text("hybrid_layer_pattern") or reader.text("hybrid_override_pattern")
+    if reader.whole("mtp_num_layers") or "/" in pattern:
+        reader.warn("layers that predict further tokens are not counted")
+    reader.name_unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> ConfigModel:
+def _model(reader: Reader) -> ConfigModel:
     """The model by its sizes, and by the program that trains it.
 
     Raises:
         InputError: the program trains a network that these sizes do not describe; names it.
     """
-    programs = " ".join(keys.document.programs)
+    programs = " ".join(reader.document.programs)
     for mark, text in _OTHERS.items():
         if mark in programs:
             raise InputError(
-                f"{reading.path}: {mark} trains {text}: write the workload, or give --model-config"
+                f"{reader.path}: {mark} trains {text}: write the workload, or give --model-config"
             )
     kind = next((name for mark, name in _KINDS.items() if mark in programs), "")
-    split = reading.facts.get("training.layout.tensor_parallel")
-    gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
-    groups = keys.whole("num_query_groups")
-    shared = keys.whole("num_key_value_heads")  # Megatron-DeepSpeed's word
-    experts = keys.document.data.get("num_experts")
+    split = reader.facts.get("training.layout.tensor_parallel")
+    gated = bool(reader.flag("swiglu") or reader.flag("gated_linear_unit"))
+    groups = reader.whole("num_query_groups")
+    shared = reader.whole("num_key_value_heads")  # Megatron-DeepSpeed's word
+    experts = reader.document.data.get("num_experts")
     if isinstance(experts, list) and len({count for count in experts if str(count).isdigit()}) > 1:
-        reading.warn(
+        reader.warn(
             "num_experts: layers with different numbers of experts: the first number is taken for all"
         )
-    grouped = keys.flag("group_query_attention")
+    grouped = reader.flag("group_query_attention")
     if groups and not grouped:
-        reading.warn("num_query_groups: Megatron-LM ignores it without group_query_attention")
-    tied = not keys.flag("untie_embeddings_and_output_weights")
-    learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
+        reader.warn("num_query_groups: Megatron-LM ignores it without group_query_attention")
+    tied = not reader.flag("untie_embeddings_and_output_weights")
+    learned = reader.text("position_embedding_type") in ("", "learned_absolute") and not reader.flag(
         "use_rotary_position_embeddings"
     )
     return stated_model(
-        keys, "", gated=gated, tied=tied, learned_positions=learned,
+        reader, "", gated=gated, tied=tied, learned_positions=learned,
         kv_heads=groups or 1 if grouped else shared,
-        vocab=keys.whole("vocab_size"), kind=kind,
-        split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
+        vocab=reader.whole("vocab_size"), kind=kind,
+        split=split.value if split is not None else 1, latent=bool(reader.flag("multi_latent_attention")),
     )  # fmt: skip
 
 
-def _length(reading: Reading, keys: Lookup) -> None:
+def _length(reader: Reader) -> None:
     """Note the first of the ends that are stated: Megatron-DeepSpeed stops at its tokens or at its steps."""
-    steps, samples, tokens = (keys.whole(f"train_{unit}") for unit in ("iters", "samples", "tokens"))
-    batch, length = (reading.facts.get(f"training.{name}") for name in ("global_batch", "sequence_length"))
+    steps, samples, tokens = (reader.whole(f"train_{unit}") for unit in ("iters", "samples", "tokens"))
+    batch, length = (reader.facts.get(f"training.{name}") for name in ("global_batch", "sequence_length"))
     of_step = batch.value * length.value if batch is not None and length is not None else None
     if tokens and (not steps or of_step is None or tokens < steps * of_step):
-        reading.add("training.tokens", tokens, "train_tokens")
+        reader.add("training.tokens", tokens, "train_tokens")
     elif steps:
-        reading.add("training.steps", steps, "train_iters")
+        reader.add("training.steps", steps, "train_iters")
     else:
-        reading.add("training.samples", samples, "train_samples")
-    if keys.has("rampup_batch_size"):
-        reading.warn("rampup_batch_size: the smaller batches of the beginning are counted as full ones")
+        reader.add("training.samples", samples, "train_samples")
+    if reader.has("rampup_batch_size"):
+        reader.warn("rampup_batch_size: the smaller batches of the beginning are counted as full ones")
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
+def _precision(reader: Reader) -> None:
     for name in ("fp4_format", "fp8_format", "fp8_hybrid", "fp8_e4m3"):
-        if keys.has(name):
-            reading.add("training.precision", name[:3], name)
+        if reader.has(name):
+            reader.add("training.precision", name[:3], name)
             return
     for name in ("bf16", "fp16"):
-        if keys.flag(name):
-            reading.add("training.precision", name, name)
+        if reader.flag(name):
+            reader.add("training.precision", name, name)
             return
-    reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
+    reader.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
 
 
-def _layout(reading: Reading, keys: Lookup) -> None:
+def _layout(reader: Reader) -> None:
     layout = "training.layout."
-    add_whole(reading, keys, f"{layout}tensor_parallel", "tensor_model_parallel_size", "model_parallel_size")
-    add_whole(reading, keys, f"{layout}pipeline_parallel", "pipeline_model_parallel_size")
-    add_whole(reading, keys, f"{layout}context_parallel", "context_parallel_size")
-    add_whole(
-        reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size", "moe_expert_parallel_size"
-    )
-    split = reading.facts.get(f"{layout}tensor_parallel")
+    reader.add_whole(f"{layout}tensor_parallel", "tensor_model_parallel_size", "model_parallel_size")
+    reader.add_whole(f"{layout}pipeline_parallel", "pipeline_model_parallel_size")
+    reader.add_whole(f"{layout}context_parallel", "context_parallel_size")
+    reader.add_whole(f"{layout}expert_parallel", "expert_model_parallel_size", "moe_expert_parallel_size")
+    split = reader.facts.get(f"{layout}tensor_parallel")
     if (
-        keys.flag("sequence_parallel") and split is not None and split.value > 1
+        reader.flag("sequence_parallel") and split is not None and split.value > 1
     ):  # else it turns it off itself
-        reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
-    _interleave(reading, keys)
-    strategy = keys.text("data_parallel_sharding_strategy")
+        reader.add(f"{layout}sequence_parallel", True, "sequence_parallel")
+    _interleave(reader)
+    strategy = reader.text("data_parallel_sharding_strategy")
     stages = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
-    if keys.number("zero_stage") in (0, 1, 2, 3):
-        reading.add(f"{layout}zero_stage", int(keys.number("zero_stage") or 0), "zero_stage")
+    if reader.number("zero_stage") in (0, 1, 2, 3):
+        reader.add(f"{layout}zero_stage", int(reader.number("zero_stage") or 0), "zero_stage")
     elif strategy in stages:
-        reading.add(f"{layout}zero_stage", stages[strategy], "data_parallel_sharding_strategy")
-    elif keys.flag("use_torch_fsdp2"):
-        reading.add(f"{layout}zero_stage", 3, "use_torch_fsdp2")
-    elif keys.flag("use_distributed_optimizer"):
-        reading.add(f"{layout}zero_stage", 1, "use_distributed_optimizer")
-    elif keys.text("deepspeed_config"):
-        reading.files["deepspeed"] = keys.text("deepspeed_config")
-    granularity = keys.text("recompute_granularity")
+        reader.add(f"{layout}zero_stage", stages[strategy], "data_parallel_sharding_strategy")
+    elif reader.flag("use_torch_fsdp2"):
+        reader.add(f"{layout}zero_stage", 3, "use_torch_fsdp2")
+    elif reader.flag("use_distributed_optimizer"):
+        reader.add(f"{layout}zero_stage", 1, "use_distributed_optimizer")
+    elif reader.text("deepspeed_config"):
+        reader.files["deepspeed"] = reader.text("deepspeed_config")
+    granularity = reader.text("recompute_granularity")
     if granularity in ("full", "selective"):
-        reading.add(f"{layout}recompute", granularity, "recompute_granularity")
-    elif keys.flag("recompute_activations"):
-        reading.add(f"{layout}recompute", "selective", "recompute_activations")
-    elif whole := keys.first("checkpoint_activations", "activations_checkpoint_method"):
-        reading.add(f"{layout}recompute", "full", whole)
+        reader.add(f"{layout}recompute", granularity, "recompute_granularity")
+    elif reader.flag("recompute_activations"):
+        reader.add(f"{layout}recompute", "selective", "recompute_activations")
+    elif whole := reader.first("checkpoint_activations", "activations_checkpoint_method"):
+        reader.add(f"{layout}recompute", "full", whole)
     else:
-        reading.add(f"{layout}recompute", "none", "recompute is off by default", assumed=True)
-    add_launcher(reading, keys)
+        reader.add(f"{layout}recompute", "none", "recompute is off by default", assumed=True)
+    reader.add_launcher()
 
 
-def _interleave(reading: Reading, keys: Lookup) -> None:
-    stages = keys.whole("pipeline_model_parallel_size") or 1
-    per_stage, layers = keys.whole("num_layers_per_virtual_pipeline_stage"), keys.whole("num_layers")
+def _interleave(reader: Reader) -> None:
+    stages = reader.whole("pipeline_model_parallel_size") or 1
+    per_stage, layers = reader.whole("num_layers_per_virtual_pipeline_stage"), reader.whole("num_layers")
     if per_stage and layers and stages > 1:
-        reading.add(
+        reader.add(
             "training.layout.interleave",
             max(1, layers // stages // per_stage),
             "num_layers_per_virtual_pipeline_stage",
         )
     elif stages > 1:
-        add_whole(reading, keys, "training.layout.interleave", "num_virtual_stages_per_pipeline_rank")
+        reader.add_whole("training.layout.interleave", "num_virtual_stages_per_pipeline_rank")

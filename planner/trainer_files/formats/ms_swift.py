@@ -10,17 +10,11 @@ from collections.abc import Mapping
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
+    MEGATRON_DEGREES,
     MICRO_BATCH,
-    add_adapter,
-    add_attention,
-    add_generations,
-    add_launcher,
-    add_length,
-    add_offload,
-    add_optimizer,
-    add_whole,
+    Reader,
 )
-from planner.trainer_files.keys import LIGHT, Lookup
+from planner.trainer_files.keys import LIGHT
 from planner.trainer_files.model import Document, Reading
 
 _TUNERS = ("tuner_type", "train_type", "sft_type")
@@ -43,10 +37,6 @@ _PRECISIONS = {
     "fp16": "fp16",
     "fp32": "fp32",
 }
-_DEGREES = {
-    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
-    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
-}  # fmt: skip
 _FROZEN = ("freeze_vit", "freeze_llm", "freeze_aligner")
 _RANK, _LONGEST_RESPONSE, _LEAST_BATCH = 8, 512, 16
 
@@ -65,150 +55,142 @@ def _has_model(data: Mapping[str, object]) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "ms-swift")
-    reading.hub_key = keys.first(*_MODELS)
-    reading.hub_name = keys.text(reading.hub_key).removesuffix("-mcore")
-    is_megatron = keys.has("micro_batch_size") or keys.has("global_batch_size")
-    add_launcher(reading, keys)
+    reader = Reader(document, "ms-swift")
+    reader.hub_key = reader.first(*_MODELS)
+    reader.hub_name = reader.text(reader.hub_key).removesuffix("-mcore")
+    is_megatron = reader.has("micro_batch_size") or reader.has("global_batch_size")
+    reader.add_launcher()
     if is_megatron:
-        _megatron(reading, keys)
+        _megatron(reader)
     else:
-        _trainer(reading, keys)
-    add_whole(reading, keys, "training.sequence_length", "max_length", "seq_length")
-    _precision(reading, keys)
-    _method(reading, keys, megatron=is_megatron)
-    _objective(reading, keys)
-    packed = keys.flag("packing")
-    reading.add("training.packing", bool(packed), "packing" if packed is not None else "the default of packing",
-                assumed=packed is None)  # fmt: skip
-    if keys.flag("use_liger_kernel"):
-        reading.add("training.memory.loss", "tiled", "use_liger_kernel")
-    add_attention(reading, keys, "attn_impl")
-    frozen = [name for name in _FROZEN if keys.flag(name)]
+        _trainer(reader)
+    reader.add_whole("training.sequence_length", "max_length", "seq_length")
+    _precision(reader)
+    _method(reader, megatron=is_megatron)
+    _objective(reader)
+    reader.add_flag("training.packing", "packing", True, False, "the default of packing")
+    if reader.flag("use_liger_kernel"):
+        reader.add("training.memory.loss", "tiled", "use_liger_kernel")
+    reader.add_attention("attn_impl")
+    frozen = [name for name in _FROZEN if reader.flag(name)]
     if frozen:
-        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
-    reading.unknown = keys.unknown((LIGHT,))
-    return reading
+        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+    reader.name_unknown((LIGHT,))
+    return reader
 
 
-def _trainer(reading: Reading, keys: Lookup) -> None:
+def _trainer(reader: Reader) -> None:
     """What `swift` shares with the Trainer of Hugging Face."""
-    add_whole(reading, keys, MICRO_BATCH, "per_device_train_batch_size", "batch_size")
-    if MICRO_BATCH not in reading.facts:
-        reading.add(MICRO_BATCH, 1, "the default of per_device_train_batch_size", assumed=True)
-    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-    if ACCUMULATION not in reading.facts:
-        accelerators = reading.facts.get(ACCELERATORS)
-        once = reading.facts[MICRO_BATCH].value * (accelerators.value if accelerators is not None else 1)
+    reader.add_whole(MICRO_BATCH, "per_device_train_batch_size", "batch_size", default=1)
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps")
+    if ACCUMULATION not in reader.facts:
+        accelerators = reader.facts.get(ACCELERATORS)
+        once = reader.facts[MICRO_BATCH].value * (accelerators.value if accelerators is not None else 1)
         text = f"the default of gradient_accumulation_steps: a batch of at least {_LEAST_BATCH}"
-        reading.add(ACCUMULATION, max(1, -(-_LEAST_BATCH // once)), text, assumed=True)
-    add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
-    add_optimizer(reading, keys, "optim")
-    stated = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "none" if stated is False else "full",
-                "gradient_checkpointing" if stated is not None else "on unless gradient_checkpointing is false",
-                assumed=stated is None)  # fmt: skip
-    add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
-    deepspeed = keys.text("deepspeed")
+        reader.add(ACCUMULATION, max(1, -(-_LEAST_BATCH // once)), text, assumed=True)
+    reader.add_length(steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
+    reader.add_optimizer("optim")
+    absent = "on unless gradient_checkpointing is false"
+    reader.add_recompute("gradient_checkpointing", absent, usual=True)
+    reader.add_whole("training.layout.context_parallel", "sequence_parallel_size")
+    deepspeed = reader.text("deepspeed")
     stage = deepspeed.removeprefix("default-").removesuffix("_offload")
     if stage in ("zero0", "zero1", "zero2", "zero3"):
-        reading.add("training.layout.zero_stage", int(stage[-1]), f"deepspeed {deepspeed}")
+        reader.add("training.layout.zero_stage", int(stage[-1]), f"deepspeed {deepspeed}")
         if deepspeed.endswith("_offload"):
-            add_offload(
-                reading, f"deepspeed {deepspeed}", "optimizer", *(("weights",) if stage == "zero3" else ())
+            reader.add_offload(
+                f"deepspeed {deepspeed}", "optimizer", *(("weights",) if stage == "zero3" else ())
             )
     elif deepspeed:
-        reading.files["deepspeed"] = deepspeed
-    if keys.text("fsdp") == "fsdp2":
-        reading.add("training.layout.zero_stage", 3, "fsdp fsdp2")
+        reader.files["deepspeed"] = deepspeed
+    if reader.text("fsdp") == "fsdp2":
+        reader.add("training.layout.zero_stage", 3, "fsdp fsdp2")
 
 
-def _megatron(reading: Reading, keys: Lookup) -> None:
-    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
-    add_whole(reading, keys, "training.global_batch", "global_batch_size")
-    if "training.global_batch" not in reading.facts:
-        reading.add("training.global_batch", 16, "the default of global_batch_size", assumed=True)
-    epochs = keys.first("max_epochs", "num_train_epochs") or "max_epochs"
-    add_length(reading, keys, steps="train_iters", epochs=epochs, default_epochs=None)
-    for degree, name in _DEGREES.items():
-        add_whole(reading, keys, f"training.layout.{degree}", name)
-    split = reading.facts.get("training.layout.tensor_parallel")
-    if keys.flag("sequence_parallel") and split is not None and split.value > 1:
-        reading.add("training.layout.sequence_parallel", True, "sequence_parallel")
-    granularity = keys.text("recompute_granularity")
+def _megatron(reader: Reader) -> None:
+    reader.add_whole(MICRO_BATCH, "micro_batch_size")
+    reader.add_whole("training.global_batch", "global_batch_size", default=16)
+    epochs = reader.first("max_epochs", "num_train_epochs") or "max_epochs"
+    reader.add_length(steps="train_iters", epochs=epochs, default_epochs=None)
+    for degree, name in MEGATRON_DEGREES.items():
+        reader.add_whole(f"training.layout.{degree}", name)
+    split = reader.facts.get("training.layout.tensor_parallel")
+    if reader.flag("sequence_parallel") and split is not None and split.value > 1:
+        reader.add("training.layout.sequence_parallel", True, "sequence_parallel")
+    granularity = reader.text("recompute_granularity")
     chosen = granularity if granularity in ("full", "none") else "selective"
-    reading.add("training.layout.recompute", chosen,
-                "recompute_granularity" if granularity else "the default of recompute_granularity",
-                assumed=not granularity)  # fmt: skip
-    if keys.flag("use_distributed_optimizer") is not False:
-        reading.add(
+    reader.add("training.layout.recompute", chosen,
+               "recompute_granularity" if granularity else "the default of recompute_granularity",
+               assumed=not granularity)  # fmt: skip
+    if reader.flag("use_distributed_optimizer") is not False:
+        reader.add(
             "training.layout.zero_stage", 1, "use_distributed_optimizer is on by default", assumed=True
         )
-    if keys.flag("optimizer_cpu_offload"):
-        add_offload(reading, "optimizer_cpu_offload", "optimizer")
-    reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
+    if reader.flag("optimizer_cpu_offload"):
+        reader.add_offload("optimizer_cpu_offload", "optimizer")
+    reader.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    if keys.has("fp8_format"):
-        reading.add("training.precision", "fp8", "fp8_format")
+def _precision(reader: Reader) -> None:
+    if reader.has("fp8_format"):
+        reader.add("training.precision", "fp8", "fp8_format")
         return
-    key = keys.first("torch_dtype", "dtype")
-    named = _PRECISIONS.get(keys.text(key).lower()) if key else None
+    key = reader.first("torch_dtype", "dtype")
+    named = _PRECISIONS.get(reader.text(key).lower()) if key else None
     if named is None:
-        named = next((name for name in ("bf16", "fp16") if keys.flag(name)), None)
+        named = next((name for name in ("bf16", "fp16") if reader.flag(name)), None)
         key = named or ""
-    reading.add(
+    reader.add(
         "training.precision", named or "bf16", key or "the weights' own precision", assumed=named is None
     )
 
 
-def _method(reading: Reading, keys: Lookup, *, megatron: bool) -> None:
-    key = keys.first(*_TUNERS)
-    kind = keys.text(key) if key else ("full" if megatron else "lora")
+def _method(reader: Reader, *, megatron: bool) -> None:
+    key = reader.first(*_TUNERS)
+    kind = reader.text(key) if key else ("full" if megatron else "lora")
     source = f"{key} {kind}" if key else "the default of tuner_type"
     if kind == "full":
-        reading.add("training.method", "full", source)
+        reader.add("training.method", "full", source)
         return
     if kind == "lora_llm":
-        reading.warn(f"{source}: the image encoder is trained whole; adapters alone are counted")
+        reader.warn(f"{source}: the image encoder is trained whole; adapters alone are counted")
         kind = "lora"
-    kind = "dora" if keys.flag("use_dora") else kind
-    add_adapter(reading, kind, source, keys.whole("lora_rank") or _RANK, "lora_rank")
-    targets = keys.first("target_modules", "lora_target_modules")
-    value = keys.document.data.get(targets) if targets else "all-linear"
+    kind = "dora" if reader.flag("use_dora") else kind
+    reader.add_adapter(kind, source, reader.whole("lora_rank") or _RANK, "lora_rank")
+    targets = reader.first("target_modules", "lora_target_modules")
+    value = reader.document.data.get(targets) if targets else "all-linear"
     value = "all-linear" if value in ("ALL", "AUTO", "DEFAULT") else value
-    reading.add(
+    reader.add(
         "training.lora_targets", value, targets or "the default of target_modules", assumed=not targets
     )
-    bits = keys.first("quant_bits", "quantization_bit")
+    bits = reader.first("quant_bits", "quantization_bit")
     if bits:
-        reading.add("training.frozen_bits", keys.whole(bits), bits)
+        reader.add("training.frozen_bits", reader.whole(bits), bits)
 
 
-def _objective(reading: Reading, keys: Lookup) -> None:
-    kind = keys.text("rlhf_type").lower()
+def _objective(reader: Reader) -> None:
+    kind = reader.text("rlhf_type").lower()
     if not kind:
-        is_text = "pt" in keys.document.programs or keys.flag("use_chat_template") is False
+        is_text = "pt" in reader.document.programs or reader.flag("use_chat_template") is False
         if not is_text:
-            reading.add("training.objective", "sft", "no rlhf_type", assumed=True)
+            reader.add("training.objective", "sft", "no rlhf_type", assumed=True)
         return
-    reading.add("training.objective", _OBJECTIVES.get(kind, kind), f"rlhf_type {kind}")
-    if keys.text("teacher_model"):
-        reading.add("training.teacher", keys.text("teacher_model"), "teacher_model")
-    share = keys.number("lmbda")
+    reader.add("training.objective", _OBJECTIVES.get(kind, kind), f"rlhf_type {kind}")
+    if reader.text("teacher_model"):
+        reader.add("training.teacher", reader.text("teacher_model"), "teacher_model")
+    share = reader.number("lmbda")
     if kind == "gkd" and (share is None or share > 0):  # half of the batches by default
-        reading.warn("lmbda: the time in which the student writes its own answers is not counted")
+        reader.warn("lmbda: the time in which the student writes its own answers is not counted")
     if kind in ("grpo", "ppo"):
-        add_generations(reading, keys)
-        if "rollouts.response_max" not in reading.facts:
-            reading.add(
+        reader.add_generations()
+        if "rollouts.response_max" not in reader.facts:
+            reader.add(
                 "rollouts.response_max",
                 _LONGEST_RESPONSE,
                 "the default of max_completion_length",
                 assumed=True,
             )
-        prompt, response = keys.whole("max_length"), reading.facts["rollouts.response_max"].value
+        prompt, response = reader.whole("max_length"), reader.facts["rollouts.response_max"].value
         if prompt is not None:  # max_length bounds the prompt where responses are generated
-            reading.add("rollouts.prompt_max", prompt, "max_length")
-            reading.add("training.sequence_length", prompt + response, "max_length + max_completion_length")
+            reader.add("rollouts.prompt_max", prompt, "max_length")
+            reader.add("training.sequence_length", prompt + response, "max_length + max_completion_length")

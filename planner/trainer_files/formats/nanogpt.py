@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.inputs.model_config import model_of_config
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import Reader
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("max_iters", "n_layer", "eval_iters", "lr_decay_iters")
@@ -35,23 +35,23 @@ def read(document: Document) -> Reading:
         InputError: a value cannot be; names file and key.
     """
     values = Document(document.path, "python", document.data["values"])
-    keys, reading = Lookup(values), Reading(document.path, "nanoGPT")
+    reader = Reader(values, "nanoGPT")
 
     def whole(name: str) -> int:
-        return keys.whole(name) or _DEFAULTS[name]
+        return reader.whole(name) or _DEFAULTS[name]
 
     def where(*names: str) -> str:
-        return " x ".join(name if keys.has(name) else f"the default of {name}" for name in names)
+        return " x ".join(name if reader.has(name) else f"the default of {name}" for name in names)
 
     batch = ("batch_size", "gradient_accumulation_steps")
     length = whole("block_size")
     # its accumulation is that of all accelerators together
-    reading.add("training.global_batch", whole(batch[0]) * whole(batch[1]), where(*batch))
-    reading.add("training.sequence_length", length, where("block_size"), assumed=not keys.has("block_size"))
-    reading.add("training.steps", whole("max_iters"), where("max_iters"), assumed=not keys.has("max_iters"))
-    start = keys.text("init_from")
+    reader.add("training.global_batch", whole(batch[0]) * whole(batch[1]), where(*batch))
+    reader.add("training.sequence_length", length, where("block_size"), assumed=not reader.has("block_size"))
+    reader.add("training.steps", whole("max_iters"), where("max_iters"), assumed=not reader.has("max_iters"))
+    start = reader.text("init_from")
     if start.startswith("gpt2"):
-        reading.hub_key, reading.hub_name = "init_from", start
+        reader.hub_key, reader.hub_name = "init_from", start
     else:
         data = {
             "model_type": "gpt2", "n_layer": whole("n_layer"), "n_head": whole("n_head"), "n_embd": whole("n_embd"),
@@ -59,16 +59,16 @@ def read(document: Document) -> Reading:
         }  # fmt: skip
         model = model_of_config(data, str(document.path))
         sources = {size: where(name) for size, name in _SIZES.items()}
-        reading.model = replace(model, model_type="own sizes", sources=sources)
-    precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(keys.text("dtype"), "bf16")
-    reading.add("training.precision", precision, where("dtype"), assumed=not keys.has("dtype"))
-    compiled = keys.flag("compile") is not False
-    reading.add(
+        reader.model = replace(model, model_type="own sizes", sources=sources)
+    precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(reader.text("dtype"), "bf16")
+    reader.add("training.precision", precision, where("dtype"), assumed=not reader.has("dtype"))
+    compiled = reader.flag("compile") is not False
+    reader.add(
         "training.stack",
         "compiled" if compiled else "eager",
         where("compile"),
-        assumed=not keys.has("compile"),
+        assumed=not reader.has("compile"),
     )
-    reading.add("training.layout.zero_stage", 0, "DistributedDataParallel", assumed=True)
-    reading.add("training.layout.recompute", "none", "nanoGPT recomputes nothing", assumed=True)
-    return reading
+    reader.add("training.layout.zero_stage", 0, "DistributedDataParallel", assumed=True)
+    reader.add("training.layout.recompute", "none", "nanoGPT recomputes nothing", assumed=True)
+    return reader

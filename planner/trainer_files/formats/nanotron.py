@@ -7,14 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planner.inputs.model_config import model_of_config
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_optimizer,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 _CONFIG = "model.model_config"
@@ -39,33 +32,33 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: a size of the model is missing, or its class cannot be modelled.
     """
-    keys, reading = Lookup(document), Reading(document.path, "nanotron")
-    _model(reading, keys)
-    add_whole(reading, keys, MICRO_BATCH, "tokens.micro_batch_size")
-    add_whole(reading, keys, ACCUMULATION, "tokens.batch_accumulation_per_replica")
-    add_whole(reading, keys, "training.sequence_length", "tokens.sequence_length")
-    add_whole(reading, keys, "training.steps", "tokens.train_steps")
-    add_whole(reading, keys, "batch.shards", "parallelism.dp")
-    devices = keys.whole("parallelism.dp") or 1
+    reader = Reader(document, "nanotron")
+    _model(reader)
+    reader.add_whole(MICRO_BATCH, "tokens.micro_batch_size")
+    reader.add_whole(ACCUMULATION, "tokens.batch_accumulation_per_replica")
+    reader.add_whole("training.sequence_length", "tokens.sequence_length")
+    reader.add_whole("training.steps", "tokens.train_steps")
+    reader.add_whole("batch.shards", "parallelism.dp")
+    devices = reader.whole("parallelism.dp") or 1
     for degree, name in _DEGREES.items():
-        add_whole(reading, keys, f"training.layout.{degree}", f"parallelism.{name}")
-        devices *= (keys.whole(f"parallelism.{name}") or 1) if degree != "expert_parallel" else 1
-    reading.add(ACCELERATORS, devices, "the product of parallelism")
-    word = keys.text("model.dtype")
+        reader.add_whole(f"training.layout.{degree}", f"parallelism.{name}")
+        devices *= (reader.whole(f"parallelism.{name}") or 1) if degree != "expert_parallel" else 1
+    reader.add(ACCELERATORS, devices, "the product of parallelism")
+    word = reader.text("model.dtype")
     precision = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(word)
-    reading.add("training.precision", precision, "model.dtype")
-    stage = keys.number("optimizer.zero_stage")
-    reading.add("training.layout.zero_stage", None if stage is None else int(stage), "optimizer.zero_stage")
-    add_optimizer(reading, keys, "optimizer.optimizer_factory.name")
-    whole = keys.flag("parallelism.recompute_layer") is True
-    reading.add("training.layout.recompute", "full" if whole else "none", "parallelism.recompute_layer",
-                assumed=not keys.has("parallelism.recompute_layer"))  # fmt: skip
-    reading.add("training.stack", "fused", "nanotron's own kernels", assumed=True)
-    return reading
+    reader.add("training.precision", precision, "model.dtype")
+    stage = reader.number("optimizer.zero_stage")
+    reader.add("training.layout.zero_stage", None if stage is None else int(stage), "optimizer.zero_stage")
+    reader.add_optimizer("optimizer.optimizer_factory.name")
+    whole = reader.flag("parallelism.recompute_layer") is True
+    reader.add("training.layout.recompute", "full" if whole else "none", "parallelism.recompute_layer",
+               assumed=not reader.has("parallelism.recompute_layer"))  # fmt: skip
+    reader.add("training.stack", "fused", "nanotron's own kernels", assumed=True)
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
-    config = keys.get(_CONFIG)
+def _model(reader: Reader) -> None:
+    config = reader.get(_CONFIG)
     if not isinstance(config, Mapping):
         return
     kind = next((own for mark, own in _CLASSES.items() if config.get(mark)), "llama")
@@ -79,5 +72,5 @@ def _model(reading: Reading, keys: Lookup) -> None:
             "num_experts_per_tok": experts.get("top_k") or 1, "moe_intermediate_size": width,
             "shared_expert_intermediate_size": shared if experts.get("enable_shared_expert") else 0,
         }  # fmt: skip
-    model = model_of_config(data, str(reading.path))
-    reading.model = replace(model, model_type="own sizes")
+    model = model_of_config(data, str(reader.path))
+    reader.model = replace(model, model_type="own sizes")

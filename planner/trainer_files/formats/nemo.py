@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.errors import InputError
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    MICRO_BATCH,
-    NODES,
-    add_adapter,
-    add_eager,
-    add_offload,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.formats.levanter import recognises as is_levanter
 from planner.trainer_files.formats.sizes import stated_model
 from planner.trainer_files.formats.verl import tunes as is_verl
@@ -67,39 +58,38 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys = Lookup(_opened(document))
-    reading = Reading(document.path, "NeMo")
-    _layout(reading, keys)
-    _model(reading, keys)
-    add_whole(reading, keys, MICRO_BATCH, "model.micro_batch_size", "data.micro_batch_size",
-              "policy.train_micro_batch_size", "step_scheduler.local_batch_size",
-              "model.data.train_ds.micro_batch_size")  # fmt: skip
-    add_whole(reading, keys, "training.global_batch", "model.global_batch_size", "data.global_batch_size",
-              "policy.train_global_batch_size", "step_scheduler.global_batch_size",
-              "model.data.train_ds.global_batch_size")  # fmt: skip
-    if keys.has("policy") and "training.global_batch" not in reading.facts:
-        reading.facts.pop(MICRO_BATCH, None)  # NeMo RL takes the batch from the file that this one builds on
-    add_whole(reading, keys, "training.sequence_length", "model.encoder_seq_length", "data.seq_length",
-              "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
-              "model.config.seq_length", "dataset.seq_length", "dataset.seq_len",
-              "packed_sequence.packed_sequence_size")  # fmt: skip
-    _length(reading, keys)
-    _precision(reading, keys)
+    reader = Reader(_opened(document), "NeMo")
+    _layout(reader)
+    _model(reader)
+    reader.add_whole(MICRO_BATCH, "model.micro_batch_size", "data.micro_batch_size",
+                     "policy.train_micro_batch_size", "step_scheduler.local_batch_size",
+                     "model.data.train_ds.micro_batch_size")  # fmt: skip
+    reader.add_whole("training.global_batch", "model.global_batch_size", "data.global_batch_size",
+                     "policy.train_global_batch_size", "step_scheduler.global_batch_size",
+                     "model.data.train_ds.global_batch_size")  # fmt: skip
+    if reader.has("policy") and "training.global_batch" not in reader.facts:
+        reader.facts.pop(MICRO_BATCH, None)  # NeMo RL takes the batch from the file that this one builds on
+    reader.add_whole("training.sequence_length", "model.encoder_seq_length", "data.seq_length",
+                     "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
+                     "model.config.seq_length", "dataset.seq_length", "dataset.seq_len",
+                     "packed_sequence.packed_sequence_size")  # fmt: skip
+    _length(reader)
+    _precision(reader)
     for name in ("model.optim.name", "optim.config.optimizer", "policy.optimizer.name", "optimizer._target_",
                  "policy.megatron_cfg.optimizer.optimizer"):  # fmt: skip
-        if keys.has(name):
-            add_optimizer(reading, keys, name)
+        if reader.has(name):
+            reader.add_optimizer(name)
             break
-    _adapters(reading, keys)
-    _objective(reading, keys)
-    _rollouts(reading, keys)
-    _automodel(reading, keys)
-    plain = reading.facts.get("training.layout.zero_stage")
+    _adapters(reader)
+    _objective(reader)
+    _rollouts(reader)
+    _automodel(reader)
+    plain = reader.facts.get("training.layout.zero_stage")
     if plain is not None and plain.value == 3:  # FSDP2 around models of Transformers
-        reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+        reader.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
     else:
-        reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
-    return reading
+        reader.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
+    return reader
 
 
 def _opened(document: Document) -> Document:
@@ -113,8 +103,8 @@ def _opened(document: Document) -> Document:
     )
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
-    model_key = keys.first(
+def _model(reader: Reader) -> None:
+    model_key = reader.first(
         "policy.model_name",
         "model.pretrained_model_name_or_path",
         "model.config.pretrained_model_name_or_path",
@@ -122,31 +112,35 @@ def _model(reading: Reading, keys: Lookup) -> None:
         "resume.restore_config.path",
     )
     prefix = next(
-        (prefix for prefix in _SIZES if keys.has(f"{prefix}num_layers") and keys.has(f"{prefix}hidden_size")),
+        (
+            prefix
+            for prefix in _SIZES
+            if reader.has(f"{prefix}num_layers") and reader.has(f"{prefix}hidden_size")
+        ),
         None,
     )
     if prefix is None:
-        path = model_key or keys.first("model.restore_from_path", "restore_from_path")
-        reading.hub_name = keys.text(path).removesuffix(".nemo") if path else ""
-        reading.hub_key = path
+        path = model_key or reader.first("model.restore_from_path", "restore_from_path")
+        reader.hub_name = reader.text(path).removesuffix(".nemo") if path else ""
+        reader.hub_key = path
         return
-    mixed = isinstance(section := keys.get(prefix.rstrip(".")), Mapping) and _RECURRENT in section
+    mixed = isinstance(section := reader.get(prefix.rstrip(".")), Mapping) and _RECURRENT in section
     if mixed and not any(
-        keys.has(f"{prefix}{name}") for name in ("hybrid_override_pattern", "ngroups_mamba")
+        reader.has(f"{prefix}{name}") for name in ("hybrid_override_pattern", "ngroups_mamba")
     ):
         raise InputError(
-            f"{reading.path}: {prefix}{_RECURRENT}: some of its layers are recurrent, and it does not state which: "
+            f"{reader.path}: {prefix}{_RECURRENT}: some of its layers are recurrent, and it does not state which: "
             "give --model-config or --model"
         )
-    split = reading.facts.get("training.layout.tensor_parallel")
-    tied = keys.flag(f"{prefix}share_embeddings_and_output_weights")
-    learned = keys.text(f"{prefix}position_embedding_type") in ("", "learned_absolute")
-    gated = keys.flag(f"{prefix}gated_linear_unit") or keys.text(f"{prefix}activation") in _GATED
-    reading.model = stated_model(
-        keys, prefix, gated=bool(gated), tied=tied is not False, learned_positions=learned,
-        vocab=keys.whole(f"{prefix}override_vocab_size") or keys.whole(f"{prefix}vocab_size"),
-        split=split.value if split is not None else 1, kv_heads=keys.whole(f"{prefix}num_query_groups"),
-        latent=bool(keys.flag(f"{prefix}multi_latent_attention")), kind=_kind(keys),
+    split = reader.facts.get("training.layout.tensor_parallel")
+    tied = reader.flag(f"{prefix}share_embeddings_and_output_weights")
+    learned = reader.text(f"{prefix}position_embedding_type") in ("", "learned_absolute")
+    gated = reader.flag(f"{prefix}gated_linear_unit") or reader.text(f"{prefix}activation") in _GATED
+    reader.model = stated_model(
+        reader, prefix, gated=bool(gated), tied=tied is not False, learned_positions=learned,
+        vocab=reader.whole(f"{prefix}override_vocab_size") or reader.whole(f"{prefix}vocab_size"),
+        split=split.value if split is not None else 1, kv_heads=reader.whole(f"{prefix}num_query_groups"),
+        latent=bool(reader.flag(f"{prefix}multi_latent_attention")), kind=_kind(reader),
     )  # fmt: skip
 
 
@@ -158,175 +152,179 @@ def _kind(keys: Lookup) -> str:
     return "bert" if "bert" in dataset_type or keys.has("model.bert_binary_head") else ""
 
 
-def _layout(reading: Reading, keys: Lookup) -> None:
+def _layout(reader: Reader) -> None:
     layout = "training.layout."
-    off = [place for place in _POLICIES if keys.flag(f"{place}enabled") is False]
-    own = [place for place in _POLICIES if keys.flag(f"{place}enabled")]
-    if not off and not own and keys.has(_AUTOMODEL):  # on in NeMo RL's own files, which this one builds on
+    off = [place for place in _POLICIES if reader.flag(f"{place}enabled") is False]
+    own = [place for place in _POLICIES if reader.flag(f"{place}enabled")]
+    if not off and not own and reader.has(_AUTOMODEL):  # on in NeMo RL's own files, which this one builds on
         off = ["policy.megatron_cfg."]
     places = [place for place in _PLACES if place not in off]
     for name, words in _DEGREES.items():
-        add_whole(reading, keys, layout + name, *(place + word for place in places for word in words))
-    sequence = keys.first(*(f"{place}sequence_parallel" for place in places))
-    if sequence and keys.flag(sequence) and f"{layout}tensor_parallel" in reading.facts:
-        reading.add(f"{layout}sequence_parallel", True, sequence)
-    granularity = keys.first(
+        reader.add_whole(layout + name, *(place + word for place in places for word in words))
+    sequence = reader.first(*(f"{place}sequence_parallel" for place in places))
+    if reader.flag(sequence) and f"{layout}tensor_parallel" in reader.facts:
+        reader.add(f"{layout}sequence_parallel", True, sequence)
+    granularity = reader.first(
         "model.activations_checkpoint_granularity",
         "model.config.recompute_granularity",
         "model.recompute_granularity",
     )
     method = "model.activations_checkpoint_method"
-    if keys.text(granularity) in ("full", "selective"):
-        reading.add(f"{layout}recompute", keys.text(granularity), granularity)
-    elif keys.text(method) in ("uniform", "block"):  # before there was a granularity, whole layers
-        reading.add(f"{layout}recompute", "full", f"{method} {keys.text(method)}")
-    checkpointing = keys.first(*(f"{place}activation_checkpointing" for place in places))
+    if reader.text(granularity) in ("full", "selective"):
+        reader.add(f"{layout}recompute", reader.text(granularity), granularity)
+    elif reader.text(method) in ("uniform", "block"):  # before there was a granularity, whole layers
+        reader.add(f"{layout}recompute", "full", f"{method} {reader.text(method)}")
+    checkpointing = reader.first(*(f"{place}activation_checkpointing" for place in places))
     if checkpointing:
-        reading.add(f"{layout}recompute", "full" if keys.flag(checkpointing) else "none", checkpointing)
-    virtual = keys.first(*(f"{place}virtual_pipeline_model_parallel_size" for place in places))
-    stages = reading.facts.get(f"{layout}pipeline_parallel")
+        reader.add(f"{layout}recompute", "full" if reader.flag(checkpointing) else "none", checkpointing)
+    virtual = reader.first(*(f"{place}virtual_pipeline_model_parallel_size" for place in places))
+    stages = reader.facts.get(f"{layout}pipeline_parallel")
     if virtual and stages is not None and stages.value > 1:
-        add_whole(reading, keys, f"{layout}interleave", virtual)
-    sharded = keys.flag("policy.dtensor_cfg.enabled") or (
-        keys.has(_AUTOMODEL) and f"{_AUTOMODEL}." not in off
+        reader.add_whole(f"{layout}interleave", virtual)
+    sharded = reader.flag("policy.dtensor_cfg.enabled") or (
+        reader.has(_AUTOMODEL) and f"{_AUTOMODEL}." not in off
     )
     if sharded:
-        reading.add(f"{layout}zero_stage", 3, keys.first(_AUTOMODEL, "policy.dtensor_cfg"))
-    elif "dist" in keys.text("model.optim.name") or any(
-        keys.flag(f"{place}use_distributed_optimizer")
+        reader.add(f"{layout}zero_stage", 3, reader.first(_AUTOMODEL, "policy.dtensor_cfg"))
+    elif "dist" in reader.text("model.optim.name") or any(
+        reader.flag(f"{place}use_distributed_optimizer")
         for place in ("trainer.strategy.ddp.", *(f"{own}optimizer." for own in places))
     ):
-        reading.add(f"{layout}zero_stage", 1, "the distributed optimizer")
+        reader.add(f"{layout}zero_stage", 1, "the distributed optimizer")
     on_host = next(
-        (name for name in (f"{own}optimizer.optimizer_cpu_offload" for own in places) if keys.flag(name)), ""
+        (name for name in (f"{own}optimizer.optimizer_cpu_offload" for own in places) if reader.flag(name)),
+        "",
     )
     if on_host:
-        add_offload(reading, on_host, "optimizer")
-    moved = next((f"{place}cpu_offload" for place in _POLICIES if keys.flag(f"{place}cpu_offload")), "")
+        reader.add_offload(on_host, "optimizer")
+    moved = next((f"{place}cpu_offload" for place in _POLICIES if reader.flag(f"{place}cpu_offload")), "")
     if moved:
-        add_offload(reading, moved, "optimizer", "weights")
-    devices = keys.first("trainer.devices", "cluster.gpus_per_node", "trainer.gpus")
-    nodes = keys.first("trainer.num_nodes", "cluster.num_nodes")
-    count = keys.get(devices)
+        reader.add_offload(moved, "optimizer", "weights")
+    devices = reader.first("trainer.devices", "cluster.gpus_per_node", "trainer.gpus")
+    nodes = reader.first("trainer.num_nodes", "cluster.num_nodes")
+    count = reader.get(devices)
     if isinstance(count, list):
         count = len(count)
     if str(count).isdigit() and int(count) > 0:
-        number = keys.whole(nodes) if nodes else None
-        reading.add(ACCELERATORS, int(count) * (number or 1), f"{devices}{f' x {nodes}' if nodes else ''}")
-        reading.add(NODES, number, nodes)
+        number = reader.whole(nodes)
+        reader.add(ACCELERATORS, int(count) * (number or 1), f"{devices}{f' x {nodes}' if nodes else ''}")
+        reader.add(NODES, number, nodes)
 
 
-def _length(reading: Reading, keys: Lookup) -> None:
+def _length(reader: Reader) -> None:
     """Note steps before epochs, but for limits so high that they stand for none."""
-    steps = keys.first(*_STEPS)
-    count = keys.whole(steps) if steps else None
-    epochs = next((name for name in _EPOCHS if (keys.number(name) or 0) > 0), "")
+    steps = reader.first(*_STEPS)
+    count = reader.whole(steps)
+    epochs = next((name for name in _EPOCHS if (reader.number(name) or 0) > 0), "")
     if epochs and (count is None or (count >= _NO_LIMIT and steps in _OF_REINFORCEMENT)):
-        reading.add("training.epochs", float(keys.number(epochs) or 0), epochs)
+        reader.add("training.epochs", float(reader.number(epochs) or 0), epochs)
     else:
-        reading.add("training.steps", count, steps)
+        reader.add("training.steps", count, steps)
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    name = keys.first(
+def _precision(reader: Reader) -> None:
+    name = reader.first(
         "trainer.precision", "trainer.plugins.precision", "policy.precision", "model.torch_dtype"
     )
-    word = str(keys.get(name)).lower()
+    word = str(reader.get(name)).lower()
     words = (("bf16", "bf16"), ("bfloat16", "bf16"), ("16", "fp16"), ("float16", "fp16"), ("32", "fp32"))
     value = next((precision for part, precision in words if part in word), None)
-    if keys.flag("model.fp8") or keys.flag("policy.megatron_cfg.fp8_cfg.enabled"):
-        value, name = "fp8", keys.first("model.fp8", "policy.megatron_cfg.fp8_cfg.enabled")
-    reading.add("training.precision", value, name)
+    if reader.flag("model.fp8") or reader.flag("policy.megatron_cfg.fp8_cfg.enabled"):
+        value, name = "fp8", reader.first("model.fp8", "policy.megatron_cfg.fp8_cfg.enabled")
+    reader.add("training.precision", value, name)
 
 
-def _adapters(reading: Reading, keys: Lookup) -> None:
-    scheme = keys.first("model.peft.peft_scheme", "peft.peft_scheme", "peft._target_")
-    scheme = scheme or next((f"{part}.enabled" for part in _LORA if keys.flag(f"{part}.enabled")), "")
-    kind = str(keys.get(scheme)).lower().rsplit(".", 1)[-1].removesuffix("config") if scheme else ""
+def _adapters(reader: Reader) -> None:
+    scheme = reader.first("model.peft.peft_scheme", "peft.peft_scheme", "peft._target_")
+    scheme = scheme or next((f"{part}.enabled" for part in _LORA if reader.flag(f"{part}.enabled")), "")
+    kind = str(reader.get(scheme)).lower().rsplit(".", 1)[-1].removesuffix("config") if scheme else ""
     if kind in ("", "none", "null", "false"):
         return
     rank = (
         scheme.replace(".enabled", ".dim")
         if scheme.endswith(".enabled")
-        else keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim")
+        else reader.first("model.peft.lora_tuning.adapter_dim", "peft.dim")
     )
     adapter = "lora" if kind in ("true", "peft", "lora") else kind
-    add_adapter(reading, adapter, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
+    reader.add_adapter(adapter, f"{scheme} {kind}", reader.whole(rank), rank)
 
 
-def _objective(reading: Reading, keys: Lookup) -> None:
+def _objective(reader: Reader) -> None:
     places = [place + name for name in _OBJECTIVES for place in ("", "model.", "trainer.")]
-    section = next((place for place in places if isinstance(keys.get(place), Mapping)), None)
+    section = next((place for place in places if isinstance(reader.get(place), Mapping)), None)
     if section is not None:
         name = section.rpartition(".")[2]
         objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
-        reading.add("training.objective", objective, f"section {section}")
-    elif keys.text("teacher.model_name"):
-        reading.add("training.objective", "distill", "section teacher")
-    reading.add("training.teacher", keys.text("teacher.model_name") or None, "teacher.model_name")
+        reader.add("training.objective", objective, f"section {section}")
+    elif reader.text("teacher.model_name"):
+        reader.add("training.objective", "distill", "section teacher")
+    reader.add("training.teacher", reader.text("teacher.model_name") or None, "teacher.model_name")
 
 
-def _rollouts(reading: Reading, keys: Lookup) -> None:
-    add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
-    add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
-    add_whole(reading, keys, "rollouts.tensor_parallel", "policy.generation.vllm_cfg.tensor_parallel_size")
-    backend = keys.text("policy.generation.backend")
-    reading.add(
+def _rollouts(reader: Reader) -> None:
+    reader.add_whole("rollouts.response_max", "policy.generation.max_new_tokens")
+    reader.add_whole("rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
+    reader.add_whole("rollouts.tensor_parallel", "policy.generation.vllm_cfg.tensor_parallel_size")
+    backend = reader.text("policy.generation.backend")
+    reader.add(
         "rollouts.engine", backend if backend in ("vllm", "sglang") else None, "policy.generation.backend"
     )
-    penalty = keys.first("loss_fn.reference_policy_kl_penalty", "grpo.reference_policy_kl_penalty")
-    if penalty and keys.number(penalty) == 0:
-        reading.add("training.reference", "none", f"{penalty} 0")
-    prompts, stated = keys.whole("grpo.num_prompts_per_step"), keys.whole("grpo.num_generations_per_prompt")
-    update = reading.facts.get("training.global_batch")
+    penalty = reader.first("loss_fn.reference_policy_kl_penalty", "grpo.reference_policy_kl_penalty")
+    if penalty and reader.number(penalty) == 0:
+        reader.add("training.reference", "none", f"{penalty} 0")
+    prompts, stated = (
+        reader.whole("grpo.num_prompts_per_step"),
+        reader.whole("grpo.num_generations_per_prompt"),
+    )
+    update = reader.facts.get("training.global_batch")
     if prompts:
         group = stated or _GROUP
         text = f"grpo.num_prompts_per_step x {'grpo.num_generations_per_prompt' if stated else f'{group} by default'}"
-        reading.add("training.global_batch", prompts * group, text, assumed=stated is None)
+        reader.add("training.global_batch", prompts * group, text, assumed=stated is None)
         if update is not None and update.value < prompts * group and prompts * group % update.value == 0:
-            reading.facts["rollouts.update_batch"] = replace(update, key="rollouts.update_batch")
-    asked = keys.whole("distillation.num_prompts_per_step")
+            reader.facts["rollouts.update_batch"] = replace(update, key="rollouts.update_batch")
+    asked = reader.whole("distillation.num_prompts_per_step")
     if asked:
         group, text = (
-            keys.whole("distillation.num_generations_per_prompt") or 1,
+            reader.whole("distillation.num_generations_per_prompt") or 1,
             "distillation.num_prompts_per_step",
         )
-        reading.add("training.global_batch", asked * group, text)
-        reading.warn(f"{text}: the time in which the student writes its own answers is not counted")
-    if keys.text("policy.generation.backend") in ("", "vllm"):  # its section stays beside other engines
-        add_eager(reading, keys, "policy.generation.vllm_cfg.enforce_eager")
+        reader.add("training.global_batch", asked * group, text)
+        reader.warn(f"{text}: the time in which the student writes its own answers is not counted")
+    if reader.text("policy.generation.backend") in ("", "vllm"):  # its section stays beside other engines
+        reader.add_eager("policy.generation.vllm_cfg.enforce_eager")
     apart = "policy.generation.colocated.enabled"
-    if keys.flag(apart) is not None:
-        reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)
-    if keys.flag("grpo.async_grpo.enabled"):
+    if reader.flag(apart) is not None:
+        reader.add("rollouts.placement", "colocated" if reader.flag(apart) else "disaggregated", apart)
+    if reader.flag("grpo.async_grpo.enabled"):
         age = "grpo.async_grpo.max_trajectory_age_steps"
-        reading.add("rollouts.steps_off_policy", keys.whole(age) or 1, age)
+        reader.add("rollouts.steps_off_policy", reader.whole(age) or 1, age)
         flying = "grpo.async_grpo.in_flight_weight_updates"
-        said = keys.flag(flying)
-        reading.add("rollouts.in_flight_updates", said is True, flying, assumed=said is None)
-    if keys.flag("loss_fn.force_on_policy_ratio"):
-        reading.add("rollouts.old_logprobs", "reused", "loss_fn.force_on_policy_ratio")
+        said = reader.flag(flying)
+        reader.add("rollouts.in_flight_updates", said is True, flying, assumed=said is None)
+    if reader.flag("loss_fn.force_on_policy_ratio"):
+        reader.add("rollouts.old_logprobs", "reused", "loss_fn.force_on_policy_ratio")
 
 
-def _automodel(reading: Reading, keys: Lookup) -> None:
+def _automodel(reader: Reader) -> None:
     """What NeMo Automodel says of sharding, the loss and frozen weights."""
-    strategy = keys.first("distributed.strategy", "distributed._target_")
-    if "fsdp" in keys.text(strategy).lower():
-        reading.add("training.layout.zero_stage", 3, f"{strategy} {keys.text(strategy)}")
-    elif isinstance(keys.get("fsdp"), Mapping):  # its recipes of diffusion models
-        reading.add("training.layout.zero_stage", 3, "fsdp")
-        sides = keys.get("data.dataloader.base_resolution")
+    strategy = reader.first("distributed.strategy", "distributed._target_")
+    if "fsdp" in reader.text(strategy).lower():
+        reader.add("training.layout.zero_stage", 3, f"{strategy} {reader.text(strategy)}")
+    elif isinstance(reader.get("fsdp"), Mapping):  # its recipes of diffusion models
+        reader.add("training.layout.zero_stage", 3, "fsdp")
+        sides = reader.get("data.dataloader.base_resolution")
         if (
             isinstance(sides, list)
             and len(sides) == 2
             and all(type(side) is int and side > 0 for side in sides)
         ):
-            reading.add(
+            reader.add(
                 "model.image_size", round(math.sqrt(sides[0] * sides[1])), "data.dataloader.base_resolution"
             )
-    loss = keys.text("loss_fn._target_")
+    loss = reader.text("loss_fn._target_")
     if "LinearCrossEntropy" in loss:  # fused with the last product: no logits are kept
-        reading.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")
+        reader.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")
     for bits in (4, 8):
-        if keys.flag(f"quantization.load_in_{bits}bit"):
-            reading.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")
+        if reader.flag(f"quantization.load_in_{bits}bit"):
+            reader.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, add_adapter, add_whole
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, MEGATRON_DEGREES, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import Call, Imported
 
@@ -22,10 +21,6 @@ _RECIPE = re.compile(
 )
 _BRIDGE = "from_hf_pretrained"
 _OBJECTIVES = {"pretrain": "pretrain", "finetune": "sft", "sft": "sft", "peft": "sft"}
-_DEGREES = {
-    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
-    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
-}  # fmt: skip
 # `llama31_8b`: the version without its dot; `1p7b`, `500m`: a size as names of functions have it
 _VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
 _VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")
@@ -42,55 +37,56 @@ def _recipes(document: Document) -> list[Call]:
 
 def _bridges(document: Document) -> list[Call]:
     fields = {name.rpartition(".")[2] for name in document.data["assigned"]}
-    stated = bool(fields & {"global_batch_size", "train_iters", *_DEGREES.values()})
+    stated = bool(fields & {"global_batch_size", "train_iters", *MEGATRON_DEGREES.values()})
     return [call for call in document.data["calls"] if call.last == _BRIDGE and stated]
 
 
 def read(document: Document) -> Reading:
     """Read a script; of several recipes the first."""
-    reading = Reading(document.path, "NeMo 2 / Megatron Bridge")
     recipes = _recipes(document)
     call = (recipes or _bridges(document))[0]
+    reader = Reader(replace(document, data=_fields(document, call)), "NeMo 2 / Megatron Bridge")
     named = {call.name for call in recipes}
     if len(named) > 1:
-        reading.warn(f"{len(named)} recipes: {call.name}, the first, is read")
+        reader.warn(f"{len(named)} recipes: {call.name}, the first, is read")
     match = _RECIPE.fullmatch(call.name)
     kind = (match[2] or match[4]) if match is not None else "pretrain"
-    reading.hub_key = call.name
+    reader.hub_key = call.name
     first = next(iter(call.positional), "")
-    reading.hub_name = _model_of(match[1] or match[3]) if match is not None else str(first)
-    keys = Lookup(replace(document, data=_fields(document, call)))
-    reading.add("training.objective", _OBJECTIVES[kind], call.name)
-    add_whole(reading, keys, "training.global_batch", "global_batch_size")
-    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
-    add_whole(reading, keys, "training.sequence_length", "seq_length", "seq_len")
-    add_whole(reading, keys, "training.steps", "train_iters", "max_steps")
-    for degree, name in _DEGREES.items():
-        if (keys.whole(name) or 1) > 1:
-            add_whole(reading, keys, f"training.layout.{degree}", name)
-    _accelerators(reading, keys)
-    fp8 = any("fp8" in call.last for call in document.data["calls"]) or "fp8" in keys.text("mixed_precision")
+    reader.hub_name = _model_of(match[1] or match[3]) if match is not None else str(first)
+    reader.add("training.objective", _OBJECTIVES[kind], call.name)
+    reader.add_whole("training.global_batch", "global_batch_size")
+    reader.add_whole(MICRO_BATCH, "micro_batch_size")
+    reader.add_whole("training.sequence_length", "seq_length", "seq_len")
+    reader.add_whole("training.steps", "train_iters", "max_steps")
+    for degree, name in MEGATRON_DEGREES.items():
+        if (reader.whole(name) or 1) > 1:
+            reader.add_whole(f"training.layout.{degree}", name)
+    _accelerators(reader)
+    fp8 = any("fp8" in call.last for call in document.data["calls"]) or "fp8" in reader.text(
+        "mixed_precision"
+    )
     text = "a precision with fp8" if fp8 else "recipes train in bf16"
-    reading.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
-    by_default = "recipe" in call.name and "peft_scheme" not in keys.document.data
-    scheme = keys.text("peft_scheme") or ("lora" if by_default else "")  # None: without adapters
+    reader.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
+    by_default = "recipe" in call.name and "peft_scheme" not in reader.document.data
+    scheme = reader.text("peft_scheme") or ("lora" if by_default else "")  # None: without adapters
     if kind == "peft" or (kind == "finetune" and scheme in ("lora", "dora")):
-        add_adapter(
-            reading, scheme or "lora", "peft_scheme" if keys.has("peft_scheme") else call.name, None, ""
+        reader.add_adapter(
+            scheme or "lora", "peft_scheme" if reader.has("peft_scheme") else call.name, None, ""
         )
-    reading.add("training.stack", "fused", "Megatron's kernels", assumed=True)
+    reader.add("training.stack", "fused", "Megatron's kernels", assumed=True)
     if match is not None:
-        missing = [name for name in ("global_batch_size", "seq_length") if not keys.has(name)]
+        missing = [name for name in ("global_batch_size", "seq_length") if not reader.has(name)]
         if missing:
-            reading.warn(f"{', '.join(missing)}: what {call.name} sets is in its package and is not read")
-    return reading
+            reader.warn(f"{', '.join(missing)}: what {call.name} sets is in its package and is not read")
+    return reader
 
 
-def _accelerators(reading: Reading, keys: Lookup) -> None:
-    each, nodes = keys.whole("devices") or keys.whole("num_gpus_per_node"), keys.whole("num_nodes")
+def _accelerators(reader: Reader) -> None:
+    each, nodes = reader.whole("devices") or reader.whole("num_gpus_per_node"), reader.whole("num_nodes")
     if each is not None:
-        reading.add(ACCELERATORS, each * (nodes or 1), "num_gpus_per_node x num_nodes")
-        reading.add(NODES, nodes or 1, "num_nodes")
+        reader.add(ACCELERATORS, each * (nodes or 1), "num_gpus_per_node x num_nodes")
+        reader.add(NODES, nodes or 1, "num_nodes")
 
 
 def _fields(document: Document, call: Call) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ and preference training have the arguments of scripts around the Trainer, and ar
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import ACCELERATORS, PASSES, add_whole
-from planner.trainer_files.keys import LIGHT, Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, PASSES, Reader
+from planner.trainer_files.keys import LIGHT
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout", "local_rollout_batch_size")
@@ -22,37 +22,37 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run; an episode is a response."""
-    keys, reading = Lookup(document), Reading(document.path, "open-instruct")
-    reading.hub_key = "model_name_or_path"
-    reading.hub_name = keys.text(reading.hub_key)
+    reader = Reader(document, "open-instruct")
+    reader.hub_key = "model_name_or_path"
+    reader.hub_name = reader.text(reader.hub_key)
     program = " ".join(document.programs)
     value_model = "ppo" in program and "grpo" not in program
-    reading.add("training.objective", "ppo" if value_model else "grpo", f"the program {program or 'is not named'}",
-                assumed=not program)  # fmt: skip
+    reader.add("training.objective", "ppo" if value_model else "grpo", f"the program {program or 'is not named'}",
+               assumed=not program)  # fmt: skip
     learners, key = _accelerators(document)
-    if keys.has("local_rollout_batch_size"):
-        _of_each_accelerator(reading, keys, learners, key)
+    if reader.has("local_rollout_batch_size"):
+        _of_each_accelerator(reader, learners, key)
     else:
-        _of_the_step(reading, keys)
-    add_whole(reading, keys, "training.samples", "total_episodes")
-    _lengths(reading, keys)
-    reading.add("training.precision", "bf16", "its DeepSpeed configuration computes in bf16", assumed=True)
+        _of_the_step(reader)
+    reader.add_whole("training.samples", "total_episodes")
+    _lengths(reader)
+    reader.add("training.precision", "bf16", "its DeepSpeed configuration computes in bf16", assumed=True)
     if learners:
-        reading.add(ACCELERATORS, learners, key)
-    _layout(reading, keys)
-    reading.unknown = keys.unknown((LIGHT,))
-    return reading
+        reader.add(ACCELERATORS, learners, key)
+    _layout(reader)
+    reader.name_unknown((LIGHT,))
+    return reader
 
 
-def _lengths(reading: Reading, keys: Lookup) -> None:
+def _lengths(reader: Reader) -> None:
     names = {"rollouts.prompt_max": "max_prompt_token_length", "rollouts.response_max": "response_length"}
     total, assumed = 0, False
     for key, name in names.items():
-        stated = keys.whole(name)
+        stated = reader.whole(name)
         source = name if stated else f"the default of {name}"
-        reading.add(key, stated or _LONGEST, source, assumed=not stated)
+        reader.add(key, stated or _LONGEST, source, assumed=not stated)
         total, assumed = total + (stated or _LONGEST), assumed or not stated
-    reading.add("training.sequence_length", total, " + ".join(names.values()), assumed=assumed)
+    reader.add("training.sequence_length", total, " + ".join(names.values()), assumed=assumed)
 
 
 def _accelerators(document: Document) -> tuple[int, str]:
@@ -65,47 +65,45 @@ def _accelerators(document: Document) -> tuple[int, str]:
     return 0, ""
 
 
-def _of_the_step(reading: Reading, keys: Lookup) -> None:
-    stated = [keys.whole(name) for name in ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout")]
+def _of_the_step(reader: Reader) -> None:
+    stated = [reader.whole(name) for name in ("num_unique_prompts_rollout", "num_samples_per_prompt_rollout")]
     prompts, samples = stated[0] or _PROMPTS, stated[1] or _SAMPLES
     batch = prompts * samples
-    reading.add("training.global_batch", batch, f"num_unique_prompts_rollout {prompts} x {samples} samples",
-                assumed=None in stated)  # fmt: skip
-    reading.add(
+    reader.add("training.global_batch", batch, f"num_unique_prompts_rollout {prompts} x {samples} samples",
+               assumed=None in stated)  # fmt: skip
+    reader.add(
         "rollouts.samples_per_prompt", samples, "num_samples_per_prompt_rollout", assumed=stated[1] is None
     )
-    parts = keys.whole("num_mini_batches") or 1
+    parts = reader.whole("num_mini_batches") or 1
     if parts > 1 and batch % parts == 0:
-        reading.add("rollouts.update_batch", batch // parts, f"1 of num_mini_batches {parts}")
-    add_whole(reading, keys, PASSES, "num_epochs")
+        reader.add("rollouts.update_batch", batch // parts, f"1 of num_mini_batches {parts}")
+    reader.add_whole(PASSES, "num_epochs")
 
 
-def _of_each_accelerator(reading: Reading, keys: Lookup, learners: int, key: str) -> None:
+def _of_each_accelerator(reader: Reader, learners: int, key: str) -> None:
     """The older programs state prompts of each accelerator that trains."""
-    each, samples = keys.whole("local_rollout_batch_size") or 1, keys.whole("number_samples_per_prompt") or 1
+    each, samples = (
+        reader.whole("local_rollout_batch_size") or 1,
+        reader.whole("number_samples_per_prompt") or 1,
+    )
     count, how = learners or 1, f"{key} {learners}" if learners else "1 accelerator"
     batch = each * samples * count
-    reading.add("training.global_batch", batch, f"local_rollout_batch_size {each} x {samples} samples x {how}",
-                assumed=not learners)  # fmt: skip
+    reader.add("training.global_batch", batch, f"local_rollout_batch_size {each} x {samples} samples x {how}",
+               assumed=not learners)  # fmt: skip
     if samples > 1:
-        reading.add("rollouts.samples_per_prompt", samples, "number_samples_per_prompt")
-    mini = (keys.whole("local_mini_batch_size") or each) * count
+        reader.add("rollouts.samples_per_prompt", samples, "number_samples_per_prompt")
+    mini = (reader.whole("local_mini_batch_size") or each) * count
     if mini < batch and batch % mini == 0:
-        reading.add("rollouts.update_batch", mini, "local_mini_batch_size")
-    add_whole(reading, keys, PASSES, "num_epochs")
+        reader.add("rollouts.update_batch", mini, "local_mini_batch_size")
+    reader.add_whole(PASSES, "num_epochs")
 
 
-def _layout(reading: Reading, keys: Lookup) -> None:
-    stage = keys.number("deepspeed_stage")
-    if stage in (0, 1, 2, 3):
-        reading.add("training.layout.zero_stage", int(stage), "deepspeed_stage")
-    stated = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if stated else "none",
-                "gradient_checkpointing" if stated is not None else "gradient_checkpointing is off by default",
-                assumed=stated is None)  # fmt: skip
-    add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
-    reading.add("rollouts.engine", "vllm", "vLLM generates", assumed=True)
-    add_whole(reading, keys, "rollouts.tensor_parallel", "vllm_tensor_parallel_size")
-    together = keys.flag("single_gpu_mode") or keys.flag("colocate_everything")
-    reading.add("rollouts.placement", "colocated" if together else "disaggregated",
-                "single_gpu_mode" if together else "engines of their own", assumed=not together)  # fmt: skip
+def _layout(reader: Reader) -> None:
+    reader.add_stage("deepspeed_stage")
+    reader.add_recompute("gradient_checkpointing", "gradient_checkpointing is off by default")
+    reader.add_whole("training.layout.context_parallel", "sequence_parallel_size")
+    reader.add("rollouts.engine", "vllm", "vLLM generates", assumed=True)
+    reader.add_whole("rollouts.tensor_parallel", "vllm_tensor_parallel_size")
+    together = reader.flag("single_gpu_mode") or reader.flag("colocate_everything")
+    reader.add("rollouts.placement", "colocated" if together else "disaggregated",
+               "single_gpu_mode" if together else "engines of their own", assumed=not together)  # fmt: skip

@@ -5,15 +5,7 @@ Keys and defaults: openrlhf/cli/train_*.py. Batches of rollouts count prompts th
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    MICRO_BATCH,
-    add_adapter,
-    add_eager,
-    add_launcher,
-    add_offload,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, Reader
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -75,35 +67,37 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a launch script."""
-    keys, reading = Lookup(document), Reading(document.path, "OpenRLHF")
-    reading.hub_key = keys.first(*_NAMES["model"])
-    reading.hub_name = keys.text(reading.hub_key)
-    objective = _objective(document, keys)
-    estimator = keys.first(*_NAMES["estimator"]) if objective == "grpo" else ""
-    reading.add(
-        "training.objective", objective, f"{estimator} {keys.text(estimator)}" if estimator else "the trainer"
+    reader = Reader(document, "OpenRLHF")
+    reader.hub_key = reader.first(*_NAMES["model"])
+    reader.hub_name = reader.text(reader.hub_key)
+    objective = _objective(document, reader)
+    estimator = reader.first(*_NAMES["estimator"]) if objective == "grpo" else ""
+    reader.add(
+        "training.objective",
+        objective,
+        f"{estimator} {reader.text(estimator)}" if estimator else "the trainer",
     )
-    add_whole(reading, keys, MICRO_BATCH, *_NAMES["micro"])
-    _batch(reading, keys, "training.global_batch")
+    reader.add_whole(MICRO_BATCH, *_NAMES["micro"])
+    _batch(reader, "training.global_batch")
     if objective in ("ppo", "grpo"):
-        _reinforcement(reading, keys)
+        _reinforcement(reader)
     else:
-        add_launcher(reading, keys)
-        _epochs(reading, keys, "epochs", _EPOCHS.get(objective, 1.0))
-        add_whole(reading, keys, "training.sequence_length", *_NAMES["length"])
+        reader.add_launcher()
+        _epochs(reader, "epochs", _EPOCHS.get(objective, 1.0))
+        reader.add_whole("training.sequence_length", *_NAMES["length"])
         if objective == "distill":
-            teacher = keys.first(*_NAMES["teacher"])
-            reading.add("training.teacher", keys.text(teacher) or None, teacher)
-        _flag(reading, keys, "training.packing", "packing")
-    _samples(reading, keys)
-    _method(reading, keys)
-    _layout(reading, keys)
+            teacher = reader.first(*_NAMES["teacher"])
+            reader.add("training.teacher", reader.text(teacher) or None, teacher)
+        _flag(reader, "training.packing", "packing")
+    _samples(reader)
+    _method(reader)
+    _layout(reader)
     if "train_opd" in document.programs:
-        reading.warn("train_opd: the responses that the student generates in each step are not counted")
+        reader.warn("train_opd: the responses that the student generates in each step are not counted")
     for remark in document.programs:
         if remark in ("train_ct", "train_prm"):
-            reading.warn(f"{remark}: counted as fine-tuning on the sequences")
-    return reading
+            reader.warn(f"{remark}: counted as fine-tuning on the sequences")
+    return reader
 
 
 def _objective(document: Document, keys: Lookup) -> str:
@@ -111,134 +105,130 @@ def _objective(document: Document, keys: Lookup) -> str:
     name = next((_TRAINERS[program] for program in document.programs if program in _TRAINERS), "")
     if not name:
         name = "ppo" if keys.first(*_NAMES["rollouts"], *_NAMES["engines"]) else "sft"
-    if name == "sft" and keys.flag(keys.first(*_NAMES["plain"]) or "none"):
+    if name == "sft" and keys.flag(keys.first(*_NAMES["plain"])):
         return "pretrain"
-    estimator = keys.text(keys.first(*_NAMES["estimator"]) or "none")
+    estimator = keys.text(keys.first(*_NAMES["estimator"]))
     return "grpo" if name == "ppo" and estimator not in ("", "gae") else name
 
 
-def _batch(reading: Reading, keys: Lookup, target: str) -> None:
-    add_whole(reading, keys, target, *_NAMES["batch"])
-    if target not in reading.facts:
-        reading.add(target, _BATCH, f"the default of {_NAMES['batch'][-1]}", assumed=True)
+def _batch(reader: Reader, target: str) -> None:
+    reader.add_whole(target, *_NAMES["batch"])
+    if target not in reader.facts:
+        reader.add(target, _BATCH, f"the default of {_NAMES['batch'][-1]}", assumed=True)
 
 
-def _epochs(reading: Reading, keys: Lookup, name: str, default: float) -> None:
-    key = keys.first(*_NAMES[name])
-    passes = keys.whole(key) if key else None
-    reading.add("training.epochs", float(passes or default), key or f"the default of {_NAMES[name][-1]}",
-                assumed=not passes)  # fmt: skip
+def _epochs(reader: Reader, name: str, default: float) -> None:
+    key = reader.first(*_NAMES[name])
+    passes = reader.whole(key)
+    reader.add("training.epochs", float(passes or default), key or f"the default of {_NAMES[name][-1]}",
+               assumed=not passes)  # fmt: skip
 
 
-def _reinforcement(reading: Reading, keys: Lookup) -> None:
+def _reinforcement(reader: Reader) -> None:
     """A step generates `n_samples_per_prompt` responses to each prompt of its batch and learns in several updates."""
-    update = reading.facts.pop("training.global_batch")
-    key, many = keys.first(*_NAMES["rollouts"]), keys.first(*_NAMES["samples"])
-    prompts, samples = keys.whole(key) if key else None, (keys.whole(many) if many else None) or 1
+    update = reader.facts.pop("training.global_batch")
+    key, many = reader.first(*_NAMES["rollouts"]), reader.first(*_NAMES["samples"])
+    prompts, samples = reader.whole(key), reader.whole(many) or 1
     text = f"{key or _NAMES['rollouts'][-1]} x {many or _NAMES['samples'][-1]}"
     step = (prompts or _ROLLOUTS) * samples
-    reading.add("training.global_batch", step, text, assumed=prompts is None)
+    reader.add("training.global_batch", step, text, assumed=prompts is None)
     if step % update.value:
-        reading.warn(f"train_batch_size: {update.value} does not divide {step} responses: left out")
+        reader.warn(f"train_batch_size: {update.value} does not divide {step} responses: left out")
     else:
-        reading.add("rollouts.update_batch", update.value, update.where.partition(": ")[2])
-    reading.add("rollouts.samples_per_prompt", samples, many or "one response to a prompt")
-    add_whole(reading, keys, "rollouts.epochs", *_NAMES["epochs"])
-    _epochs(reading, keys, "episodes", 1.0)
-    _lengths(reading, keys)
-    if keys.first(*_NAMES["engines"]):
-        reading.add("rollouts.engine", "vllm", keys.first(*_NAMES["engines"]))
-        add_eager(reading, keys, *_NAMES["eager"])
-        add_whole(reading, keys, "rollouts.tensor_parallel", *_NAMES["engine_split"])
-    ahead = keys.first(*_NAMES["ahead"])
-    ahead = ahead if ahead and keys.flag(ahead) else ""
+        reader.add("rollouts.update_batch", update.value, update.where.partition(": ")[2])
+    reader.add("rollouts.samples_per_prompt", samples, many or "one response to a prompt")
+    reader.add_whole("rollouts.epochs", *_NAMES["epochs"])
+    _epochs(reader, "episodes", 1.0)
+    _lengths(reader)
+    if reader.first(*_NAMES["engines"]):
+        reader.add("rollouts.engine", "vllm", reader.first(*_NAMES["engines"]))
+        reader.add_eager(*_NAMES["eager"])
+        reader.add_whole("rollouts.tensor_parallel", *_NAMES["engine_split"])
+    ahead = reader.first(*_NAMES["ahead"])
+    ahead = ahead if reader.flag(ahead) else ""
     # of what generates ahead, only the trained models share accelerators
-    together = bool(keys.flag(keys.first(*_NAMES["together"]) or "none")) and not ahead
-    reading.add("rollouts.placement", "colocated" if together else "disaggregated",
-                ahead or keys.first(*_NAMES["together"]) or "not colocate_all_models")  # fmt: skip
+    together = bool(reader.flag(reader.first(*_NAMES["together"]))) and not ahead
+    reader.add("rollouts.placement", "colocated" if together else "disaggregated",
+               ahead or reader.first(*_NAMES["together"]) or "not colocate_all_models")  # fmt: skip
     if ahead:
-        flying = keys.first(*_NAMES["flying"])
-        reading.add("rollouts.steps_off_policy", 1, ahead)
-        reading.add("rollouts.in_flight_updates", bool(flying and keys.flag(flying)), flying or f"{ahead} alone waits",
-                    assumed=not flying)  # fmt: skip
-    penalty = keys.first(*_NAMES["penalty"])
-    if penalty and keys.number(penalty) == 0:
-        reading.add("training.reference", "none", f"{penalty} 0")
-    if keys.first(*_NAMES["reward"]):
-        reading.warn(
-            f"{keys.first(*_NAMES['reward'])}: the time and memory of a reward model are not counted"
+        flying = reader.first(*_NAMES["flying"])
+        reader.add("rollouts.steps_off_policy", 1, ahead)
+        reader.add("rollouts.in_flight_updates", bool(reader.flag(flying)), flying or f"{ahead} alone waits",
+                   assumed=not flying)  # fmt: skip
+    penalty = reader.first(*_NAMES["penalty"])
+    if penalty and reader.number(penalty) == 0:
+        reader.add("training.reference", "none", f"{penalty} 0")
+    if reader.first(*_NAMES["reward"]):
+        reader.warn(
+            f"{reader.first(*_NAMES['reward'])}: the time and memory of a reward model are not counted"
         )
-    nodes = keys.first("actor.num_nodes", "actor_num_nodes")
-    each = keys.first("actor.num_gpus_per_node", "actor_num_gpus_per_node")
+    nodes = reader.first("actor.num_nodes", "actor_num_nodes")
+    each = reader.first("actor.num_gpus_per_node", "actor_num_gpus_per_node")
     if each:
-        count = (keys.whole(each) or 1) * ((keys.whole(nodes) if nodes else None) or 1)
-        reading.add(
-            ACCELERATORS, count, f"{each}{f' x {nodes}' if nodes else ''}, those of the trained model"
-        )
+        count = (reader.whole(each) or 1) * (reader.whole(nodes) or 1)
+        reader.add(ACCELERATORS, count, f"{each}{f' x {nodes}' if nodes else ''}, those of the trained model")
 
 
-def _lengths(reading: Reading, keys: Lookup) -> None:
-    whole, prompt, response = (keys.first(*_NAMES[name]) for name in ("length", "prompt", "response"))
-    longest, answer = (keys.whole(key) if key else None for key in (whole, response))
-    asked = keys.whole(prompt) if prompt else None
+def _lengths(reader: Reader) -> None:
+    whole, prompt, response = (reader.first(*_NAMES[name]) for name in ("length", "prompt", "response"))
+    longest, answer = (reader.whole(key) for key in (whole, response))
+    asked = reader.whole(prompt)
     if longest is not None:
-        reading.add("training.sequence_length", longest, whole)
+        reader.add("training.sequence_length", longest, whole)
         asked = asked or (longest - answer if answer and answer < longest else None)
     else:
         text = "prompt_max_len + generate_max_len"
         stated = asked is not None and answer is not None
-        reading.add(
+        reader.add(
             "training.sequence_length", (asked or _LONGEST) + (answer or _LONGEST), text, assumed=not stated
         )
-    reading.add("rollouts.prompt_max", asked, prompt or whole)
-    reading.add("rollouts.response_max", answer, response)
+    reader.add("rollouts.prompt_max", asked, prompt or whole)
+    reader.add("rollouts.response_max", answer, response)
 
 
-def _samples(reading: Reading, keys: Lookup) -> None:
-    most = keys.first(*_NAMES["most"])
-    count = keys.whole(most) if most else None
+def _samples(reader: Reader) -> None:
+    most = reader.first(*_NAMES["most"])
+    count = reader.whole(most)
     if count is not None and count < _ALL:
-        reading.add("data.samples", count, f"{most}: at most so many", assumed=True)
+        reader.add("data.samples", count, f"{most}: at most so many", assumed=True)
 
 
-def _method(reading: Reading, keys: Lookup) -> None:
-    key = keys.first(*_NAMES["rank"])
-    rank = keys.whole(key) if key else None
+def _method(reader: Reader) -> None:
+    key = reader.first(*_NAMES["rank"])
+    rank = reader.whole(key)
     if rank is None:
         return
-    add_adapter(reading, "lora", key, rank, key)
-    targets = keys.first(*_NAMES["targets"])
-    reading.add("training.lora_targets", keys.get(targets) if targets else "all-linear", targets or "all by default",
-                assumed=not targets)  # fmt: skip
-    if keys.flag(keys.first(*_NAMES["bits"]) or "none"):
-        reading.add("training.frozen_bits", 4, keys.first(*_NAMES["bits"]))
+    reader.add_adapter("lora", key, rank, key)
+    targets = reader.first(*_NAMES["targets"])
+    reader.add("training.lora_targets", reader.get(targets) if targets else "all-linear", targets or "all by default",
+               assumed=not targets)  # fmt: skip
+    if reader.flag(reader.first(*_NAMES["bits"])):
+        reader.add("training.frozen_bits", 4, reader.first(*_NAMES["bits"]))
 
 
-def _flag(reading: Reading, keys: Lookup, target: str, name: str) -> None:
-    key = keys.first(*_NAMES[name])
-    reading.add(
-        target, bool(key and keys.flag(key)), key or f"{_NAMES[name][-1]} is not set", assumed=not key
-    )
+def _flag(reader: Reader, target: str, name: str) -> None:
+    key = reader.first(*_NAMES[name])
+    reader.add(target, bool(reader.flag(key)), key or f"{_NAMES[name][-1]} is not set", assumed=not key)
 
 
-def _layout(reading: Reading, keys: Lookup) -> None:
+def _layout(reader: Reader) -> None:
     layout = "training.layout."
-    stage = keys.first(*_NAMES["stage"])
-    number = keys.number(stage) if stage else None
+    stage = reader.first(*_NAMES["stage"])
+    number = reader.number(stage)
     if number in (None, 0, 1, 2, 3):
         value = _STAGE if number is None else int(number)
-        reading.add(f"{layout}zero_stage", value, stage or "the default of zero_stage", assumed=not stage)
-    add_whole(reading, keys, f"{layout}tensor_parallel", *_NAMES["tensor"])
-    add_whole(reading, keys, f"{layout}context_parallel", *_NAMES["ring"])
-    if keys.flag(keys.first(*_NAMES["offload"]) or "none"):
-        add_offload(reading, keys.first(*_NAMES["offload"]), "optimizer")
-    key = keys.first(*_NAMES["recompute"])
-    reading.add(f"{layout}recompute", "full" if key and keys.flag(key) else "none",
-                key or "gradient_checkpointing is not set", assumed=not key)  # fmt: skip
-    word = keys.text(keys.first(*_NAMES["precision"]) or "none").lower()
+        reader.add(f"{layout}zero_stage", value, stage or "the default of zero_stage", assumed=not stage)
+    reader.add_whole(f"{layout}tensor_parallel", *_NAMES["tensor"])
+    reader.add_whole(f"{layout}context_parallel", *_NAMES["ring"])
+    if reader.flag(reader.first(*_NAMES["offload"])):
+        reader.add_offload(reader.first(*_NAMES["offload"]), "optimizer")
+    key = reader.first(*_NAMES["recompute"])
+    reader.add(f"{layout}recompute", "full" if reader.flag(key) else "none",
+               key or "gradient_checkpointing is not set", assumed=not key)  # fmt: skip
+    word = reader.text(reader.first(*_NAMES["precision"])).lower()
     precision = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word, "bf16")
-    reading.add("training.precision", precision, keys.first(*_NAMES["precision"]) or "bf16 by default",
-                assumed=not word)  # fmt: skip
-    if keys.flag(keys.first(*_NAMES["loss"]) or "none"):
-        reading.add("training.memory.loss", "tiled", keys.first(*_NAMES["loss"]))
-    reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+    reader.add("training.precision", precision, reader.first(*_NAMES["precision"]) or "bf16 by default",
+               assumed=not word)  # fmt: skip
+    if reader.flag(reader.first(*_NAMES["loss"])):
+        reader.add("training.memory.loss", "tiled", reader.first(*_NAMES["loss"]))
+    reader.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)

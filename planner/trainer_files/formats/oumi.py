@@ -11,17 +11,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.trainer_files.formats import verl
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_generations,
-    add_length,
-    add_offload,
-    add_optimizer,
-    add_shard,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -71,12 +61,12 @@ def read(document: Document) -> Reading:
         raise InputError(
             f"{document.path}: has no section training: the file answers or evaluates, it trains nothing"
         )
-    keys = Lookup(document)
-    trainer = keys.text("training.trainer_type").upper() or "TRL_SFT"
-    if keys.has("training.trainer_type") and keys.text("training.trainer_type").upper() not in _TRAINERS:
-        raise keys.wrong("training.trainer_type", f"must be one of {', '.join(_TRAINERS)}")
-    reading = _by_verl(document, keys) if trainer == "VERL_GRPO" else _by_trainer(document, keys, trainer)
-    reading.hub_name, reading.hub_key = keys.text("model.model_name"), "model.model_name"
+    reader = Reader(document, "Oumi")
+    trainer = reader.text("training.trainer_type").upper() or "TRL_SFT"
+    if reader.has("training.trainer_type") and reader.text("training.trainer_type").upper() not in _TRAINERS:
+        raise reader.wrong("training.trainer_type", f"must be one of {', '.join(_TRAINERS)}")
+    reading = _by_verl(document, reader) if trainer == "VERL_GRPO" else _by_trainer(reader, trainer)
+    reading.hub_name, reading.hub_key = reader.text("model.model_name"), "model.model_name"
     return reading
 
 
@@ -110,97 +100,82 @@ def _section(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _by_trainer(document: Document, keys: Lookup, trainer: str) -> Reading:
-    reading = Reading(document.path, "Oumi")
-    stated = keys.has("training.trainer_type")
+def _by_trainer(reader: Reader, trainer: str) -> Reading:
+    stated = reader.has("training.trainer_type")
     source = f"training.trainer_type {trainer}" if stated else "the default of training.trainer_type"
-    reading.add("training.objective", _TRAINERS[trainer], source, assumed=not stated)
-    for target, name, default in (
-        (MICRO_BATCH, "training.per_device_train_batch_size", _MICRO_BATCH),
-        (ACCUMULATION, "training.gradient_accumulation_steps", 1),
-    ):
-        add_whole(reading, keys, target, name)
-        if target not in reading.facts:
-            reading.add(target, default, f"the default of {name}", assumed=True)
-    add_length(
-        reading, keys, steps="training.max_steps", epochs="training.num_train_epochs", default_epochs=_EPOCHS
-    )
-    add_whole(reading, keys, "training.sequence_length", "model.model_max_length")
-    prompt, response = (keys.whole(f"training.grpo.max_{kind}_length") for kind in ("prompt", "completion"))
-    add_whole(reading, keys, "rollouts.prompt_max", "training.grpo.max_prompt_length")
-    if prompt and response and "training.sequence_length" not in reading.facts:
-        reading.add(
-            "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
-        )
-    add_generations(reading, keys, "training.grpo.")
-    teacher = keys.first(*_TEACHERS)
+    reader.add("training.objective", _TRAINERS[trainer], source, assumed=not stated)
+    reader.add_whole(MICRO_BATCH, "training.per_device_train_batch_size", default=_MICRO_BATCH)
+    reader.add_whole(ACCUMULATION, "training.gradient_accumulation_steps", default=1)
+    reader.add_length(steps="training.max_steps", epochs="training.num_train_epochs", default_epochs=_EPOCHS)
+    reader.add_whole("training.sequence_length", "model.model_max_length")
+    prompt, response = (reader.whole(f"training.grpo.max_{kind}_length") for kind in ("prompt", "completion"))
+    reader.add_whole("rollouts.prompt_max", "training.grpo.max_prompt_length")
+    if prompt and response and "training.sequence_length" not in reader.facts:
+        reader.add("training.sequence_length", prompt + response, "max_prompt_length + max_completion_length")
+    reader.add_generations("training.grpo.")
+    teacher = reader.first(*_TEACHERS)
     if teacher:
-        reading.add("training.teacher", keys.text(teacher), teacher)
-    add_optimizer(reading, keys, "training.optimizer")
-    _precision(reading, keys)
-    _adapters(reading, keys)
-    _sharding(reading, keys)
-    _memory(reading, keys)
-    return reading
+        reader.add("training.teacher", reader.text(teacher), teacher)
+    reader.add_optimizer("training.optimizer")
+    _precision(reader)
+    _adapters(reader)
+    _sharding(reader)
+    _memory(reader)
+    return reader
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
+def _precision(reader: Reader) -> None:
     """Weights of 16 bits have no copy in 32 unless the arithmetic is mixed."""
     mixed, stored = (
-        keys.text("training.mixed_precision_dtype").lower(),
-        keys.text("model.torch_dtype_str").lower(),
+        reader.text("training.mixed_precision_dtype").lower(),
+        reader.text("model.torch_dtype_str").lower(),
     )
     if mixed in _TYPES and mixed not in ("none", ""):
-        reading.add("training.precision", _TYPES[mixed], "training.mixed_precision_dtype")
+        reader.add("training.precision", _TYPES[mixed], "training.mixed_precision_dtype")
     elif stored in _TYPES:
-        reading.add("training.precision", _TYPES[stored], "model.torch_dtype_str")
-        if _TYPES[stored] != "fp32" and not keys.flag("training.use_peft"):
-            reading.add("training.memory.master", "none", f"model.torch_dtype_str {stored}")
+        reader.add("training.precision", _TYPES[stored], "model.torch_dtype_str")
+        if _TYPES[stored] != "fp32" and not reader.flag("training.use_peft"):
+            reader.add("training.memory.master", "none", f"model.torch_dtype_str {stored}")
 
 
-def _adapters(reading: Reading, keys: Lookup) -> None:
-    if not keys.flag("training.use_peft"):
-        if keys.has("model.freeze_layers"):
-            reading.warn("model.freeze_layers: training a part of the weights is counted as training all")
+def _adapters(reader: Reader) -> None:
+    if not reader.flag("training.use_peft"):
+        if reader.has("model.freeze_layers"):
+            reader.warn("model.freeze_layers: training a part of the weights is counted as training all")
         return
-    kind = "dora" if keys.flag("peft.use_dora") else "lora"
-    add_adapter(reading, kind, "training.use_peft", keys.whole("peft.lora_r") or _RANK, "peft.lora_r")
-    if keys.has("peft.lora_target_modules"):
-        reading.add("training.lora_targets", keys.get("peft.lora_target_modules"), "peft.lora_target_modules")
-    if keys.flag("peft.q_lora"):
-        reading.add("training.frozen_bits", keys.whole("peft.q_lora_bits") or _BITS, "peft.q_lora")
+    kind = "dora" if reader.flag("peft.use_dora") else "lora"
+    reader.add_adapter(kind, "training.use_peft", reader.whole("peft.lora_r") or _RANK, "peft.lora_r")
+    reader.add_targets("peft.lora_target_modules")
+    if reader.flag("peft.q_lora"):
+        reader.add("training.frozen_bits", reader.whole("peft.q_lora_bits") or _BITS, "peft.q_lora")
 
 
-def _sharding(reading: Reading, keys: Lookup) -> None:
-    if keys.flag("fsdp.enable_fsdp"):
-        strategy = keys.text("fsdp.sharding_strategy") or "FULL_SHARD"
-        add_shard(reading, strategy, "fsdp.sharding_strategy")
-        if keys.flag("fsdp.cpu_offload"):
-            add_offload(reading, "fsdp.cpu_offload", "optimizer", "weights")
-    elif keys.flag("deepspeed.enable_deepspeed"):
-        stage = keys.text("deepspeed.zero_stage").upper().removeprefix("ZERO_")
+def _sharding(reader: Reader) -> None:
+    if reader.flag("fsdp.enable_fsdp"):
+        strategy = reader.text("fsdp.sharding_strategy") or "FULL_SHARD"
+        reader.add_shard(strategy, "fsdp.sharding_strategy")
+        if reader.flag("fsdp.cpu_offload"):
+            reader.add_offload("fsdp.cpu_offload", "optimizer", "weights")
+    elif reader.flag("deepspeed.enable_deepspeed"):
+        stage = reader.text("deepspeed.zero_stage").upper().removeprefix("ZERO_")
         if stage in ("0", "1", "2", "3"):
-            reading.add("training.layout.zero_stage", int(stage), f"deepspeed.zero_stage ZERO_{stage}")
+            reader.add("training.layout.zero_stage", int(stage), f"deepspeed.zero_stage ZERO_{stage}")
         for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
-            if keys.has(f"deepspeed.{name}"):
-                add_offload(reading, f"deepspeed.{name}", what)
+            if reader.has(f"deepspeed.{name}"):
+                reader.add_offload(f"deepspeed.{name}", what)
 
 
-def _memory(reading: Reading, keys: Lookup) -> None:
-    checkpointing = keys.flag("training.enable_gradient_checkpointing")
+def _memory(reader: Reader) -> None:
     source = "training.enable_gradient_checkpointing"
-    reading.add(
-        "training.layout.recompute", "full" if checkpointing else "none",
-        source if checkpointing is not None else f"{source} is off by default", assumed=checkpointing is None,
-    )  # fmt: skip
-    compiled = bool(keys.flag("training.compile"))
-    text = "training.compile" if compiled else "training.compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    if keys.flag("model.enable_liger_kernel"):
-        reading.add("training.memory.loss", "tiled", "model.enable_liger_kernel")
-    if "training.sequence_length" in reading.facts and reading.facts["training.objective"].value == "sft":
-        packed = keys.flag("data.train.pack")
+    reader.add_recompute(source, f"{source} is off by default")
+    compiled = bool(reader.flag("training.compile"))
+    text = "training.compile is not set: the framework without a compiler"
+    reader.add_stack(compiled, "training.compile", text)
+    if reader.flag("model.enable_liger_kernel"):
+        reader.add("training.memory.loss", "tiled", "model.enable_liger_kernel")
+    if "training.sequence_length" in reader.facts and reader.facts["training.objective"].value == "sft":
+        packed = reader.flag("data.train.pack")
         if packed is None:
-            packed = keys.flag("training.trainer_kwargs.packing")
+            packed = reader.flag("training.trainer_kwargs.packing")
         source = "data.train.pack" if packed is not None else "the default of data.train.pack"
-        reading.add("training.packing", bool(packed), source, assumed=packed is None)
+        reader.add("training.packing", bool(packed), source, assumed=packed is None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import add_adapter
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import Reader
 from planner.trainer_files.model import Document, Reading
 
 # rank of kinds that name it otherwise
@@ -17,20 +16,19 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read an adapter."""
-    keys, reading = Lookup(document), Reading(document.path, "PEFT")
-    kind = keys.text("peft_type").lower()
-    if keys.flag("use_dora"):
+    reader = Reader(document, "PEFT")
+    kind = reader.text("peft_type").lower()
+    if reader.flag("use_dora"):
         kind = "dora"
-    reading.hub_name, reading.hub_key = keys.text("base_model_name_or_path"), "base_model_name_or_path"
-    rank_key = keys.first(*_RANKS)
-    rank = keys.whole(rank_key) if rank_key else None
-    add_adapter(reading, kind, f"peft_type {keys.text('peft_type')}", rank, rank_key)
-    if keys.has("target_modules"):
-        reading.add("training.lora_targets", keys.get("target_modules"), "target_modules")
-    if keys.has("modules_to_save"):
-        reading.warn("modules_to_save: whole modules trained beside the adapters are not counted")
-    if keys.has("layers_to_transform"):
-        reading.warn("layers_to_transform: adapters are counted in every layer")
-    if keys.has("rank_pattern"):
-        reading.warn("rank_pattern: ranks of single modules are not counted")
-    return reading
+    reader.hub_name, reader.hub_key = reader.text("base_model_name_or_path"), "base_model_name_or_path"
+    rank_key = reader.first(*_RANKS)
+    rank = reader.whole(rank_key)
+    reader.add_adapter(kind, f"peft_type {reader.text('peft_type')}", rank, rank_key)
+    reader.add_targets("target_modules")
+    if reader.has("modules_to_save"):
+        reader.warn("modules_to_save: whole modules trained beside the adapters are not counted")
+    if reader.has("layers_to_transform"):
+        reader.warn("layers_to_transform: adapters are counted in every layer")
+    if reader.has("rank_pattern"):
+        reader.warn("rank_pattern: ranks of single modules are not counted")
+    return reader

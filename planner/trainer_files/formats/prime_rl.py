@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    NODES,
-    add_adapter,
-    add_optimizer,
-    add_whole,
-)
+from planner.trainer_files.formats.common import ACCELERATORS, NODES, Reader
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _WITHOUT_EFFECT = (
     r"log|slurm|deployment|ckpt|weight_broadcast|wandb|model|trainer|orchestrator|inference|output_dir|clean|bench|dump_.*",
     r"data|optim|scheduler|val|eval|metrics|heartbeat|profile|monitor|env_vars|experimental|loss|name|project|clean_output_dir",
-)  # fmt: skip
+)
 _DEGREES = {"tp": "tensor_parallel", "cp": "context_parallel", "ep": "expert_parallel"}
 # What prime-rl takes where a file leaves a key out.
 _EACH, _RANK, _AHEAD = 8, 16, 8
@@ -43,27 +37,27 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "prime-rl")
-    reading.hub_key, reading.hub_name = "model.name", keys.text("model.name")
+    reader = Reader(document, "prime-rl")
+    reader.hub_key, reader.hub_name = "model.name", reader.text("model.name")
     learns = isinstance(document.data.get("orchestrator"), Mapping)
     trainer = "trainer." if learns else ""
-    add_whole(reading, keys, "training.steps", "max_steps")
-    add_whole(reading, keys, "training.sequence_length", "seq_len", "data.seq_len")
-    train, generate, nodes = _pools(keys)
+    reader.add_whole("training.steps", "max_steps")
+    reader.add_whole("training.sequence_length", "seq_len", "data.seq_len")
+    train, generate, nodes = _pools(reader)
     if learns:
-        _rollouts(reading, keys, train, generate)
+        _rollouts(reader, train, generate)
     else:
-        reading.add("training.objective", "sft", "no orchestrator")
-        add_whole(reading, keys, "training.global_batch", "data.batch_size")
-        packed = keys.text("data.pack_function")
-        reading.add("training.packing", packed != "stack", "data.pack_function", assumed=not packed)
+        reader.add("training.objective", "sft", "no orchestrator")
+        reader.add_whole("training.global_batch", "data.batch_size")
+        packed = reader.text("data.pack_function")
+        reader.add("training.packing", packed != "stack", "data.pack_function", assumed=not packed)
         generate = 0  # it evaluates alone
     if train and (generate or not learns):
-        reading.add(ACCELERATORS, train + generate, "deployment")
-        reading.add(NODES, nodes, "deployment")
-    _trainer(reading, keys, f"{trainer}model.", f"{trainer}optim.type")
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        reader.add(ACCELERATORS, train + generate, "deployment")
+        reader.add(NODES, nodes, "deployment")
+    _trainer(reader, f"{trainer}model.", f"{trainer}optim.type")
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
 def _pools(keys: Lookup) -> tuple[int, int, int | None]:
@@ -77,62 +71,52 @@ def _pools(keys: Lookup) -> tuple[int, int, int | None]:
     return chips[0], chips[1], None
 
 
-def _rollouts(reading: Reading, keys: Lookup, train: int, generate: int) -> None:
-    reading.add("training.objective", "grpo", "orchestrator")
-    reading.add("training.reference", "none", "prime-rl has no reference model", assumed=True)
-    reading.add("rollouts.old_logprobs", "reused", "those of the engine", assumed=True)
-    add_whole(reading, keys, "training.global_batch", "orchestrator.batch_size")
-    add_whole(
-        reading, keys, "rollouts.samples_per_prompt", "orchestrator.group_size", "orchestrator.rollouts_per_example"
-    )  # fmt: skip
-    add_whole(reading, keys, "rollouts.response_max", "orchestrator.train.sampling.max_completion_tokens",
-              "orchestrator.sampling.max_tokens")  # fmt: skip
-    reading.add("rollouts.engine", "vllm", "prime-rl's inference", assumed=True)
-    add_whole(
-        reading,
-        keys,
-        "rollouts.tensor_parallel",
-        "inference.vllm.tensor_parallel_size",
-        "inference.parallel.tp",
+def _rollouts(reader: Reader, train: int, generate: int) -> None:
+    reader.add("training.objective", "grpo", "orchestrator")
+    reader.add("training.reference", "none", "prime-rl has no reference model", assumed=True)
+    reader.add("rollouts.old_logprobs", "reused", "those of the engine", assumed=True)
+    reader.add_whole("training.global_batch", "orchestrator.batch_size")
+    reader.add_whole(
+        "rollouts.samples_per_prompt", "orchestrator.group_size", "orchestrator.rollouts_per_example"
     )
-    reading.add("rollouts.placement", "disaggregated", "trainer and inference", assumed=True)
+    reader.add_whole("rollouts.response_max", "orchestrator.train.sampling.max_completion_tokens",
+                     "orchestrator.sampling.max_tokens")  # fmt: skip
+    reader.add("rollouts.engine", "vllm", "prime-rl's inference", assumed=True)
+    reader.add_whole(
+        "rollouts.tensor_parallel", "inference.vllm.tensor_parallel_size", "inference.parallel.tp"
+    )
+    reader.add("rollouts.placement", "disaggregated", "trainer and inference", assumed=True)
     if train and generate:
-        reading.add("rollouts.generation_share", round(generate / (train + generate), 6), "deployment")
-    ahead = keys.first("orchestrator.max_off_policy_steps", "max_async_level")
-    steps = (keys.whole(ahead) or 0) if ahead else _AHEAD
+        reader.add("rollouts.generation_share", round(generate / (train + generate), 6), "deployment")
+    ahead = reader.first("orchestrator.max_off_policy_steps", "max_async_level")
+    steps = (reader.whole(ahead) or 0) if ahead else _AHEAD
     text = ahead or f"{_AHEAD} where orchestrator.max_off_policy_steps is left out"
-    reading.add("rollouts.steps_off_policy", steps, text, assumed=not ahead)
+    reader.add("rollouts.steps_off_policy", steps, text, assumed=not ahead)
     if steps:
-        reading.add("rollouts.in_flight_updates", True, "rollouts run through updates", assumed=True)
+        reader.add("rollouts.in_flight_updates", True, "rollouts run through updates", assumed=True)
 
 
-def _trainer(reading: Reading, keys: Lookup, model: str, optimizer: str) -> None:
+def _trainer(reader: Reader, model: str, optimizer: str) -> None:
     for short, name in _DEGREES.items():
-        add_whole(reading, keys, f"training.layout.{name}", model + short)
-    reading.add("training.layout.zero_stage", 3, "FSDP2, resharding after forward", assumed=True)
-    compiled = keys.get(f"{model}compile") not in (None, False)
-    text = f"{model}compile" if compiled else f"no {model}compile"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    keeps = keys.get(f"{model}ac") in (None, False)
-    reading.add("training.layout.recompute", "none" if keeps else "full", f"{model}ac", assumed=keeps)
-    if keys.get(f"{model}ac_offloading") not in (None, False):
-        reading.add("training.memory.offload_activations", True, f"{model}ac_offloading")
+        reader.add_whole(f"training.layout.{name}", model + short)
+    reader.add("training.layout.zero_stage", 3, "FSDP2, resharding after forward", assumed=True)
+    compiled = reader.get(f"{model}compile") not in (None, False)
+    reader.add_stack(compiled, f"{model}compile", f"no {model}compile")
+    keeps = reader.get(f"{model}ac") in (None, False)
+    reader.add("training.layout.recompute", "none" if keeps else "full", f"{model}ac", assumed=keeps)
+    if reader.get(f"{model}ac_offloading") not in (None, False):
+        reader.add_offload(f"{model}ac_offloading", "activations")
     for name, what in (("optim_cpu_offload", "optimizer"), ("fsdp_cpu_offload", "weights")):
-        if keys.flag(model + name):
-            reading.add(f"training.memory.offload_{what}", True, model + name)
-    if keys.has(f"{model}fused_lm_head_token_chunk_size"):
-        reading.add("training.memory.loss", "tiled", f"{model}fused_lm_head_token_chunk_size")
-    precision = "fp8" if keys.flag(f"{model}fp8") else "bf16"
-    reading.add("training.precision", precision, f"{model}fp8" if precision == "fp8" else "prime-rl computes in bf16",
-                assumed=precision != "fp8")  # fmt: skip
-    add_optimizer(reading, keys, optimizer)
-    if keys.get(f"{model}lora") is not None:
-        add_adapter(
-            reading, "lora", f"{model}lora", keys.whole(f"{model}lora.rank") or _RANK, f"{model}lora.rank"
+        if reader.flag(model + name):
+            reader.add_offload(model + name, what)
+    if reader.has(f"{model}fused_lm_head_token_chunk_size"):
+        reader.add("training.memory.loss", "tiled", f"{model}fused_lm_head_token_chunk_size")
+    precision = "fp8" if reader.flag(f"{model}fp8") else "bf16"
+    reader.add("training.precision", precision, f"{model}fp8" if precision == "fp8" else "prime-rl computes in bf16",
+               assumed=precision != "fp8")  # fmt: skip
+    reader.add_optimizer(optimizer)
+    if reader.get(f"{model}lora") is not None:
+        reader.add_adapter(
+            "lora", f"{model}lora", reader.whole(f"{model}lora.rank") or _RANK, f"{model}lora.rank"
         )
-        if keys.has(f"{model}lora.target_modules"):
-            reading.add(
-                "training.lora_targets",
-                keys.get(f"{model}lora.target_modules"),
-                f"{model}lora.target_modules",
-            )
+        reader.add_targets(f"{model}lora.target_modules")

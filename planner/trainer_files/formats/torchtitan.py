@@ -7,16 +7,7 @@ from collections.abc import Mapping
 
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import (
-    ACCELERATORS,
-    MICRO_BATCH,
-    add_adapter,
-    add_offload,
-    add_optimizer,
-    add_whole,
-    warn_of_groups,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 # model of torchtitan -> beginning of a preset's name; `{}` is the flavour
@@ -73,42 +64,40 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "torchtitan")
-    _model(reading, keys)
-    _adapters(reading, keys)
-    reading.add(
-        "training.objective", _PURPOSES.get(keys.text("model.purpose")), "by the configuration's name"
+    reader = Reader(document, "torchtitan")
+    _model(reader)
+    _adapters(reader)
+    reader.add(
+        "training.objective", _PURPOSES.get(reader.text("model.purpose")), "by the configuration's name"
     )
-    add_whole(reading, keys, MICRO_BATCH, "training.local_batch_size", "training.batch_size")
-    add_whole(reading, keys, "training.global_batch", "training.global_batch_size")
-    add_whole(reading, keys, "training.sequence_length", "training.seq_len")
-    add_whole(reading, keys, "training.steps", "training.steps")
-    each = keys.whole("processes.procs")  # of torchforge, which trains by torchtitan
+    reader.add_whole(MICRO_BATCH, "training.local_batch_size", "training.batch_size")
+    reader.add_whole("training.global_batch", "training.global_batch_size")
+    reader.add_whole("training.sequence_length", "training.seq_len")
+    reader.add_whole("training.steps", "training.steps")
+    each = reader.whole("processes.procs")  # of torchforge, which trains by torchtitan
     if each is not None:
-        text = "processes.procs" + (" x hosts" if keys.has("processes.hosts") else "")
-        reading.add(ACCELERATORS, each * (keys.whole("processes.hosts") or 1), text)
-    add_optimizer(reading, keys, "optimizer.name")
-    _parallel(reading, keys)
-    mode = keys.text("activation_checkpoint.mode")
+        text = "processes.procs" + (" x hosts" if reader.has("processes.hosts") else "")
+        reader.add(ACCELERATORS, each * (reader.whole("processes.hosts") or 1), text)
+    reader.add_optimizer("optimizer.name")
+    _parallel(reader)
+    mode = reader.text("activation_checkpoint.mode")
     if mode in ("none", "selective", "full"):
-        reading.add("training.layout.recompute", mode, "activation_checkpoint.mode")
+        reader.add("training.layout.recompute", mode, "activation_checkpoint.mode")
     elif mode:
-        reading.warn(f"activation_checkpoint.mode {mode}: left to the planner")
-    _precision(reading, keys)
-    parts = keys.get("compile.components")
+        reader.warn(f"activation_checkpoint.mode {mode}: left to the planner")
+    _precision(reader)
+    parts = reader.get("compile.components")
     whole = not isinstance(parts, list) or not parts or "model" in parts  # the loss alone is a small part
-    compiled = (keys.flag("compile.enable") and whole) or keys.flag("training.compile")
-    source = (
-        keys.first("compile.enable", "training.compile") if compiled else "compile is not set for the model"
-    )
-    reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
-    if keys.text("training.dtype") == "bfloat16":
-        reading.add("training.memory.master", "none", "training.dtype bfloat16")
-    if keys.flag("optimizer.early_step_in_backward"):
-        reading.add("training.memory.optimizer_in_backward", True, "optimizer.early_step_in_backward")
-    if keys.flag("training.enable_cpu_offload") or keys.flag("experimental.enable_cpu_offload"):
-        add_offload(reading, "enable_cpu_offload", "optimizer", "weights")
-    keys.seen |= {
+    compiled = (reader.flag("compile.enable") and whole) or reader.flag("training.compile")
+    source = reader.first("compile.enable", "training.compile")
+    reader.add_stack(bool(compiled), source, "compile is not set for the model")
+    if reader.text("training.dtype") == "bfloat16":
+        reader.add("training.memory.master", "none", "training.dtype bfloat16")
+    if reader.flag("optimizer.early_step_in_backward"):
+        reader.add("training.memory.optimizer_in_backward", True, "optimizer.early_step_in_backward")
+    if reader.flag("training.enable_cpu_offload") or reader.flag("experimental.enable_cpu_offload"):
+        reader.add_offload("enable_cpu_offload", "optimizer", "weights")
+    reader.seen |= {
         "job",
         "profiling",
         "metrics",
@@ -118,39 +107,37 @@ def read(document: Document) -> Reading:
         "validation",
         "quantize",
     }
-    reading.unknown = keys.unknown(
-        ("memory_estimation", "fault_tolerance", "eval", "debug", "training", "model")
-    )
-    return reading
+    reader.name_unknown(("memory_estimation", "fault_tolerance", "eval", "debug", "training", "model"))
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
-    name, flavour = keys.text("model.name"), keys.text("model.flavor").lower()
-    arguments = keys.get("model.args")
+def _model(reader: Reader) -> None:
+    name, flavour = reader.text("model.name"), reader.text("model.flavor").lower()
+    arguments = reader.get("model.args")
     if isinstance(arguments, Mapping) and "dim" in arguments:
         data = {size_key: arguments[key] for key, size_key in _ARGUMENTS.items() if key in arguments}
         data.setdefault("intermediate_size", _ffn(arguments))
         data.setdefault("vocab_size", 32000)
-        reading.model = model_of_config(
-            {"model_type": "llama", "tie_word_embeddings": False, **data}, str(reading.path)
+        reader.model = model_of_config(
+            {"model_type": "llama", "tie_word_embeddings": False, **data}, str(reader.path)
         )
         return
     flavour = _ADAPTED.sub("", flavour)
     flavour = _FLAVOURS.get(flavour, flavour)
     spelt = [pattern.format(flavour) for pattern in (*_PRESETS.get(name, ()), "{}")]
     known = next((preset for preset in map(find_preset, spelt) if preset is not None), None)
-    reading.hub_key = "model.name and model.flavor"
-    reading.hub_name = known.name if known is not None else f"{name}-{keys.text('model.flavor')}"
+    reader.hub_key = "model.name and model.flavor"
+    reader.hub_name = known.name if known is not None else f"{name}-{reader.text('model.flavor')}"
 
 
-def _adapters(reading: Reading, keys: Lookup) -> None:
+def _adapters(reader: Reader) -> None:
     """LoRA, which a flavour (`671B_lora`) or a configuration (`llama3_8b_lora`) has in its name."""
     source = next(
-        (key for key in ("model.flavor", "model.change") if _ADAPTED.search(keys.text(key).lower())), ""
+        (key for key in ("model.flavor", "model.change") if _ADAPTED.search(reader.text(key).lower())), ""
     )
     if source:
-        add_adapter(reading, "lora", f"{source} {keys.text(source)}", None, "")
-        reading.add("training.lora_rank", _RANK, "the rank that torchtitan takes", assumed=True)
+        reader.add_adapter("lora", f"{source} {reader.text(source)}", None, "")
+        reader.add("training.lora_rank", _RANK, "the rank that torchtitan takes", assumed=True)
 
 
 def _ffn(arguments: Mapping[str, object]) -> int:
@@ -162,52 +149,52 @@ def _ffn(arguments: Mapping[str, object]) -> int:
     return step * -(-width // step)
 
 
-def _parallel(reading: Reading, keys: Lookup) -> None:
+def _parallel(reader: Reader) -> None:
     layout = "training.layout."
     for degree in ("tensor", "pipeline", "context", "expert"):
         name = f"{degree}_parallel_degree"
         places = (f"parallelism.{name}", f"training.{name}", f"experimental.{name}")
-        add_whole(reading, keys, f"{layout}{degree}_parallel", *places)
-    shards = keys.first("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
+        reader.add_whole(f"{layout}{degree}_parallel", *places)
+    shards = reader.first("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
                         "training.data_parallel_degree")  # fmt: skip
-    replicas = keys.first(
+    replicas = reader.first(
         "parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"
     )
-    if shards and (keys.number(shards) or 0) > 0:
-        add_whole(reading, keys, "batch.shards", shards)
+    if shards and (reader.number(shards) or 0) > 0:
+        reader.add_whole("batch.shards", shards)
         if replicas:
-            add_whole(reading, keys, "batch.replicas", replicas)
-    if not shards or keys.number(shards) != 1:
-        if replicas and (keys.whole(replicas) or 1) > 1:
-            warn_of_groups(reading, replicas)
-        policy = keys.text("parallelism.fsdp_reshard_after_forward")
-        reading.add(f"{layout}zero_stage", 2 if policy == "never" else 3, shards or "sharded by default",
-                    assumed=not shards)  # fmt: skip
+            reader.add_whole("batch.replicas", replicas)
+    if not shards or reader.number(shards) != 1:
+        if replicas and (reader.whole(replicas) or 1) > 1:
+            reader.warn_of_groups(replicas)
+        policy = reader.text("parallelism.fsdp_reshard_after_forward")
+        reader.add(f"{layout}zero_stage", 2 if policy == "never" else 3, shards or "sharded by default",
+                   assumed=not shards)  # fmt: skip
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
-    converters = keys.get("model.converters")
+def _precision(reader: Reader) -> None:
+    converters = reader.get("model.converters")
     listed = " ".join(map(str, converters)) if isinstance(converters, list) else str(converters or "")
     if (
         "float8" in listed
         or "mx" in listed
-        or any(keys.flag(f"{section}.enable_float8_linear") for section in ("float8", "training"))
-        or keys.flag("training.enable_fp8_linear")
-        or keys.text("training.fp8_linear")
+        or any(reader.flag(f"{section}.enable_float8_linear") for section in ("float8", "training"))
+        or reader.flag("training.enable_fp8_linear")
+        or reader.text("training.fp8_linear")
     ):
-        source = keys.first(
+        source = reader.first(
             "model.converters",
             "float8.enable_float8_linear",
             "training.enable_float8_linear",
             "training.enable_fp8_linear",
             "training.fp8_linear",
         )
-        reading.add("training.precision", "fp8", source)
-    elif named := next((bits for mark, bits in _CHANGES if mark in keys.text("model.change")), ""):
-        reading.add("training.precision", named, f"by the configuration's name: {keys.text('model.change')}")
-        if "pct_layers" in keys.text("model.change"):
-            reading.warn(f"{keys.text('model.change')}: all layers are counted in that precision")
+        reader.add("training.precision", "fp8", source)
+    elif named := next((bits for mark, bits in _CHANGES if mark in reader.text("model.change")), ""):
+        reader.add("training.precision", named, f"by the configuration's name: {reader.text('model.change')}")
+        if "pct_layers" in reader.text("model.change"):
+            reader.warn(f"{reader.text('model.change')}: all layers are counted in that precision")
     else:
-        word = keys.text("training.mixed_precision_param")
+        word = reader.text("training.mixed_precision_param")
         precision = {"float32": "fp32", "bfloat16": "bf16"}.get(word, "bf16")
-        reading.add("training.precision", precision, "training.mixed_precision_param", assumed=not word)
+        reader.add("training.precision", precision, "training.mixed_precision_param", assumed=not word)

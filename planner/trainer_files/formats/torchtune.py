@@ -13,14 +13,8 @@ from planner.trainer_files.formats.common import (
     GENERATED,
     MICRO_BATCH,
     PASSES,
-    add_adapter,
-    add_fsdp2,
-    add_length,
-    add_offload,
-    add_optimizer,
-    add_whole,
+    Reader,
 )
-from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _BUILDER = "_component_"
@@ -50,7 +44,7 @@ _WITHOUT_EFFECT = (
     r"log_.*|device|profiler|max_steps_per_epoch|kd_ratio|clip_grad_norm|low_cpu_ram|custom_sharded_layers|dataset_val",
     r"run_val.*|.*eval.*|temperature|top_k|min_response_.*|penalise_.*|reward_.*|stop_token.*|whiten_.*|gamma|lmbda|kl_coeff",
     r"enable_kv_cache|forward_batch_size|collate_fn|loss|kd_loss|enable_async.*|cudnn.*|fsdp_reshard.*|data_parallel_.*|.*_parallel_.*",
-)  # fmt: skip
+)
 
 _PARTS = ("decoder_trainable", "encoder_trainable", "fusion_trainable")  # of models of images and text
 
@@ -77,52 +71,50 @@ def read(document: Document) -> Reading:
     Raises:
         InputError: the file trains nothing.
     """
-    keys, reading = Lookup(document), Reading(document.path, "torchtune")
-    if not keys.has("optimizer"):
+    reader = Reader(document, "torchtune")
+    if not reader.has("optimizer"):
         raise InputError(
             f"{document.path}: states no optimizer: the file generates or evaluates, it trains nothing"
         )
     section = _trained(document.data)
-    _model(reading, keys, section)
-    add_whole(reading, keys, MICRO_BATCH, "batch_size")
-    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
-    add_length(reading, keys, steps="num_steps", epochs="epochs", default_epochs=None)
-    steps, epochs = keys.whole("max_steps_per_epoch"), reading.facts.get("training.epochs")
-    if steps is not None and epochs is not None and "training.steps" not in reading.facts:
-        del reading.facts["training.epochs"]
+    _model(reader, section)
+    reader.add_whole(MICRO_BATCH, "batch_size")
+    reader.add_whole(ACCUMULATION, "gradient_accumulation_steps")
+    reader.add_length(steps="num_steps", epochs="epochs", default_epochs=None)
+    steps, epochs = reader.whole("max_steps_per_epoch"), reader.facts.get("training.epochs")
+    if steps is not None and epochs is not None and "training.steps" not in reader.facts:
+        del reader.facts["training.epochs"]
         count = round(steps * epochs.value)
-        reading.add(
-            "training.steps", count, f"max_steps_per_epoch {steps} x epochs {epochs.value:g}, at most"
-        )
-    add_whole(reading, keys, "training.sequence_length", "tokenizer.max_seq_len", "dataset.max_seq_len")
-    dtype = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(keys.text("dtype"))
-    reading.add("training.precision", dtype, "dtype")
+        reader.add("training.steps", count, f"max_steps_per_epoch {steps} x epochs {epochs.value:g}, at most")
+    reader.add_whole("training.sequence_length", "tokenizer.max_seq_len", "dataset.max_seq_len")
+    dtype = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(reader.text("dtype"))
+    reader.add("training.precision", dtype, "dtype")
     if dtype == "bf16":
-        reading.add("training.memory.master", "none", "dtype bf16: weights and states are kept in it")
-    add_optimizer(reading, keys, f"optimizer.{_BUILDER}")
-    _adapters(reading, keys, section)
-    _objective(reading, keys)
-    _memory(reading, keys)
-    _sharding(reading, keys)
+        reader.add("training.memory.master", "none", "dtype bf16: weights and states are kept in it")
+    reader.add_optimizer(f"optimizer.{_BUILDER}")
+    _adapters(reader, section)
+    _objective(reader)
+    _memory(reader)
+    _sharding(reader)
     for name, text in _NOT_COUNTED.items():
-        if keys.has(name):
-            reading.warn(f"{name}: {text}")
+        if reader.has(name):
+            reader.warn(f"{name}: {text}")
     frozen = [
         name
         for name in _PARTS
-        if keys.text(f"{section}.{name}") == "frozen" or keys.flag(f"{section}.{name}") is False
+        if reader.text(f"{section}.{name}") == "frozen" or reader.flag(f"{section}.{name}") is False
     ]
     if frozen:
-        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
-    keys.seen |= {section, "optimizer", "tokenizer", "dataset"}
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+    reader.seen |= {section, "optimizer", "tokenizer", "dataset"}
+    reader.name_unknown(_WITHOUT_EFFECT)
+    return reader
 
 
-def _model(reading: Reading, keys: Lookup, section: str) -> None:
+def _model(reader: Reader, section: str) -> None:
     """The model by the name of its builder."""
-    reading.hub_key = f"{section}.{_BUILDER}"
-    reading.hub_name = hub_name(keys.text(reading.hub_key))
+    reader.hub_key = f"{section}.{_BUILDER}"
+    reader.hub_name = hub_name(reader.text(reader.hub_key))
 
 
 def hub_name(builder: str) -> str:
@@ -136,92 +128,84 @@ def hub_name(builder: str) -> str:
     return _SAME.get(word, word)
 
 
-def _adapters(reading: Reading, keys: Lookup, section: str) -> None:
-    builder = keys.text(f"{section}.{_BUILDER}").rpartition(".")[2]
+def _adapters(reader: Reader, section: str) -> None:
+    builder = reader.text(f"{section}.{_BUILDER}").rpartition(".")[2]
     match = _NAME.fullmatch(builder)
     word = (match["adapter"] or "") if match is not None else ""
     if not word:
-        reading.add("training.method", "full", f"{section}.{_BUILDER} {builder}")
+        reader.add("training.method", "full", f"{section}.{_BUILDER} {builder}")
         return
-    kind = "dora" if keys.flag(f"{section}.use_dora") or "dora" in word else "lora"
-    add_adapter(
-        reading, kind, f"{section}.{_BUILDER} {builder}", keys.whole(f"{section}.lora_rank"), "lora_rank"
+    kind = "dora" if reader.flag(f"{section}.use_dora") or "dora" in word else "lora"
+    reader.add_adapter(
+        kind, f"{section}.{_BUILDER} {builder}", reader.whole(f"{section}.lora_rank"), "lora_rank"
     )
-    targets = keys.get(f"{section}.lora_attn_modules")
+    targets = reader.get(f"{section}.lora_attn_modules")
     if isinstance(targets, list):
         names = [{"output_proj": "o_proj"}.get(str(name), str(name)) for name in targets]
         for key, modules in _MODULES.items():
-            names += modules if keys.flag(f"{section}.{key}") else ()
-        reading.add("training.lora_targets", names, "lora_attn_modules and apply_lora_to_*")
-    if word.startswith("q") or keys.flag(f"{section}.quantize_base"):
+            names += modules if reader.flag(f"{section}.{key}") else ()
+        reader.add("training.lora_targets", names, "lora_attn_modules and apply_lora_to_*")
+    if word.startswith("q") or reader.flag(f"{section}.quantize_base"):
         source = "quantize_base" if not word.startswith("q") else f"{section}.{_BUILDER} {builder}"
-        reading.add("training.frozen_bits", 4, source)
+        reader.add("training.frozen_bits", 4, source)
 
 
-def _objective(reading: Reading, keys: Lookup) -> None:
-    loss = keys.text(f"loss.{_BUILDER}").rpartition(".")[2].lower()
-    teacher = keys.text(f"teacher_model.{_BUILDER}")
+def _objective(reader: Reader) -> None:
+    loss = reader.text(f"loss.{_BUILDER}").rpartition(".")[2].lower()
+    teacher = reader.text(f"teacher_model.{_BUILDER}")
     objective = next((name for part, name in _OBJECTIVES.items() if part in loss), "")
     if teacher:
-        reading.add("training.objective", "distill", "teacher_model")
-        reading.add("training.teacher", hub_name(teacher), f"teacher_model.{_BUILDER}")
+        reader.add("training.objective", "distill", "teacher_model")
+        reader.add("training.teacher", hub_name(teacher), f"teacher_model.{_BUILDER}")
     elif objective:
-        reading.add("training.objective", objective, f"loss.{_BUILDER}")
-    elif "completion" not in keys.text(f"dataset.{_BUILDER}"):
-        reading.add("training.objective", "sft", f"dataset.{_BUILDER}", assumed=True)
-    add_whole(reading, keys, "rollouts.response_max", "max_generated_tokens")
-    add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo_samples", "grpo_size")
+        reader.add("training.objective", objective, f"loss.{_BUILDER}")
+    elif "completion" not in reader.text(f"dataset.{_BUILDER}"):
+        reader.add("training.objective", "sft", f"dataset.{_BUILDER}", assumed=True)
+    reader.add_whole("rollouts.response_max", "max_generated_tokens")
+    reader.add_whole("rollouts.samples_per_prompt", "grpo_samples", "grpo_size")
     if objective == "ppo":  # batch_size is that of generation, ppo_batch_size that of one update
-        add_whole(reading, keys, GENERATED, "batch_size")
-        add_whole(reading, keys, "training.global_batch", "ppo_batch_size")
-        reading.facts.pop(MICRO_BATCH, None)
-        steps = reading.facts.pop("training.steps", None)
+        reader.add_whole(GENERATED, "batch_size")
+        reader.add_whole("training.global_batch", "ppo_batch_size")
+        reader.facts.pop(MICRO_BATCH, None)
+        steps = reader.facts.pop("training.steps", None)
         if steps is not None:
-            reading.add("training.samples", steps.value, "num_steps, which counts responses")
-    prompts, samples = reading.facts.get(MICRO_BATCH), reading.facts.get("rollouts.samples_per_prompt")
+            reader.add("training.samples", steps.value, "num_steps, which counts responses")
+    prompts, samples = reader.facts.get(MICRO_BATCH), reader.facts.get("rollouts.samples_per_prompt")
     if prompts is not None and samples is not None:
-        reading.add(
+        reader.add(
             MICRO_BATCH,
             prompts.value * samples.value,
             f"batch_size {prompts.value} x {samples.value} samples",
         )
-    add_whole(reading, keys, PASSES, "ppo_epochs")
+    reader.add_whole(PASSES, "ppo_epochs")
     if "chunked" in loss or "linearcrossentropy" in loss:
-        reading.add("training.memory.loss", "tiled", f"loss.{_BUILDER}")
+        reader.add("training.memory.loss", "tiled", f"loss.{_BUILDER}")
 
 
-def _memory(reading: Reading, keys: Lookup) -> None:
-    stated = keys.flag("enable_activation_checkpointing")
-    reading.add("training.layout.recompute", "full" if stated else "none",
-                "enable_activation_checkpointing" if stated is not None else "no enable_activation_checkpointing",
-                assumed=stated is None)  # fmt: skip
-    if keys.flag("enable_activation_offloading"):
-        add_offload(reading, "enable_activation_offloading", "activations")
-    if keys.flag("optimizer_in_bwd"):
-        reading.add("training.memory.optimizer_in_backward", True, "optimizer_in_bwd")
-    compiled = keys.flag("compile")
-    if isinstance(keys.get("compile"), Mapping):
-        compiled = keys.flag("compile.model") is not False
-    reading.add("training.stack", "compiled" if compiled else "eager",
-                "compile" if compiled is not None else "compile is not set", assumed=compiled is None)  # fmt: skip
-    packed = keys.flag("dataset.packed")
-    reading.add("training.packing", bool(packed), "dataset.packed" if packed is not None else "the default of packed",
-                assumed=packed is None)  # fmt: skip
+def _memory(reader: Reader) -> None:
+    reader.add_recompute("enable_activation_checkpointing", "no enable_activation_checkpointing")
+    if reader.flag("enable_activation_offloading"):
+        reader.add_offload("enable_activation_offloading", "activations")
+    if reader.flag("optimizer_in_bwd"):
+        reader.add("training.memory.optimizer_in_backward", True, "optimizer_in_bwd")
+    compiled = reader.flag("compile")
+    if isinstance(reader.get("compile"), Mapping):
+        compiled = reader.flag("compile.model") is not False
+    reader.add("training.stack", "compiled" if compiled else "eager",
+               "compile" if compiled is not None else "compile is not set", assumed=compiled is None)  # fmt: skip
+    reader.add_flag("training.packing", "dataset.packed", True, False, "the default of packed")
 
 
-def _sharding(reading: Reading, keys: Lookup) -> None:
+def _sharding(reader: Reader) -> None:
     """One accelerator by the name of the file, else FSDP2 as the distributed recipes have it."""
-    if "single_device" in reading.path.stem:
-        reading.add(
+    if "single_device" in reader.path.stem:
+        reader.add(
             ACCELERATORS, 1, "by the name of the file, for the recipe of one accelerator", assumed=True
         )
         return
-    add_fsdp2(reading, keys.flag("fsdp_reshard_after_forward"), "fsdp_reshard_after_forward"
-              if keys.has("fsdp_reshard_after_forward") else "the distributed recipes")  # fmt: skip
-    for degree, names in (
-        ("tensor_parallel", ("tensor_parallel_dim",)),
-        ("context_parallel", ("context_parallel_dim",)),
-    ):
-        add_whole(reading, keys, f"training.layout.{degree}", *names)
-    if keys.flag("fsdp_cpu_offload") or keys.flag("fsdp.cpu_offload"):
-        add_offload(reading, "fsdp_cpu_offload", "optimizer", "weights")
+    reader.add_fsdp2(reader.flag("fsdp_reshard_after_forward"), "fsdp_reshard_after_forward"
+                     if reader.has("fsdp_reshard_after_forward") else "the distributed recipes")  # fmt: skip
+    for degree in ("tensor_parallel", "context_parallel"):
+        reader.add_whole(f"training.layout.{degree}", f"{degree}_dim")
+    if reader.flag("fsdp_cpu_offload") or reader.flag("fsdp.cpu_offload"):
+        reader.add_offload("fsdp_cpu_offload", "optimizer", "weights")

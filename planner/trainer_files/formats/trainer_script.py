@@ -54,13 +54,8 @@ _LONGEST_OF_UNSLOTH = 2048
 _PLACES = ("model_name", "max_seq_length", "dtype", "load_in_4bit", "load_in_8bit")
 _UNSLOTH = re.compile(r"(.*\.)?Fast(Language|Vision)?Model\.from_pretrained")
 _CHOSEN = (
-    "load_in_4bit",
-    "load_in_8bit",
-    "load_in_16bit",
-    "load_in_fp8",
-    "full_finetuning",
-    "quantization_config",
-)
+    "load_in_4bit", "load_in_8bit", "load_in_16bit", "load_in_fp8", "full_finetuning", "quantization_config",
+)  # fmt: skip
 _RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
 _LENGTH = "max_seq_length"

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from planner.trainer_files.formats.common import (
-    add_adapter,
-    add_attention,
-    add_generations,
-    add_launcher,
-    add_length,
-    add_optimizer,
-    add_shard,
-    add_trainer_precision,
-    add_whole,
-)
+from planner.trainer_files.formats.common import NOT_COMPILED, Reader
 from planner.trainer_files.formats.embedders import add_groups
 from planner.trainer_files.formats.llama_factory import add_batch
 from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
@@ -93,19 +83,17 @@ def _own_file(keys: Lookup) -> str:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "Hugging Face Trainer")
-    reading.hub_key = keys.first("model_name_or_path", "model_name")
-    reading.hub_name = keys.text(reading.hub_key)
-    add_batch(reading, keys)
+    reader = Reader(document, "Hugging Face Trainer")
+    reader.hub_key = reader.first("model_name_or_path", "model_name")
+    reader.hub_name = reader.text(reader.hub_key)
+    add_batch(reader)
     if document.syntax == "arguments":
-        add_launcher(reading, keys)
-    if own := _own_file(keys):
-        reading.files["trl"] = own
-    epochs = keys.first("num_train_epochs", "num_epochs") or "num_train_epochs"
-    add_length(reading, keys, steps="max_steps", epochs=epochs, default_epochs=3.0)
-    add_whole(
-        reading,
-        keys,
+        reader.add_launcher()
+    if own := _own_file(reader):
+        reader.files["trl"] = own
+    epochs = reader.first("num_train_epochs", "num_epochs") or "num_train_epochs"
+    reader.add_length(steps="max_steps", epochs=epochs, default_epochs=3.0)
+    reader.add_whole(
         "training.sequence_length",
         "max_seq_length",
         "max_seq_len",
@@ -113,97 +101,94 @@ def read(document: Document) -> Reading:
         "model_max_length",
         "block_size",
     )
-    prompt, response = keys.whole("max_prompt_length"), keys.whole("max_completion_length")
-    if prompt is not None and response is not None and "training.sequence_length" not in reading.facts:
-        reading.add(
-            "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
-        )
-    _precision(reading, keys)
-    if "training.precision" not in reading.facts and keys.flag("bf16") is None and _is_trl(keys):
-        reading.add("training.precision", "bf16", "the default of TRL", assumed=True)
-    if "training.precision" not in reading.facts:
-        reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
-    add_optimizer(reading, keys, "optim")
-    _adapters(reading, keys)
-    _objective(reading, keys, document)
-    add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
-    add_generations(reading, keys)
-    if _is_trl(keys):
-        add_lengths_of_trl(reading, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
-    add_attention(reading, keys, "attn_implementation")
-    _memory(reading, keys)
-    add_groups(reading, keys)
+    prompt, response = reader.whole("max_prompt_length"), reader.whole("max_completion_length")
+    if prompt is not None and response is not None and "training.sequence_length" not in reader.facts:
+        reader.add("training.sequence_length", prompt + response, "max_prompt_length + max_completion_length")
+    _precision(reader)
+    if "training.precision" not in reader.facts and reader.flag("bf16") is None and _is_trl(reader):
+        reader.add("training.precision", "bf16", "the default of TRL", assumed=True)
+    if "training.precision" not in reader.facts:
+        reader.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
+    reader.add_optimizer("optim")
+    _adapters(reader)
+    _objective(reader, document)
+    reader.add_whole("rollouts.prompt_max", "max_prompt_length")
+    reader.add_generations()
+    if _is_trl(reader):
+        add_lengths_of_trl(reader, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
+    reader.add_attention("attn_implementation")
+    _memory(reader)
+    add_groups(reader)
     for degree, name in _DEGREES.items():
-        add_whole(reading, keys, f"training.layout.{degree}", name)
-    deepspeed = keys.first("deepspeed", "deepspeed_config_file")
-    if keys.text(deepspeed):
-        reading.files["deepspeed"] = keys.text(deepspeed)
-    reading.unknown = keys.unknown((LIGHT,))
-    return reading
+        reader.add_whole(f"training.layout.{degree}", name)
+    deepspeed = reader.first("deepspeed", "deepspeed_config_file")
+    if reader.text(deepspeed):
+        reader.files["deepspeed"] = reader.text(deepspeed)
+    reader.name_unknown((LIGHT,))
+    return reader
 
 
-def _adapters(reading: Reading, keys: Lookup) -> None:
+def _adapters(reader: Reader) -> None:
     """Adapters, stored weights, and a language model that stays frozen behind what learns from images."""
     ranked = next(
-        (name for name in ("use_llm_lora", "use_backbone_lora") if keys.whole(name)), ""
+        (name for name in ("use_llm_lora", "use_backbone_lora") if reader.whole(name)), ""
     )  # InternVL's
-    rank = ranked or ("r" if keys.has("r") and keys.has("lora_alpha") else "lora_r")
-    asked = keys.first("use_peft", "use_peft_lora", "use_lora", "lora_enable")
-    if ranked or (keys.flag(asked) if asked else keys.has(rank)):
+    rank = ranked or ("r" if reader.has("r") and reader.has("lora_alpha") else "lora_r")
+    asked = reader.first("use_peft", "use_peft_lora", "use_lora", "lora_enable")
+    if ranked or (reader.flag(asked) if asked else reader.has(rank)):
         source = asked or rank
-        add_adapter(reading, "lora", source, keys.whole(rank) or 16, rank)
-        if keys.has("lora_target_modules"):
-            reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
+        reader.add_adapter("lora", source, reader.whole(rank) or 16, rank)
+        reader.add_targets("lora_target_modules")
         for bits in (4, 8):
-            name = keys.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
-            if (name and keys.flag(name)) or keys.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
-                reading.add("training.frozen_bits", bits, name or "bits")
+            name = reader.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
+            if (reader.flag(name)) or reader.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
+                reader.add("training.frozen_bits", bits, name or "bits")
         return
-    frozen = next((name for name, still in _FROZEN.items() if keys.flag(name) is still), "")
+    frozen = next((name for name, still in _FROZEN.items() if reader.flag(name) is still), "")
     if frozen:
-        add_adapter(reading, "lora", frozen, _PROJECTOR_RANK, frozen)
-        reading.warn(
+        reader.add_adapter("lora", frozen, _PROJECTOR_RANK, frozen)
+        reader.warn(
             f"{frozen}: what learns beside the frozen language model is counted as adapters of rank "
             f"{_PROJECTOR_RANK}, which are about as large as a projector"
         )
-        learns = next((name for name in _ENCODER if keys.flag(name)), "")
-        if frozen == "freeze_llm" and not keys.flag("freeze_backbone"):
-            learns = "freeze_backbone" if keys.has("freeze_backbone") else "the default of freeze_backbone"
+        learns = next((name for name in _ENCODER if reader.flag(name)), "")
+        if frozen == "freeze_llm" and not reader.flag("freeze_backbone"):
+            learns = "freeze_backbone" if reader.has("freeze_backbone") else "the default of freeze_backbone"
         if learns:
-            reading.warn(
+            reader.warn(
                 f"{learns}: the image encoder learns too: its gradients and the states of its optimizer "
                 "are not counted"
             )
 
 
-def _precision(reading: Reading, keys: Lookup) -> None:
+def _precision(reader: Reader) -> None:
     """By the Trainer's own flags, by the launcher's, or as Unsloth chooses it."""
-    add_trainer_precision(reading, keys)
-    if "training.precision" in reading.facts:
+    reader.add_trainer_precision()
+    if "training.precision" in reader.facts:
         return
-    launched = keys.text("mixed_precision")
+    launched = reader.text("mixed_precision")
     if launched in ("bf16", "fp16", "fp8"):
-        reading.add("training.precision", launched, "mixed_precision")
-    elif (stored := _STORED.get(keys.text(keys.first("torch_dtype", "dtype")))) and not _is_trl(keys):
-        reading.add("training.precision", stored, keys.first("torch_dtype", "dtype"), assumed=True)
-    elif any("unsloth" in program for program in keys.document.programs):
-        reading.add(
+        reader.add("training.precision", launched, "mixed_precision")
+    elif (stored := _STORED.get(reader.text(reader.first("torch_dtype", "dtype")))) and not _is_trl(reader):
+        reader.add("training.precision", stored, reader.first("torch_dtype", "dtype"), assumed=True)
+    elif any("unsloth" in program for program in reader.document.programs):
+        reader.add(
             "training.precision", "bf16", "Unsloth takes bf16 where the accelerator has it", assumed=True
         )
 
 
-def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
+def _objective(reader: Reader, document: Document) -> None:
     """By a key or a loss that one trainer alone has, else by the name of the file."""
-    key, loss = next((name for name in _KEYS_OF if keys.has(name)), ""), keys.text("loss_type").lower()
+    key, loss = next((name for name in _KEYS_OF if reader.has(name)), ""), reader.text("loss_type").lower()
     if key:
-        reading.add("training.objective", _KEYS_OF[key], key)
+        reader.add("training.objective", _KEYS_OF[key], key)
     elif loss in _LOSSES_OF:
-        reading.add("training.objective", _LOSSES_OF[loss], f"loss_type {loss}")
+        reader.add("training.objective", _LOSSES_OF[loss], f"loss_type {loss}")
     else:
         programs = " ".join(document.programs)
         place = f"{document.path.parent.name}/{document.path.name} {programs}".lower()
         objective = next((name for name in _OBJECTIVES if name in place), None)
-        reading.add(
+        reader.add(
             "training.objective",
             objective,
             "by the name of the file, its folder or the program",
@@ -211,31 +196,28 @@ def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
         )
 
 
-def _memory(reading: Reading, keys: Lookup) -> None:
-    packed, cut = keys.flag("packing"), keys.first("max_length", "max_seq_length", "max_seq_len")
-    if packed is not None or cut:  # scripts that pack without a word call it block_size
-        source = "packing" if packed is not None else "the default of packing"
-        reading.add("training.packing", bool(packed), source, assumed=packed is None)
-    name = keys.first("gradient_checkpointing", "grad_checkpoint") or "gradient_checkpointing"
-    checkpointing = keys.flag(name)
+def _memory(reader: Reader) -> None:
+    cut = reader.first("max_length", "max_seq_length", "max_seq_len")
+    if reader.flag("packing") is not None or cut:  # scripts that pack without a word call it block_size
+        reader.add_flag("training.packing", "packing", True, False, "the default of packing")
+    name = reader.first("gradient_checkpointing", "grad_checkpoint") or "gradient_checkpointing"
+    checkpointing = reader.flag(name)
     # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.
-    if keys.has("use_gradient_checkpointing"):
-        checkpointing = keys.flag("use_gradient_checkpointing") is not False
-    ours = checkpointing is None and _is_trl(keys)
+    if reader.has("use_gradient_checkpointing"):
+        checkpointing = reader.flag("use_gradient_checkpointing") is not False
+    ours = checkpointing is None and _is_trl(reader)
     usual = "on by TRL's default" if ours else "off by default"
     stated = name + ("" if checkpointing is not None else f" is {usual}")
-    reading.add(
+    reader.add(
         "training.layout.recompute",
         "full" if checkpointing or ours else "none",
         stated,
         assumed=checkpointing is None,
     )
-    compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    liger = keys.first("use_liger_kernel", "use_liger")
-    if liger and keys.flag(liger):
-        reading.add("training.memory.loss", "tiled", liger)
-    if keys.text("fsdp"):
-        strategy = next((word for word in keys.text("fsdp").split() if "shard" in word), "full_shard")
-        add_shard(reading, strategy, "fsdp")
+    reader.add_stack(bool(reader.flag("torch_compile")), "torch_compile", NOT_COMPILED)
+    liger = reader.first("use_liger_kernel", "use_liger")
+    if reader.flag(liger):
+        reader.add("training.memory.loss", "tiled", liger)
+    if reader.text("fsdp"):
+        strategy = next((word for word in reader.text("fsdp").split() if "shard" in word), "full_shard")
+        reader.add_shard(strategy, "fsdp")

@@ -13,8 +13,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import published_detector
-from planner.trainer_files.formats.common import ACCELERATORS, add_optimizer
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCELERATORS, Reader
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import Call
 
@@ -44,39 +43,37 @@ def read(document: Document) -> Reading:
     """
     if document.syntax == "python":
         document = replace(document, data=_of_script(document.data["calls"]))
-    keys, reading = Lookup(document), Reading(document.path, "Ultralytics")
-    mode = keys.text("mode") or "train"
+    reader = Reader(document, "Ultralytics")
+    mode = reader.text("mode") or "train"
     if mode != "train":
         raise InputError(f"{document.path}: mode {mode}: it trains nothing")
-    _model(reading, keys)
-    count = keys.number("batch")
+    _model(reader)
+    count = reader.number("batch")
     if count is not None and count >= 1:
-        reading.add("training.global_batch", int(count), "batch, of all accelerators together")
+        reader.add("training.global_batch", int(count), "batch, of all accelerators together")
     else:
-        reading.add("training.global_batch", _BATCH, "the default of batch", assumed=True)
+        reader.add("training.global_batch", _BATCH, "the default of batch", assumed=True)
     if count is not None and count < 1:
-        reading.warn(
+        reader.warn(
             f"batch {count:g}: Ultralytics chooses it by the memory, so its default of {_BATCH} is taken"
         )
-    passes = keys.number("epochs")
-    reading.add("training.epochs", float(passes or _EPOCHS), "epochs" if passes else "the default of epochs",
-                assumed=not passes)  # fmt: skip
-    devices = keys.get("device")
+    passes = reader.number("epochs")
+    reader.add("training.epochs", float(passes or _EPOCHS), "epochs" if passes else "the default of epochs",
+               assumed=not passes)  # fmt: skip
+    devices = reader.get("device")
     listed = devices if isinstance(devices, list) else [devices]
     text = ",".join(str(one) if isinstance(one, int | str) else "" for one in listed)
     if _DEVICES.fullmatch(text):
-        reading.add(ACCELERATORS, text.count(",") + 1, "device")
-    amp = keys.flag("amp")
-    text = "amp" if amp is not None else "the default of amp"
-    reading.add("training.precision", "fp32" if amp is False else "fp16", text, assumed=amp is None)
-    add_optimizer(reading, keys, "optimizer")
-    reading.add("training.stack", "eager", "no compile", assumed=True)
-    fraction = keys.number("fraction")
+        reader.add(ACCELERATORS, text.count(",") + 1, "device")
+    reader.add_flag("training.precision", "amp", "fp16", "fp32", "the default of amp", usual=True)
+    reader.add_optimizer("optimizer")
+    reader.add("training.stack", "eager", "no compile", assumed=True)
+    fraction = reader.number("fraction")
     if fraction is not None and 0 < fraction < 1:
-        reading.warn(f"fraction {fraction:g}: that share of data.samples is trained on")
-    if keys.has("patience"):
-        reading.warn("patience: the run may end early (training.early_stop)")
-    return reading
+        reader.warn(f"fraction {fraction:g}: that share of data.samples is trained on")
+    if reader.has("patience"):
+        reader.warn("patience: the run may end early (training.early_stop)")
+    return reader
 
 
 def _of_script(calls: list[Call]) -> Mapping[str, Any]:
@@ -86,13 +83,13 @@ def _of_script(calls: list[Call]) -> Mapping[str, Any]:
     return {"mode": "train", "model": named if isinstance(named, str) else "", **call.named}
 
 
-def _model(reading: Reading, keys: Lookup) -> None:
+def _model(reader: Reader) -> None:
     """The published sizes of a detector at the images' size; another model by its name."""
-    word = keys.text("model").replace("\\", "/").rpartition("/")[2]
+    word = reader.text("model").replace("\\", "/").rpartition("/")[2]
     word = re.sub(r"\.(pt|yaml)$", "", word).lower().replace("yolov11", "yolo11")
-    values = published_detector(word, keys.whole("imgsz") or _SIZE)
-    reading.hub_key, reading.hub_name = "model", word
+    values = published_detector(word, reader.whole("imgsz") or _SIZE)
+    reader.hub_key, reader.hub_name = "model", word
     if values:
         sources = dict.fromkeys(values, f"{word}, as published")
         sources["activations_per_sample"] = "in proportion to those of resnet-50"
-        reading.model = ConfigModel("detector", values, sources)
+        reader.model = ConfigModel("detector", values, sources)

@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_length,
-    add_optimizer,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 _RUN, _KIND = "training.", "training.training_type"
@@ -33,38 +25,37 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys, reading = Lookup(document), Reading(document.path, "Unsloth")
-    reading.hub_name, reading.hub_key = keys.text("model"), "model"
-    add_whole(reading, keys, MICRO_BATCH, f"{_RUN}batch_size")
-    add_whole(reading, keys, ACCUMULATION, f"{_RUN}gradient_accumulation_steps")
-    add_length(reading, keys, steps=f"{_RUN}max_steps", epochs=f"{_RUN}num_epochs", default_epochs=None)
-    add_whole(reading, keys, "training.sequence_length", f"{_RUN}max_seq_length")
-    reading.add("training.precision", "bf16", "Unsloth takes bf16 where the accelerator has it", assumed=True)
-    reading.add("training.stack", "eager", "Unsloth's own kernels are not counted", assumed=True)
-    add_optimizer(reading, keys, f"{_RUN}optim")
-    _method(reading, keys)
-    reading.add("training.objective", "sft", _KIND, assumed=True)
+    reader = Reader(document, "Unsloth")
+    reader.hub_name, reader.hub_key = reader.text("model"), "model"
+    reader.add_whole(MICRO_BATCH, f"{_RUN}batch_size")
+    reader.add_whole(ACCUMULATION, f"{_RUN}gradient_accumulation_steps")
+    reader.add_length(steps=f"{_RUN}max_steps", epochs=f"{_RUN}num_epochs", default_epochs=None)
+    reader.add_whole("training.sequence_length", f"{_RUN}max_seq_length")
+    reader.add("training.precision", "bf16", "Unsloth takes bf16 where the accelerator has it", assumed=True)
+    reader.add("training.stack", "eager", "Unsloth's own kernels are not counted", assumed=True)
+    reader.add_optimizer(f"{_RUN}optim")
+    _method(reader)
+    reader.add("training.objective", "sft", _KIND, assumed=True)
     packed = f"{_RUN}packing"
-    if keys.flag(packed) is not None:
-        reading.add("training.packing", keys.flag(packed), packed)
+    if reader.flag(packed) is not None:
+        reader.add("training.packing", reader.flag(packed), packed)
     checkpointing = f"{_RUN}gradient_checkpointing"
-    if keys.has(checkpointing):
-        off = keys.flag(checkpointing) is False or keys.text(checkpointing).lower() == "none"
-        reading.add("training.layout.recompute", "none" if off else "full", checkpointing)
-    keys.seen |= {"data", "logging"}
-    reading.unknown = keys.unknown(())
-    return reading
+    if reader.has(checkpointing):
+        off = reader.flag(checkpointing) is False or reader.text(checkpointing).lower() == "none"
+        reader.add("training.layout.recompute", "none" if off else "full", checkpointing)
+    reader.seen |= {"data", "logging"}
+    reader.name_unknown(())
+    return reader
 
 
-def _method(reading: Reading, keys: Lookup) -> None:
+def _method(reader: Reader) -> None:
     """Adapters, unless all weights are trained; `lora_r` stays in files of full training."""
-    kind = keys.text(_KIND).lower()
-    keys.seen.add("lora")
+    kind = reader.text(_KIND).lower()
+    reader.seen.add("lora")
     if kind.startswith("full"):
-        reading.add("training.method", "full", f"{_KIND} {kind}")
+        reader.add("training.method", "full", f"{_KIND} {kind}")
         return
-    add_adapter(reading, "lora", f"{_KIND} {kind}", keys.whole("lora.lora_r"), "lora.lora_r")
-    if keys.flag(f"{_RUN}load_in_4bit"):
-        reading.add("training.frozen_bits", 4, f"{_RUN}load_in_4bit")
-    if keys.has("lora.target_modules"):
-        reading.add("training.lora_targets", keys.get("lora.target_modules"), "lora.target_modules")
+    reader.add_adapter("lora", f"{_KIND} {kind}", reader.whole("lora.lora_r"), "lora.lora_r")
+    if reader.flag(f"{_RUN}load_in_4bit"):
+        reader.add("training.frozen_bits", 4, f"{_RUN}load_in_4bit")
+    reader.add_targets("lora.target_modules")

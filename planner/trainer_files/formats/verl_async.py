@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 
-from planner.trainer_files.formats.common import ACCELERATORS, NODES
+from planner.trainer_files.formats.common import ACCELERATORS, NODES, Reader
 from planner.trainer_files.keys import Lookup
-from planner.trainer_files.model import Reading
 
 _SECTION = "async_training."
 _SYNC, _BATCHES, _STALE = (
@@ -33,35 +32,35 @@ def prompts_of_a_step(keys: Lookup, mini_batch: int) -> int:
     return mini_batch * (keys.whole(_SYNC) or _SYNCS) * (keys.whole(_BATCHES) or 1)
 
 
-def add_pools(reading: Reading, keys: Lookup) -> None:
+def add_pools(reader: Reader) -> None:
     """Note the two pools and by how much the one that generates may run ahead."""
-    train, generate = _pool(keys, "trainer."), _pool(keys, "rollout.")
+    train, generate = _pool(reader, "trainer."), _pool(reader, "rollout.")
     text = "trainer. and rollout.nnodes x n_gpus_per_node"
-    reading.add(ACCELERATORS, train[0] + generate[0], text, assumed=train[2] or generate[2])
-    reading.add(NODES, train[1] + generate[1], text, assumed=train[2] or generate[2])
-    reading.add("rollouts.placement", "disaggregated", "actor_rollout_ref.hybrid_engine false")
-    reading.add("rollouts.generation_share", round(generate[0] / (train[0] + generate[0]), 6), text)
-    if not keys.has("async_training"):
+    reader.add(ACCELERATORS, train[0] + generate[0], text, assumed=train[2] or generate[2])
+    reader.add(NODES, train[1] + generate[1], text, assumed=train[2] or generate[2])
+    reader.add("rollouts.placement", "disaggregated", "actor_rollout_ref.hybrid_engine false")
+    reader.add("rollouts.generation_share", round(generate[0] / (train[0] + generate[0]), 6), text)
+    if not reader.has("async_training"):
         own, waits = (
             f"one_step_off_policy {does}" for does in ("has its own accelerators", "waits for a whole batch")
         )
-        reading.add("rollouts.steps_off_policy", 1, own, assumed=True)
-        reading.add("rollouts.in_flight_updates", False, waits, assumed=True)
+        reader.add("rollouts.steps_off_policy", 1, own, assumed=True)
+        reader.add("rollouts.in_flight_updates", False, waits, assumed=True)
         return
-    said, partial = keys.number(_STALE), keys.flag(_PARTIAL)
+    said, partial = reader.number(_STALE), reader.flag(_PARTIAL)
     stale = _STALENESS if said is None else said
     if stale > 0:
         # part of a step's samples may be of the step before: one step ahead, the least that a workload can say
         assumed = said is None or stale != int(stale)
-        reading.add("rollouts.steps_off_policy", math.ceil(stale), f"{_STALE} {stale:g}", assumed=assumed)
-        reading.add("rollouts.in_flight_updates", partial is not False, _PARTIAL, assumed=partial is None)
+        reader.add("rollouts.steps_off_policy", math.ceil(stale), f"{_STALE} {stale:g}", assumed=assumed)
+        reader.add("rollouts.in_flight_updates", partial is not False, _PARTIAL, assumed=partial is None)
 
 
-def add_steps(reading: Reading, keys: Lookup, prompts: int) -> None:
+def add_steps(reader: Reader, prompts: int) -> None:
     """Note how long training runs, in prompts there."""
-    total = keys.whole(_STEPS)
+    total = reader.whole(_STEPS)
     if total is not None:
-        reading.add("training.steps", max(total // prompts, 1), f"{_STEPS} / {prompts} prompts of a step")
+        reader.add("training.steps", max(total // prompts, 1), f"{_STEPS} / {prompts} prompts of a step")
 
 
 def _pool(keys: Lookup, section: str) -> tuple[int, int, bool]:

@@ -6,41 +6,20 @@ Keys and defaults: open_clip_train/params.py, train.py of pytorch-image-models, 
 from __future__ import annotations
 
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_launcher,
-    add_length,
-    add_optimizer,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 _OPENCLIP = (
-    "dataset_type",
-    "zeroshot_frequency",
-    "local_loss",
-    "gather_with_grad",
-    "imagenet_val",
-    "siglip",
-    "precision",
-)
+    "dataset_type", "zeroshot_frequency", "local_loss", "gather_with_grad", "imagenet_val", "siglip", "precision",
+)  # fmt: skip
 _CLASSIFIERS = (
     "sched", "aa", "reprob", "remode", "mixup", "cutmix", "drop_path", "aug_splits", "model_ema",  # timm
     "mixup_alpha", "cutmix_alpha", "ra_sampler", "lr_scheduler", "lr_step_size", "lr_steps", "random_erase",
     "auto_augment", "train_crop_size", "weights_backbone",
 )  # fmt: skip
 _OF_OTHERS = (
-    "train_type",
-    "tuner_type",
-    "rlhf_type",
-    "model_type",
-    "resolution",
-    "max_length",
-    "num_layers",
-    "task",
-)
+    "train_type", "tuner_type", "rlhf_type", "model_type", "resolution", "max_length", "num_layers", "task",
+)  # fmt: skip
 # of models of OpenCLIP, width of the embeddings (embed_dim of open_clip/model_configs)
 _WIDTHS = {
     "clip-vit-b-32": 512,
@@ -71,79 +50,74 @@ def _is_openclip(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a script."""
-    keys = Lookup(document)
     tool = "OpenCLIP" if _is_openclip(document) else "torchvision"
     if tool == "torchvision" and any(
         key in document.data for key in ("sched", "aa", "img_size", "data_dir", "opt_eps")
     ):
         tool = "timm"
-    reading = Reading(document.path, tool)
-    add_whole(reading, keys, MICRO_BATCH, "batch_size")
-    if MICRO_BATCH not in reading.facts:
-        reading.add(MICRO_BATCH, _BATCHES[tool], f"the default of batch_size in {tool}", assumed=True)
-    add_whole(reading, keys, ACCUMULATION, "accum_freq", "grad_accum_steps")
-    add_launcher(reading, keys)
-    add_length(reading, keys, steps="max_steps", epochs="epochs", default_epochs=_EPOCHS[tool])
-    add_optimizer(reading, keys, "opt")
+    reader = Reader(document, tool)
+    reader.add_whole(MICRO_BATCH, "batch_size")
+    if MICRO_BATCH not in reader.facts:
+        reader.add(MICRO_BATCH, _BATCHES[tool], f"the default of batch_size in {tool}", assumed=True)
+    reader.add_whole(ACCUMULATION, "accum_freq", "grad_accum_steps")
+    reader.add_launcher()
+    reader.add_length(steps="max_steps", epochs="epochs", default_epochs=_EPOCHS[tool])
+    reader.add_optimizer("opt")
     if tool == "OpenCLIP":
-        _pairs(reading, keys)
+        _pairs(reader)
     else:
-        _classifier(reading, keys, tool)
-    again = keys.flag("grad_checkpointing")
+        _classifier(reader, tool)
+    again = reader.flag("grad_checkpointing")
     text = "grad_checkpointing" + ("" if again else " is not set")
-    reading.add("training.layout.recompute", "full" if again else "none", text, assumed=not again)
-    compiled = keys.has("torchcompile")
-    text = "torchcompile" if compiled else "torchcompile is not set"
-    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    return reading
+    reader.add("training.layout.recompute", "full" if again else "none", text, assumed=not again)
+    reader.add_stack(reader.has("torchcompile"), "torchcompile", "torchcompile is not set")
+    return reader
 
 
-def _pairs(reading: Reading, keys: Lookup) -> None:
+def _pairs(reader: Reader) -> None:
     """Images and texts that are compared: two towers."""
-    reading.hub_key, name = "model", keys.text("model")
+    reader.hub_key, name = "model", reader.text("model")
     known = "siglip" in name.lower()
     bare = name.removesuffix("-quickgelu").removesuffix("-SigLIP")
     preset = find_preset(f"siglip-{bare.removeprefix('ViT-')}" if known else f"openclip-{bare}")
-    reading.hub_name = preset.name if preset is not None else name
-    reading.add("training.objective", "contrastive", "OpenCLIP")
+    reader.hub_name = preset.name if preset is not None else name
+    reader.add("training.objective", "contrastive", "OpenCLIP")
     if preset is not None and preset.name in _WIDTHS:
-        reading.add("training.contrastive.width", _WIDTHS[preset.name], "embed_dim of the model")
-    if keys.flag("siglip") or known:
-        reading.add("training.contrastive.logits", "chunks", "siglip")
+        reader.add("training.contrastive.width", _WIDTHS[preset.name], "embed_dim of the model")
+    if reader.flag("siglip") or known:
+        reader.add("training.contrastive.logits", "chunks", "siglip")
     else:
-        local = bool(keys.flag("local_loss"))
+        local = bool(reader.flag("local_loss"))
         text = "local_loss" if local else "local_loss is not set"
-        reading.add("training.contrastive.logits", "rows" if local else "full", text, assumed=not local)
-    word = keys.text("precision") or "amp"
-    reading.add("training.precision", _PRECISIONS.get(word), "precision", assumed=not keys.has("precision"))
-    add_whole(reading, keys, "model.image_size", "force_image_size")
-    count = keys.number("train_num_samples")
+        reader.add("training.contrastive.logits", "rows" if local else "full", text, assumed=not local)
+    word = reader.text("precision") or "amp"
+    reader.add("training.precision", _PRECISIONS.get(word), "precision", assumed=not reader.has("precision"))
+    reader.add_whole("model.image_size", "force_image_size")
+    count = reader.number("train_num_samples")
     if count:
-        reading.add("data.samples", int(count), "train_num_samples")
+        reader.add("data.samples", int(count), "train_num_samples")
     for name in ("lock_image", "lock_text"):
-        if keys.flag(name):
-            reading.warn(f"{name}: the frozen tower is counted as if it were trained")
-    if "coca" in keys.text("model").lower() or keys.has("distill_model"):
-        reading.warn("the decoder of captions, or the teacher, is not counted")
+        if reader.flag(name):
+            reader.warn(f"{name}: the frozen tower is counted as if it were trained")
+    if "coca" in reader.text("model").lower() or reader.has("distill_model"):
+        reader.warn("the decoder of captions, or the teacher, is not counted")
 
 
-def _classifier(reading: Reading, keys: Lookup, tool: str) -> None:
-    reading.hub_key = "model"
-    reading.hub_name = keys.text("model").partition(".")[
+def _classifier(reader: Reader, tool: str) -> None:
+    reader.hub_key = "model"
+    reader.hub_name = reader.text("model").partition(".")[
         0
     ]  # timm writes how the weights were made behind a dot
-    word = {"bfloat16": "bf16", "float16": "fp16"}.get(keys.text("amp_dtype"), "fp16")
-    amp = bool(keys.flag("amp"))
-    reading.add(
+    word = {"bfloat16": "bf16", "float16": "fp16"}.get(reader.text("amp_dtype"), "fp16")
+    amp = bool(reader.flag("amp"))
+    reader.add(
         "training.precision", word if amp else "fp32", "amp" if amp else "amp is not set", assumed=not amp
     )
-    add_whole(reading, keys, "model.image_size", "img_size", "train_crop_size")
-    if keys.has("model_ema"):
-        reading.warn("model_ema: the averaged copy of the weights is not counted")
-    repeats = keys.whole("aug_splits")
+    reader.add_whole("model.image_size", "img_size", "train_crop_size")
+    if reader.has("model_ema"):
+        reader.warn("model_ema: the averaged copy of the weights is not counted")
+    repeats = reader.whole("aug_splits")
     if repeats is not None and repeats > 1:
-        reading.warn(
-            f"aug_splits {repeats}: each sample is seen {repeats} times a step, which is not counted"
-        )
-    if tool == "torchvision" and keys.has("weights_backbone"):
-        reading.warn(f"model {keys.text('model')}: a detector is more than its backbone")
+        reader.warn(f"aug_splits {repeats}: each sample is seen {repeats} times a step, which is not counted")
+    if tool == "torchvision" and reader.has("weights_backbone"):
+        reader.warn(f"model {reader.text('model')}: a detector is more than its backbone")

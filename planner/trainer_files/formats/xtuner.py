@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.trainer_files.formats.common import (
-    ACCUMULATION,
-    MICRO_BATCH,
-    add_adapter,
-    add_optimizer,
-    add_whole,
-)
-from planner.trainer_files.keys import Lookup
+from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
 from planner.trainer_files.model import Document, Reading
 
 # class of the model -> objective
@@ -48,86 +41,78 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """Read a run."""
-    keys = Lookup(replace(document, data=document.data["values"]))
-    reading = Reading(document.path, "XTuner")
-    reading.hub_key = keys.first(
+    reader = Reader(replace(document, data=document.data["values"]), "XTuner")
+    reader.hub_key = reader.first(
         "model.llm.pretrained_model_name_or_path",
         "pretrained_model_name_or_path",
         "llm_name_or_path",
         "model.model_path",
     )
-    reading.hub_name = keys.text(reading.hub_key)
-    add_whole(
-        reading,
-        keys,
-        MICRO_BATCH,
-        "batch_size",
-        "train_dataloader.batch_size",
-        f"{_ARGUMENTS}.per_device_train_batch_size",
+    reader.hub_name = reader.text(reader.hub_key)
+    reader.add_whole(
+        MICRO_BATCH, "batch_size", "train_dataloader.batch_size", f"{_ARGUMENTS}.per_device_train_batch_size"
     )
-    add_whole(reading, keys, ACCUMULATION, "accumulative_counts", "optim_wrapper.accumulative_counts",
-              f"{_ARGUMENTS}.gradient_accumulation_steps")  # fmt: skip
-    _length(reading, keys)
-    add_whole(reading, keys, "training.sequence_length", "max_packed_length", "max_length")
-    if (keys.whole("sequence_parallel_size") or 1) > 1:
-        add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
-    word = keys.text("optim_wrapper.dtype")
-    reading.add("training.precision", _PRECISIONS.get(word), "optim_wrapper.dtype")
-    if keys.flag(f"{_ARGUMENTS}.fp16"):
-        reading.add("training.precision", "fp16", f"{_ARGUMENTS}.fp16")
-    if "training.precision" not in reading.facts:
+    reader.add_whole(ACCUMULATION, "accumulative_counts", "optim_wrapper.accumulative_counts",
+                     f"{_ARGUMENTS}.gradient_accumulation_steps")  # fmt: skip
+    _length(reader)
+    reader.add_whole("training.sequence_length", "max_packed_length", "max_length")
+    if (reader.whole("sequence_parallel_size") or 1) > 1:
+        reader.add_whole("training.layout.context_parallel", "sequence_parallel_size")
+    word = reader.text("optim_wrapper.dtype")
+    reader.add("training.precision", _PRECISIONS.get(word), "optim_wrapper.dtype")
+    if reader.flag(f"{_ARGUMENTS}.fp16"):
+        reader.add("training.precision", "fp16", f"{_ARGUMENTS}.fp16")
+    if "training.precision" not in reader.facts:
         text = (
             "AmpOptimWrapper, on accelerators that have bf16"
-            if keys.get("optim_wrapper")
+            if reader.get("optim_wrapper")
             else "mixed precision"
         )
-        reading.add("training.precision", "bf16", text, assumed=True)
-    add_optimizer(reading, keys, "optim_wrapper.optimizer.type")
-    _method(reading, keys)
-    packing = keys.flag("pack_to_max_length")
-    reading.add("training.packing", packing, "pack_to_max_length")
-    reading.add("training.layout.recompute", "full", "XTuner's models recompute by default", assumed=True)
-    reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
-    return reading
+        reader.add("training.precision", "bf16", text, assumed=True)
+    reader.add_optimizer("optim_wrapper.optimizer.type")
+    _method(reader)
+    packing = reader.flag("pack_to_max_length")
+    reader.add("training.packing", packing, "pack_to_max_length")
+    reader.add("training.layout.recompute", "full", "XTuner's models recompute by default", assumed=True)
+    reader.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+    return reader
 
 
-def _length(reading: Reading, keys: Lookup) -> None:
+def _length(reader: Reader) -> None:
     """Epochs, or iterations: one for each micro-batch."""
-    iterations = keys.whole("train_cfg.max_iters") or keys.whole("max_iters")
-    times = reading.facts[ACCUMULATION].value if ACCUMULATION in reading.facts else 1
+    iterations = reader.whole("train_cfg.max_iters") or reader.whole("max_iters")
+    times = reader.facts[ACCUMULATION].value if ACCUMULATION in reader.facts else 1
     if iterations is not None:
-        reading.add("training.steps", max(1, iterations // times), "max_iters / accumulative_counts")
+        reader.add("training.steps", max(1, iterations // times), "max_iters / accumulative_counts")
         return
     for name in ("train_cfg.max_epochs", "max_epochs", f"{_ARGUMENTS}.num_train_epochs"):
-        passes = keys.number(name)
+        passes = reader.number(name)
         if passes:
-            reading.add("training.epochs", float(passes), name)
+            reader.add("training.epochs", float(passes), name)
             return
 
 
-def _method(reading: Reading, keys: Lookup) -> None:
-    kind = keys.text("model.type").rpartition(".")[2]
+def _method(reader: Reader) -> None:
+    kind = reader.text("model.type").rpartition(".")[2]
     alike = "sft" if kind == "from_pretrained" or kind.startswith("InternVL") else _OBJECTIVES.get(kind)
-    reading.add("training.objective", alike, f"model.type {kind}")
+    reader.add("training.objective", alike, f"model.type {kind}")
     if kind and alike is None:
-        reading.warn(f"model.type {kind}: is not known; training on the sequences alone is counted")
+        reader.warn(f"model.type {kind}: is not known; training on the sequences alone is counted")
     section = next(
-        (name for name in ("model.lora", "model.llm_lora", "lora") if isinstance(keys.get(name), Mapping)), ""
+        (name for name in ("model.lora", "model.llm_lora", "lora") if isinstance(reader.get(name), Mapping)),
+        "",
     )
     if section:
-        rank = keys.whole(f"{section}.r")
-        add_adapter(reading, "lora", section, rank, f"{section}.r")
-        if keys.has(f"{section}.target_modules"):
-            reading.add(
-                "training.lora_targets", keys.get(f"{section}.target_modules"), f"{section}.target_modules"
-            )
-    stored: Any = keys.get("model.llm.quantization_config") or keys.get("model")
+        rank = reader.whole(f"{section}.r")
+        reader.add_adapter("lora", section, rank, f"{section}.r")
+        reader.add_targets(f"{section}.target_modules")
+    stored: Any = reader.get("model.llm.quantization_config") or reader.get("model")
     for bits in (4, 8):
         if isinstance(stored, Mapping) and stored.get(f"load_in_{bits}bit") is True:
-            reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
-    if keys.flag("model.freeze_llm"):
-        reading.warn(
+            reader.add("training.frozen_bits", bits, f"load_in_{bits}bit")
+    if reader.flag("model.freeze_llm"):
+        reader.warn(
             "model.freeze_llm: the language model is frozen and the rest of the network is not counted"
         )
-    if keys.get("model.visual_encoder") is not None:
-        reading.warn("model.visual_encoder: the work for images is not counted")
+    if reader.get("model.visual_encoder") is not None:
+        reader.warn("model.visual_encoder: the work for images is not counted")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from planner.calibration.logs import READERS, Log, ReadOptions, detect, read_log
 from planner.calibration.steps import summarise_steps, warm_up
-from planner.commands.calibrate import LOG_FORMATS
+from planner.commands.options import LOG_FORMATS
 from planner.errors import InputError
 from tests.conftest import ROOT
 
