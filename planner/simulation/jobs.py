@@ -72,7 +72,7 @@ def drawn_note(job: SimJob) -> str:
         return ""
     return (
         f"{job.name}: as in its plan, on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
-        f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it goes on "
+        f"{numbers.percent(job.on_demand_had_ratio)}, less often when spot is scarce, and a launch without it stays "
         f"on spot; hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd). How many are "
         "late on a few traces is not the plan's chance, which covers good and bad weeks and is corrected by recorded "
         "days"
