@@ -94,7 +94,7 @@ def _damaged_snapshots(directory: Path) -> dict[Path, str]:
 def _pointer_damage(directory: Path) -> list[str]:
     pointer, present = read_pointer(directory), snapshot_directories(directory)
     if pointer is None and present:
-        return [f"{directory / POINTER} is missing or damaged; the next `planner catalog refresh` mends it"]
+        return [f"{directory / POINTER} is missing or damaged; the next `planner catalog refresh` repairs it"]
     if pointer is not None and directory / pointer.snapshot not in present:
         return [f"{directory / POINTER} names {pointer.snapshot}, which is not there"]
     return []

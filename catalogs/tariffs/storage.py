@@ -81,7 +81,7 @@ class StorageTable:
             return None
         dearest = max(rows, key=lambda row: Decimal(row["value"]))
         note = (
-            f"no storage tariff of {provider or 'this provider'} is known: the dearest known one stands in "
+            f"no storage tariff of {provider or 'this provider'} is known: the highest known one is assumed "
             f"({dearest['provider']} {dearest['service']} {dearest['region']})"
         )
         return _price(dearest, "derived", provider, region, note)

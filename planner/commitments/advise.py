@@ -149,7 +149,7 @@ def _seldom_loses(
     """What seldom loses in place of what is best, and that its search was cut short."""
     until = time.perf_counter() + AVOID_SHARE * clock.left_s()
     solved, whole = avoid_loss(model, plain, risk, gap=gap, deadline=until)
-    return solved, [] if whole else ["the time limit ended the search for purchases that seldom lose"]
+    return solved, [] if whole else ["the time limit ended the search for purchases that rarely lose"]
 
 
 def _binding(model: CommitModel, x: Floats) -> list[str]:

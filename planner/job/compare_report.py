@@ -360,7 +360,7 @@ def _claims(claims: Sequence[PlaceClaim]) -> list[Section]:
     for claim in claims:
         gap, low, high = claim.gap, claim.claimed_low_ratio, claim.claimed_high_ratio
         said = sorted(abs(end) * 100 for end in (low, high))
-        way = "cheaper" if high <= 0 else "dearer"
+        way = "cheaper" if high <= 0 else "more expensive"
         verdict = "holds" if claim.holds else "does not hold"
         text = (
             f"{claim.region} against {claim.base}, on-demand: {gap.median_ratio * 100:+.1f} % in the median of "

@@ -33,7 +33,7 @@ def worth_pricing(pipe: PipelineInput, limit_s: float) -> tuple[PipelineInput, d
         return priced(pipe), {}
     known_usd = follow(smaller, choice).cost_usd
     kept = affordable(smaller, known_usd + SLIP * (known_usd + pipe.n_tasks))
-    dropped["dearer than a known plan"] = int((~kept).sum())
+    dropped["more expensive than a known plan"] = int((~kept).sum())
     return priced(smaller.take(np.flatnonzero(kept))), dropped
 
 

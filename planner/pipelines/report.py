@@ -153,7 +153,7 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
 def _warnings(answer: PipelineAnswer) -> list[Section]:
     derived = [t for t in answer.transfers if t.basis == "derived"]
     text = tuple(
-        f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
+        f"{t.source} -> {t.target}: transfer price unknown, the highest known internet price is assumed"
         for t in derived
     )
     text += (*set_aside_notes(answer), *answer.notes)

@@ -200,7 +200,7 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
         *prices_note(dates, today),
         *([f"spot for {', '.join(spot)}: needs automatic resume and checkpoints"] if spot else ()),
         *(
-            [f"{derived} transfer prices are not known: the dearest known internet price is taken"]
+            [f"{derived} transfer prices are not known: the highest known internet price is assumed"]
             if derived
             else ()
         ),

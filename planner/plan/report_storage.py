@@ -55,7 +55,7 @@ def _rows(choice: StorageChoice, where: str, *, inference: bool, verbose: bool) 
     if choice.runner_up is not None:
         rows.append(_row(choice, "", "runner-up", choice.runner_up))
     others = choice.refused if verbose else ()
-    return rows + [_row(choice, "", "dearer" if way.keeps_rule else "unfit", way) for way in others]
+    return rows + [_row(choice, "", "more expensive" if way.keeps_rule else "unfit", way) for way in others]
 
 
 def _row(choice: StorageChoice, head: str, role: str, way: StorageWay) -> tuple[Value, ...]:

@@ -357,7 +357,7 @@ def _gathered(
         [end_hours(item, start) for item in (*portfolio.commitments, *shared_commitments)],
     )  # fmt: skip
     reports = _with_shared_limits(collected.reports, collected.kinds, question)
-    notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
+    notes = tuple(f"transfer price unknown, highest known assumed: {item}" for item in sorted(unknown))
     notes += (
         *_set_aside(loaded),
         *unused_quotas(loaded, ways),

@@ -72,8 +72,8 @@ def drawn_note(job: SimJob) -> str:
     if job.on_demand_had_ratio < 1.0:
         drawn.append(
             f"on-demand comes within {numbers.hours(job.on_demand_acquire_hours)} h with "
-            f"{numbers.percent(job.on_demand_had_ratio)}, more seldom when spot is scarce, and a launch without it "
-            "goes on on spot"
+            f"{numbers.percent(job.on_demand_had_ratio)}, less often when spot is scarce, and a launch without it "
+            "stays on spot"
         )
     if job.work_log_sd > 0.0:
         drawn.append(f"hours of work spread by {numbers.percent(job.work_log_sd)} (1 sd)")

@@ -127,7 +127,7 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
         settings.append(f"measured={rate:.3f} {planned.unit}/s on {line.nodes} x {line.instance_type}")
         notes.append("the measured speed corrects what is predicted for this accelerator generation")
         if tracked.causes and tracked.causes[0].key in ("loader", "straggler"):
-            notes.append(f"mend {tracked.causes[0].title} first: other machines may be equally slow")
+            notes.append(f"fix {tracked.causes[0].title} first: other machines may be equally slow")
     return with_settings(loaded, settings), tuple(notes)
 
 

@@ -156,7 +156,7 @@ def build(inputs: Inputs) -> Section:
     top = found[0]
     cause = f", mostly {top.product} in {top.region or 'no region'}" if top.product else ""
     cause += f" by the run {top.run}" if top.run else ""
-    times = "1 unusual time; it" if len(found) == 1 else f"{len(found)} unusual times; the dearest"
+    times = "1 unusual time; it" if len(found) == 1 else f"{len(found)} unusual times; the most expensive"
     more = money(top.excess, inputs.bill.currency)
     said = (
         f"{times} began on {top.day:%-d %B}: {top.service} cost {more} more than the days around it{cause}. {note}"

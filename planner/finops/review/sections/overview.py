@@ -170,7 +170,7 @@ def _trend(inputs: Inputs, trend: Mapping[date, float | None]) -> Chart:
     known = {month: cost for month, cost in trend.items() if cost is not None}
     dearest = max(known, key=lambda month: known[month])
     so_far = "" if inputs.is_complete else f"; {inputs.month:%B} is not over"
-    said = f"{month_name(dearest)} was the dearest month{so_far}.{_begin(trend, inputs)}"
+    said = f"{month_name(dearest)} was the most expensive month{so_far}.{_begin(trend, inputs)}"
     counted = [one for one in inputs.bill.findings if one.code == "repeated_charges" and one.by_month]
     if twice := [month_name(month) for month in known if any(one.cost_in(month) for one in counted)]:
         said += f" Charges of {', '.join(twice)} are counted twice."
