@@ -79,9 +79,8 @@ def test_a_region_that_is_off_is_named(
     assert SAID in shown.unwrapped
 
 
-@pytest.mark.parametrize(
-    "name", ["compare", "portfolio"]
-)  # all ask the same of the regions that they bought in
+# all ask the same function about the regions that they buy in
+@pytest.mark.parametrize("name", ["compare", "portfolio"])
 def test_no_other_region_is_named(
     name: str, files: Callable[[str], dict[str, Path]], tmp_path: Path, run_cli: Run
 ) -> None:

@@ -1,4 +1,4 @@
-"""The drivers of examples/drivers, run as a user would: a shell, the installed program, a provider."""
+"""The drivers of examples/drivers, run as a user would: a shell, the program, a provider."""
 
 from __future__ import annotations
 
@@ -28,15 +28,9 @@ TICK_HOURS = 0.5
 
 
 def programs(folder: Path) -> dict[str, str]:
-    """An environment in which `planner` is this checkout's, whether or not it is installed.
-
-    It says what to do and not what each action may cost, which drivers do not read: most of an answer's time.
-    """
+    """An environment in which `python3` is this interpreter, and programs of `bin` come first."""
     path = folder / "bin"
     path.mkdir()
-    planner = path / "planner"
-    planner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m planner "$@" --futures 0\n', encoding="utf-8")
-    planner.chmod(0o755)
     python = path / "python3"
     python.symlink_to(sys.executable)
     return {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
@@ -90,13 +84,14 @@ def drive(folder: Path, port: int, up: list[int]) -> dict[str, Any]:
     fake = Path(__file__).parent / "fake_provider.py"
     provider.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n', encoding="utf-8")
     provider.chmod(0o755)
-    environment = programs(folder)
-    client = folder / "client.py"
+    environment = {**programs(folder), "WORLD": str(world), "SPOT_LOOP_SLEEP": f"{provider} sleep"}
+    client, planner = folder / "client.py", folder / "bin" / "planner"
     client.write_text(_CLIENT, encoding="utf-8")
-    (folder / "bin" / "planner").write_text(
+    # it does not say what each action may cost, which drivers do not read: most of an answer's time
+    planner.write_text(
         f'#!/bin/sh\nexec "{sys.executable}" -S -E "{client}" {port} "$@" --futures 0\n', encoding="utf-8"
     )
-    environment |= {"WORLD": str(world), "SPOT_LOOP_SLEEP": f"{provider} sleep"}
+    planner.chmod(0o755)
     command = [
         str(DRIVERS / "spot_loop.sh"),
         plan(folder, 1.5, "2026-03-02T11:00+00:00"),

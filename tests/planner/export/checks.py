@@ -60,8 +60,9 @@ class Exports:
                 if file.path.startswith(start)}  # fmt: skip
 
     def of_each_shape(self, start: str, apart_from: str) -> list[str]:
-        """Paths of the files whose names start so: the first of those that are equal but for the names of their run,
-        for what the pattern `apart_from` finds and for how often, from twice on, they have a line.
+        """Paths of the files whose names start so: the first of those that have the same lines, the same of them once.
+
+        Names of the run and what the pattern `apart_from` finds do not count.
         """
         shapes: dict[object, str] = {}
         for path, text in self.texts(start).items():

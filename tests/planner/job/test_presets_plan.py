@@ -10,6 +10,7 @@ import pytest
 from catalogs.tables.model import Catalog
 from planner.asked.options import Options
 from planner.candidates.prepare import prepare
+from planner.candidates.sizes import estimate_all
 from planner.inputs.presets import load_presets
 from tests.planner.spine_catalogs import A100X8, NOW, Offer, bought_on, loaded, make_catalog
 
@@ -47,11 +48,14 @@ def job_of(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_every_listed_preset_is_a_question(catalog: Catalog) -> None:
+def test_every_listed_preset_can_be_estimated(catalog: Catalog) -> None:
     for name in PRESETS:
-        given = loaded(job_of(name))
-        asked = prepare(given, given.workload, catalog, Options(NOW)).asked
-        assert asked.job.model.params == float(PRESETS[name].values["params"]), name
+        job = job_of(name)
+        given = loaded(job)
+        context = prepare(given, given.workload, catalog, Options(NOW))
+        assert context.asked.job.model.params == float(PRESETS[name].values["params"]), name
+        shape = estimate_all(context.asked, context.market, [job["constraints"]["max_nodes"]]).row(0)
+        assert shape["fits"] and 0.0 < shape["mfu"] < 0.8, (name, shape["reason"])
 
 
 @pytest.mark.parametrize("name", ends())

@@ -66,7 +66,7 @@ CONVERTED = (
     + ", ".join(f"IF(BillingCurrency = 'EUR', {n} / 2, {n}) AS {n}" for n in (*COSTS, *PRICES))
     + ") FROM (SELECT * REPLACE (IF(HASH(ResourceId) % 2 = 0, 'EUR', 'USD') AS BillingCurrency) FROM b)"
 )
-# two changes at once: a review takes seconds, and what neither of two changes stays as it was
+# two changes at once, as a review takes seconds: what neither of them alters, both leave as it was
 SAME = {
     "rows in another order, with another spelling of moments": (
         f"SELECT * FROM ({MOVED}) ORDER BY HASH(ResourceId, SkuId, ChargePeriodStart)"
