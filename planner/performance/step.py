@@ -88,13 +88,14 @@ def _sync_s(
     once = shared_s(trained * work.sync_bytes, trained_experts * work.sync_bytes)
     # FSDP gathers the weights twice and scatters the gradients once per micro-batch; a frozen model is only gathered.
     passes = 1.0 + work.backward * np.where(work.lora > 0, 1.0, 2.0)
-    whole = all_reduce_s(dense * work.element_bytes, ranks, inside, devices.count, links, 1.0)
+    layer_params = dense + experts
+    whole = all_reduce_s(layer_params * work.element_bytes, ranks, inside, devices.count, links, 1.0)
     # Frozen weights in 4 or 8 bits are sharded and gathered as they are packed, the tables in 16 bit.
     packed = np.where(work.dequantised > 0, work.frozen_bytes, work.element_bytes)
     gather = shared_s(dense * packed, experts * packed, 1.0)
     # Under a pipeline the stage stays gathered for the whole step.
     rounds = np.where(layout.pp > 1, 1.0, layout.micro_batches)
-    sharded = rounds * passes * (stage_layers * gather + ends / np.maximum(dense, 1.0) * whole)
+    sharded = rounds * passes * (stage_layers * gather + ends / np.maximum(layer_params, 1.0) * whole)
     stage_forward = stage_layers * micro.forward
     stage_backward = stage_layers * micro.backward
     # ZeRO-2 keeps only its share of the gradients: it scatters them per micro-batch and gathers the weights once.

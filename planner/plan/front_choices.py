@@ -205,13 +205,15 @@ def _as_cheap(plan: Plan, scale: Scale) -> str:
     alike = [
         best
         for best in (*listed, *plan.alternatives)
-        if best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP) and best.hours <= plan.hours - spares
+        if best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP)
+        and best.hours <= plan.hours - spares
+        and in_brief(best) != _plan_in_brief(plan)  # how many zones a cluster may use is a detail
     ]
     best = min(alike, key=lambda one: one.hours, default=None)
-    if plan.objective != "cost" or best is None or best in listed or in_brief(best) == _plan_in_brief(plan):
-        return ""  # how many zones a cluster may use is a detail
+    if plan.objective != "cost" or best is None or best in listed:
+        return ""
     more = scale.usd(best.cost_usd - plan.total_usd)
-    return f"as cheap: {in_brief(best)}: ends {whole_hours(plan.hours - best.hours)} sooner for {more} more"
+    return f"nearly as cheap: {in_brief(best)}: ends {whole_hours(plan.hours - best.hours)} sooner for {more} more"
 
 
 def names_wait(wait_hours: float, hours: float) -> bool:

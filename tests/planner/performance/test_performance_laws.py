@@ -168,3 +168,14 @@ def test_experts_in_one_node_leave_a_node_as_many_weights_to_gather() -> None:
 
 def test_experts_that_no_other_rank_holds_are_not_summed() -> None:
     assert _synchronised_s(8, zero=1, tp=8) < 0.2 * _synchronised_s(1, zero=1, tp=8)
+
+
+def test_larger_tables_of_a_mixture_take_no_more_rounds_of_the_network() -> None:
+    network = {**A100, "internode_gbps": 1e9, "intra_node_gb_per_s": 1e9}  # only latency is left
+
+    def synchronised_s(vocab: int) -> float:
+        model, training = replace(MOE, vocab=vocab), _training(MOE, batch=512)
+        layout = explicit(8, training, 32, 8, [{"nodes": 2, "zero": 3, "recompute": 2}])
+        return float(estimate_layouts(model, training, machines(network), layout)["dp_comm_s"][0])
+
+    assert synchronised_s(256_000) < 1.05 * synchronised_s(1_000)
