@@ -48,6 +48,7 @@ CHECKS = {
     "fleet: laws": "fleet.test_model_laws:check_laws",
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
     "fleet: with a fall-back": "fleet.test_fallback:check_fallback",
+    "fleet: some workers fall back": "fleet.test_parts:check_parts",
     "job: model": "fleet.test_brute_force:check_single",
     "job: plan of a workload": "job.test_spine_brute_force:check",
     "job: bought in parts": "candidates.test_bought_in_parts:check_mix",

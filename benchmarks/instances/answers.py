@@ -96,6 +96,14 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
             "constraints": {"max_nodes": 7},
         },
     ),
+    "a fleet in two parts": (
+        "hpo-fleet",
+        {
+            "spot": {"fallback": "on_demand"},
+            "fleet": {"max_spot_share": 0.5, "max_share_per_region": None},
+            "constraints": {"max_nodes": 12},
+        },
+    ),
     "a fleet with shares": ("embed-images-fleet", {}),
 }  # fmt: skip
 

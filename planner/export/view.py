@@ -282,6 +282,11 @@ def _can_start(plan: Plan, name: str) -> None:
         raise InputError(
             f"{name}: the plan is infeasible, so there is nothing to start; `planner explain` says what to relax"
         )
+    if plan.launch is not None and plan.launch.in_parts:
+        raise InputError(
+            f"{name}: workers that fall back beside workers on on-demand cannot be exported as one plan; plan and "
+            "export each part for itself, with its runs and without the share: --set fleet.runs=N"
+        )
     for line in plan.lines:
         if line.accelerators_per_node != int(line.accelerators_per_node):
             raise InputError(

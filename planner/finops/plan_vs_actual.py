@@ -20,6 +20,7 @@ from planner.errors import InputError
 from planner.plan.file import load_plan
 from planner.plan.ids import STORAGE, TimePartId
 from planner.plan.model import CostLine, Plan
+from planner.plan.words import machines_of
 from planner.records import record
 
 
@@ -147,7 +148,9 @@ def planned_run(plan: Plan, path: str) -> PlannedRun | None:
         return None
     lines = plan.lines
     in_turn = plan.launch is not None and plan.launch.in_turn
-    nodes = float(max(line.nodes for line in lines) if in_turn else sum(line.nodes for line in lines))
+    nodes = float(
+        max(line.nodes for line in lines) if in_turn else sum(one.nodes for one in machines_of(plan))
+    )
     node_hours = math.fsum(line.nodes * float(line.billed_hours) for line in lines)
     machine = math.fsum(
         line.nodes * float(line.billed_hours) * float(line.price_per_hour) * float(line.usd_per_currency)

@@ -144,7 +144,7 @@ def cheapest_sure(
     for at in order.tolist():
         if not cost[at] < least:
             break
-        sure = _sure(search, alone.take(np.asarray([at])), wanted)
+        sure = grown_sure(search, alone.take(np.asarray([at])), wanted)
         if sure is None or broken_by(ask(sure.workers), sure):
             continue
         usd = float(sure.cost_usd(search)[0])
@@ -170,7 +170,7 @@ def _beyond_budget(question: FleetInput, alone: Alone) -> Bools:
     return np.asarray(workers + question.region_cost_usd[question.region] > most, dtype=np.bool_)
 
 
-def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
+def grown_sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
     """The same offer with the fewest workers that are sure enough; None where none are."""
     low, high = float(one.count[0]), float(np.floor(one.most[0] + 1e-9))
     deadline = search.context.dates.deadline_hours

@@ -23,6 +23,8 @@ from planner.fleet.fallback_search import MOST_JUDGED, cheapest_with_fallback
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.moving_price import at_least, at_most, at_their_dearest
+from planner.fleet.parts import bill_of_parts, cheapest_in_parts
+from planner.fleet.parts_plan import plan_in_parts
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import Excess, FleetInput
 from planner.fleet.rounds import (
@@ -116,6 +118,10 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     fallen = cheapest_with_fallback(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
     if fallen.fleet is not None:
         return fallback_plan(rounds, fallen, alone, one, first)
+    parts = cheapest_in_parts(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
+    if parts.parts is not None:
+        return plan_in_parts(rounds, parts, alone, one, first)
+    fallen = replace(fallen, unjudged_usd=min(fallen.unjudged_usd, parts.unjudged_usd))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
     if mix is not None:
@@ -212,13 +218,15 @@ def _whatever_the_budget(asked: Round, anyhow: Round, first: Outcome, alone: Alo
 
 
 def _beyond_budget(asked: Round) -> list[Excess]:
-    """The budget that the cheapest fleet that falls back needs, where that keeps all other limits."""
+    """The budget that the cheapest fleet in which workers fall back needs, where that keeps all other limits."""
     budget = asked.found.context.asked.workload.constraints.budget_usd
-    one = None if budget is None else cheapest_with_fallback(asked, np.inf, within_budget=False).fleet
-    if budget is None or one is None:
+    if budget is None:
         return []
-    due = float(bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1])
-    return [Excess("budget_usd", "", due, float(budget))]
+    one = cheapest_with_fallback(asked, np.inf, within_budget=False).fleet
+    parts = cheapest_in_parts(asked, np.inf, within_budget=False).parts
+    due = [] if one is None else [bill_of_fallback(asked.found, mix_of_fallback(asked, one))[1]]
+    due += [] if parts is None else [bill_of_parts(parts)[1]]
+    return [Excess("budget_usd", "", float(min(due)), float(budget))] if due else []
 
 
 def _with_time(workers: Workers) -> Workers:

@@ -89,15 +89,24 @@ class Shares:
 
 
 def may_fall_back(search: CandidateSearch) -> bool:
-    """Whether workers may fall back on on-demand: there is a last moment, and no share of the work is limited."""
+    """Whether all workers may fall back on on-demand: some may, and no share of the work is limited."""
+    return some_may_fall_back(search) and least_share(search) >= 1.0
+
+
+def some_may_fall_back(search: CandidateSearch) -> bool:
+    """Whether any worker may fall back on on-demand: there is a last moment to do so."""
     workload, dates = search.context.asked.workload, search.context.dates
-    fleet = workload.fleet
+    timed = dates.deadline_hours is not None and workload.constraints.min_throughput is None
+    return timed and workload.spot.fallback != "none"
+
+
+def least_share(search: CandidateSearch) -> float:
+    """The largest share of the work that one spot offer may do by every limit on shares, 1 without any."""
+    fleet = search.context.asked.workload.fleet
     shares = () if fleet is None else (
         fleet.max_spot_share, fleet.max_share_per_region, fleet.max_share_per_offer
     )  # fmt: skip
-    limited = any(share is not None and share < 1.0 for share in shares)
-    timed = dates.deadline_hours is not None and workload.constraints.min_throughput is None
-    return timed and not limited and workload.spot.fallback != "none"
+    return min((share for share in shares if share is not None), default=1.0)
 
 
 def ways_of(search: CandidateSearch, limit_hours: float) -> Ways:

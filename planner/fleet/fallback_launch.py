@@ -10,7 +10,6 @@ time up that they have in common (`planner.fleet.luck`).
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from planner.candidates.ways.outcomes import LUCK, SPEEDS, Task, possible_outcom
 from planner.fleet.chance import progress_of
 from planner.fleet.fallback import jobs_of
 from planner.fleet.fallback_mix import spot_alone_mix
+from planner.fleet.launch import moment_after
 from planner.market.price_path import NAMES
 from planner.normal import Z80
 from planner.plan.launch import Launch
@@ -71,14 +71,12 @@ def launch_of_fallback(asked: Round, mix: FallbackMix, chances: Chances, total: 
     waits = max(float((one.stay_hours - used)[0]), 0.0)
     wait = allotted_hours(candidates, one.ways.on_demand, workers.nodes)[0]
 
-    def moment(hours: float) -> str:
-        return (context.dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
-
     return Launch(
         strategy="spot_with_fallback", p_meet_deadline=chances.meet, p_meet_spot_only_ratio=chances.alone,
         p_on_demand_needed_ratio=needed_by_a_worker(asked, one), expected_cost_usd=total,
         cost_p10_usd=min(usd[0], total), cost_p90_usd=max(usd[1], total),
-        expected_hours=mix.period, p10_hours=low, p90_hours=high, finish_p10=moment(low), finish_p90=moment(high),
+        expected_hours=mix.period, p10_hours=low, p90_hours=high, finish_p10=moment_after(context.dates, low),
+        finish_p90=moment_after(context.dates, high),
         expected_interruptions=count * float(one.mean("interruptions")[0]), spot_hours=float(spot[0]),
         on_demand_hours=count * float(one.mean("on_demand_hours")[0]),
         waiting_hours=count * waits, lost_hours=count * float(one.mean("lost")[0]),

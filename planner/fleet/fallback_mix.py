@@ -12,6 +12,7 @@ import numpy as np
 from planner.candidates.plan_parts.frame import cash_of, offer_line
 from planner.fleet.bill import lines_of
 from planner.fleet.mix import Bill, Mix
+from planner.fleet.workers import Workers
 from planner.market.pricing import total_usd
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.fallback import Fleets
     from planner.fleet.rounds import Round
-    from planner.fleet.workers import Workers
     from planner.market.costs import Money
     from planner.market.model import Market
     from planner.plan.model import PlanLine
@@ -89,6 +89,17 @@ def spot_alone_mix(asked: Round, one: Fleets) -> Mix:
     return Mix(
         np.zeros(1, dtype=np.int64), workers, one.count, hours, asked.limit, asked.work, None,
         run_units=run_units(asked.found.context.asked),
+    )  # fmt: skip
+
+
+def workers_on_each(mix: FallbackMix) -> Mix:
+    """The hours in use on spot and on on-demand as two lines; on-demand is at work in all of its hours."""
+    one, workers = mix.own, mix.workers
+    spot = replace(workers, paid_ratio=np.ones(1))
+    later = replace(spot, rows=one.ways.on_demand, fixed_hours=np.zeros(1))
+    return replace(
+        mix, workers=Workers.joined([spot, later]), count=np.repeat(mix.count, 2),
+        hours=np.concatenate([one.mean("spot_hours") - workers.fixed_hours, one.mean("on_demand_hours")]),
     )  # fmt: skip
 
 

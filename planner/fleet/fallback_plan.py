@@ -11,12 +11,11 @@ import numpy as np
 from planner.fleet.carbon import carbon_of
 from planner.fleet.fallback import FALLBACKS_COMPARED, NOT_JUDGED
 from planner.fleet.fallback_launch import launch_of_fallback
-from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback
+from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback, workers_on_each
 from planner.fleet.fallback_search import chances_of_fleet
 from planner.fleet.fallback_why import reasons
 from planner.fleet.plan import one_offer_choice, plan_of, savings_of
 from planner.fleet.stored_plan import storage_of
-from planner.fleet.workers import Workers
 from planner.market.pricing import total_usd
 from planner.plan.model import Proof, Risk
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from planner.fleet.fallback_mix import FallbackMix
     from planner.fleet.fallback_search import Cheapest
     from planner.fleet.rounds import Outcome, Round
-    from planner.plan.carbon import Carbon
     from planner.plan.launch import Launch
     from planner.plan.model import Plan
 
@@ -60,8 +58,9 @@ def fallback_plan(
     launch = replace(launch, why=reasons(asked, one, launch, alone, next(iter(on_demand), None)))
     return plan_of(
         search, mix, lines, total=total, risk=_risk(mix, launch), savings=savings,
-        proof=_proof(asked, total, mean, cheapest_fleet.unjudged_usd), launch=launch,
-        others=(*one_offer_choice(search, mix, single, total), *on_demand), carbon=_carbon(asked, mix),
+        proof=proof_of_fallback(asked, total, mean, cheapest_fleet.unjudged_usd, METHOD, FALLBACKS_COMPARED),
+        launch=launch, others=(*one_offer_choice(search, mix.period, single, total), *on_demand),
+        carbon=carbon_of(search.candidates, workers_on_each(mix), in_order=True),
         storage=storage_of(search.candidates, mix, lines[:1]),
     )  # fmt: skip
 
@@ -74,10 +73,18 @@ def _risk(mix: FallbackMix, launch: Launch) -> Risk:
     )  # fmt: skip
 
 
-def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: float) -> Proof:
+def proof_of_fallback(
+    asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: float, method: str, compared: str
+) -> Proof:
     """The bound is that of mixes without a fall-back, or the fleet itself, the cheapest of those that have one.
 
-    `unjudged_usd`: what fleets with one cost at least whose chance was not worked out; they may be likely enough.
+    Args:
+        asked: the question.
+        total: cost of the fleet.
+        mean: the cheapest mix without fall-backs at spot's mean.
+        unjudged_usd: what fleets with one cost at least whose chance was not worked out; they may be likely enough.
+        method: how the fleet was found.
+        compared: which fleets the bound holds for.
     """
     context, candidates = asked.found.context, asked.found.candidates
     proven = None if mean is None else mean.first[1]
@@ -86,7 +93,7 @@ def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: flo
         bound = min(Decimal(repr(proven.bound_usd)), bound)
     gap = float((total - bound) / total) if total else 0.0
     return Proof(
-        method=METHOD,
+        method=method,
         status="optimal" if gap <= asked.options.gap * (1 + 1e-6) else "feasible",
         solver="enumeration" if proven is None else proven.solver,
         objective_usd=total,
@@ -96,19 +103,7 @@ def _proof(asked: Round, total: Decimal, mean: Outcome | None, unjudged_usd: flo
         offers=context.market.offer_set.offers.n_rows,
         shapes=candidates.shapes.n_rows,
         seconds=asked.clock.spent_s,
-        note=FALLBACKS_COMPARED if np.isinf(unjudged_usd) else f"{FALLBACKS_COMPARED}; {NOT_JUDGED}",
+        note=compared if np.isinf(unjudged_usd) else f"{compared}; {NOT_JUDGED}",
         gap_exact_ratio=None,
         gap_asked_ratio=asked.options.gap,
     )
-
-
-def _carbon(asked: Round, mix: FallbackMix) -> Carbon:
-    """Energy and emissions: on-demand is at work in all of its hours."""
-    one, workers = mix.own, mix.workers
-    spot = replace(workers, paid_ratio=np.ones(1))
-    later = replace(spot, rows=one.ways.on_demand, fixed_hours=np.zeros(1))
-    both = replace(
-        mix, workers=Workers.joined([spot, later]), count=np.repeat(mix.count, 2),
-        hours=np.concatenate([one.mean("spot_hours") - workers.fixed_hours, one.mean("on_demand_hours")]),
-    )  # fmt: skip
-    return carbon_of(asked.found.candidates, both, in_order=True)

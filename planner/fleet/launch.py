@@ -46,7 +46,8 @@ def fleet_launch(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spre
         p_meet_spot_only_ratio=None, p_on_demand_needed_ratio=0.0, expected_cost_usd=total,
         cost_p10_usd=spread.p10_usd, cost_p90_usd=spread.p90_usd,
         expected_hours=mix.period, p10_hours=spread.p10_hours, p90_hours=spread.p90_hours,
-        finish_p10=_moment(context.dates, spread.p10_hours), finish_p90=_moment(context.dates, spread.p90_hours),
+        finish_p10=moment_after(context.dates, spread.p10_hours),
+        finish_p90=moment_after(context.dates, spread.p90_hours),
         expected_interruptions=float((candidates.interruptions[workers.at] * runs)[at].sum()),
         spot_hours=float((mix.count * paid)[at].sum()), on_demand_hours=float((mix.count * paid)[~spot].sum()),
         waiting_hours=float((mix.count * mix.hours * (1.0 - workers.paid_ratio))[at].sum()),
@@ -58,5 +59,6 @@ def fleet_launch(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spre
     )  # fmt: skip
 
 
-def _moment(dates: Dates, hours: float) -> str:
+def moment_after(dates: Dates, hours: float) -> str:
+    """The moment so many hours after the start, in the words of a launch."""
     return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")

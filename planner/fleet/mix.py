@@ -36,6 +36,7 @@ class Mix:
             gap: what was asked; seconds: wall-clock seconds;
             note: what else is to be said of the proof.
         run_units: tokens or samples of a run that nobody divides, 0 where work divides freely.
+        part: of the work of the whole fleet, where others do the rest of it.
     """
 
     numbers: Ints
@@ -49,6 +50,7 @@ class Mix:
     seconds: float = 0.0
     note: str = ""
     run_units: float = 0.0
+    part: float = 1.0
 
     @property
     def shifts(self) -> tuple[Floats, Floats, Ints]:

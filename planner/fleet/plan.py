@@ -77,7 +77,7 @@ def fleet_plan(
     proof = _proof(search, mix, total, unjudged_usd)
     plan = plan_of(
         search, mix, lines, total=total, risk=risk, savings=savings, proof=proof, launch=launch,
-        others=(*one_offer_choice(search, mix, single, total), *on_demand),
+        others=(*one_offer_choice(search, mix.period, single, total), *on_demand),
         carbon=carbon_of(search.candidates, mix), storage=storage_of(search.candidates, mix, lines),
     )  # fmt: skip
     return replace(plan, warnings=(*plan.warnings, *_unrecorded(plan.filters)))
@@ -130,13 +130,13 @@ def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
 
 
 def one_offer_choice(
-    search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal
+    search: CandidateSearch, period: float, one: Alone | None, total: Decimal
 ) -> tuple[Choice, ...]:
-    """The cheapest fleet of one offer, beside another that costs `total`."""
+    """The cheapest fleet of one offer, beside another that costs `total` and takes `period` hours."""
     if one is None:
         return ()
     cost = Decimal(repr(round(float(one.cost_usd(search)[0]), 6)))
-    return (choice_of(search, one, summary_of(search, one, cost, total, mix.period), "one_offer"),)
+    return (choice_of(search, one, summary_of(search, one, cost, total, period), "one_offer"),)
 
 
 def _merged(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -196,19 +196,25 @@ def performance_of(search: CandidateSearch, mix: Mix) -> Performance:
 
 
 def _risk(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> Risk:
-    candidates, at = search.candidates, mix.workers.at
-    runs = mix.runs(candidates.context.asked.job.total_units)
-    deadline = candidates.context.dates.deadline_hours
+    deadline = search.context.dates.deadline_hours
+    interruptions, lost_hours = interruptions_of(search, mix)
     return Risk(
         p_meet_deadline=None if deadline is None else progress_of(search, mix).chance(deadline, mix.work),
-        expected_interruptions=float(candidates.interruptions[at] @ runs),
-        expected_lost_hours=float(candidates.lost_hours[at] @ runs),
+        expected_interruptions=interruptions,
+        expected_lost_hours=lost_hours,
         expected_hours=mix.period,
         worst_hours=spread.p90_hours,
         expected_cost_usd=total,
         worst_cost_usd=spread.p90_usd,
         basis=BASIS,
     )
+
+
+def interruptions_of(search: CandidateSearch, mix: Mix) -> tuple[float, float]:
+    """Interruptions to expect of a mix, and the hours that they lose, summed over its workers."""
+    candidates, at = search.candidates, mix.workers.at
+    runs = mix.runs(candidates.context.asked.job.total_units)
+    return float(candidates.interruptions[at] @ runs), float(candidates.lost_hours[at] @ runs)
 
 
 def savings_of(

@@ -58,8 +58,8 @@ class Lines:
 
 
 def work_share(mix: Mix, at: int) -> float:
-    """Share of all work that line `at` does, 0..1."""
-    return float(mix.units[at] / mix.units.sum())
+    """Share of the work of the whole fleet that line `at` does, 0..1."""
+    return float(mix.units[at] / mix.units.sum()) * mix.part
 
 
 def stay_hours(mix: Mix) -> Floats:

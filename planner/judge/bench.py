@@ -110,7 +110,7 @@ class Bench:
         self.start, self.deadline, self.beside, self.later = start, deadline, beside or {}, later_hours
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
-        self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int], Any]()
+        self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int, int], Any]()
         self.shares = dict[tuple[str, str, int, float], Candidate]()  # jobs of fleets that fall back
 
     def share(self, other: Bench) -> None:

@@ -114,14 +114,23 @@ def carbon(bench: Bench, candidate: Candidate, ratio: float, of_parts: Sequence[
 def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
     """What the plan of a fleet says: workers count as at work in all their paid hours of work."""
     used = _workers(bench, workers)
-    kwh = [part.kwh(_MID) or 0.0 for part in used]
-    slow = sum(e * exp(worker.run.steps.sigma * Z80) for e, worker in zip(kwh, workers, strict=True))
-    of_hours = log(slow / sum(kwh)) if sum(kwh) > 0 else 0.0
+    of_hours = _of_hours(used, [worker.run.steps.sigma for worker in workers])
     return IfStated(_said(bench, used, of_hours, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
 
 
+def _of_hours(used: Sequence[Used], sigmas: Sequence[float]) -> float:
+    """Half of the interval of the energy by the hours, in the logarithm: those of each worker err by its own sd."""
+    kwh = [part.kwh(_MID) or 0.0 for part in used]
+    slow = sum(one * exp(sigma * Z80) for one, sigma in zip(kwh, sigmas, strict=True))
+    return log(slow / sum(kwh)) if sum(kwh) > 0 else 0.0
+
+
 def of_fallback(
-    bench: Bench, spot: Worker, later: tuple[Offer, float], near: tuple[float, float]
+    bench: Bench,
+    spot: Worker,
+    later: tuple[Offer, float],
+    near: tuple[float, float],
+    others: Sequence[Worker] = (),
 ) -> IfStated:
     """What the plan of a fleet with a fall-back says.
 
@@ -130,10 +139,12 @@ def of_fallback(
         spot: its workers; `paid` are their hours on spot.
         later: what they fall back on, and the hours of each on it, all of them at work.
         near: how near figures of either line must be.
+        others: workers beside these that are on one line each.
     """
     used = _workers(bench, [spot])
-    used.append(replace(used[0], offer=later[0], hours=later[1], setup=0.0))
-    return IfStated(_said(bench, used, spot.run.steps.sigma * Z80, near[0], near))
+    used += [replace(used[0], offer=later[0], hours=later[1], setup=0.0), *_workers(bench, others)]
+    of_hours = _of_hours(used, [worker.run.steps.sigma for worker in (spot, spot, *others)])
+    return IfStated(_said(bench, used, of_hours, near[0], (*near, *[_FLEET_RATIO] * len(others))))
 
 
 def of_workers(bench: Bench, worker: Worker, node: Node) -> dict[str, Any]:

@@ -23,15 +23,20 @@ LIMITED_BY = "see each instance type"
 
 
 def lines_of(
-    bench: Bench, workers: Sequence[Worker], work: float, planned: Sequence[Worker] | None = None
+    bench: Bench,
+    workers: Sequence[Worker],
+    work: float,
+    planned: Sequence[Worker] | None = None,
+    part: float = 1.0,
 ) -> list[tuple[list[Charge], Fraction]]:
     """Charges and billed hours of each line; what a place shares is on its first line.
 
-    `planned`: the same workers at the predicted speed, by which it was chosen where they read from.
+    `planned`: the same workers at the predicted speed, by which it was chosen where they read from; `part`: of all
+    `work`, what the workers do.
     """
     out: list[tuple[list[Charge], Fraction]] = []
     opened: set[tuple[str, str]] = set()
-    for worker, data in zip(workers, fleet_stored.charges(bench, workers, work, planned), strict=True):
+    for worker, data in zip(workers, fleet_stored.charges(bench, workers, work, planned, part), strict=True):
         offer, each = worker.buy.offer, worker.buy.nodes
         hours = billed_hours(bench, worker)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]

@@ -49,11 +49,16 @@ def _line(bench: Bench, worker: Worker, planned: Worker, work: float) -> _Line:
 
 
 def charges(
-    bench: Bench, workers: Sequence[Worker], work: float, planned: Sequence[Worker] | None = None
+    bench: Bench,
+    workers: Sequence[Worker],
+    work: float,
+    planned: Sequence[Worker] | None = None,
+    part: float = 1.0,
 ) -> list[list[Charge]]:
     """What each line pays for its data; what a place shares is on its first line.
 
-    `planned`: the workers by which the ways were chosen, where others are charged.
+    `planned`: the workers by which the ways were chosen, where others are charged; `part`: of all `work`, what the
+    workers do, where others that share nothing with them do the rest.
     """
     if not bench.storage.active:
         return [[] for _ in workers]
@@ -62,12 +67,12 @@ def charges(
     out = []
     for line in lines:
         key = line.worker.buy.offer.place, line.way.service
-        out.append(_charges(bench, line, lines, first=key not in seen))
+        out.append(_charges(bench, line, _share(line, lines) * part, lines, first=key not in seen))
         seen.add(key)
     return out
 
 
-def _charges(bench: Bench, line: _Line, lines: Sequence[_Line], *, first: bool) -> list[Charge]:
+def _charges(bench: Bench, line: _Line, share: float, lines: Sequence[_Line], *, first: bool) -> list[Charge]:
     judge, offer = bench.storage, line.worker.buy.offer
     mine = _here(bench, line)
     if line.way.kind == "file_system":
@@ -79,7 +84,7 @@ def _charges(bench: Bench, line: _Line, lines: Sequence[_Line], *, first: bool) 
         together = _shared(bench, line, same)
         most = max(other_line.worker.end for other_line in same)
         return judge.charges(offer, together, most) if first else []
-    reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
+    reads = mine.reads * (share if _follows(bench, mine) else 1.0)
     out = judge.read_charges(offer, reads)
     if mine.packing_hours and first:
         out.append(packing(mine))
@@ -114,21 +119,22 @@ def _shared(bench: Bench, line: _Line, same: Sequence[_Line]) -> Option:
 
 def storage(
     bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], work: float,
-    planned: Sequence[Worker] | None = None,
+    planned: Sequence[Worker] | None = None, part: float = 1.0,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """What the plan must say of where things lie, line by line; `planned` as in `charges`."""
+    """What the plan must say of where things lie, line by line; `planned` and `part` as in `charges`."""
     out: list[dict[str, Any]] = []
     pairs = zip(workers, planned or workers, strict=True)
     by_worker = [_line(bench, *pair, work) for pair in pairs] if bench.storage.active else []
     for at, (worker, (paid, _)) in enumerate(zip(workers, lines, strict=True)):
         if by_worker:
-            out.append(_data(bench, by_worker[at], by_worker) | {"line": at})
+            share = _share(by_worker[at], by_worker) * part
+            out.append(_data(bench, by_worker[at], share) | {"line": at})
         stay = worker.count, worker.lead + worker.hours
         out += stored.kept(bench, worker.buy.offer, stay, paid, at)
     return out
 
 
-def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
+def _data(bench: Bench, line: _Line, share: float) -> dict[str, Any]:
     judge, offer = bench.storage, line.worker.buy.offer
     figure = judge.per_read(offer)
     price = 0.0 if figure is None else float(figure.value) / 1000.0
@@ -137,8 +143,8 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
     for option in judge.options(offer, line.judged):
         mine, (name, figures) = local_options[option.service], option.why
         if "requests" in figures:
-            figures = figures | {"requests": mine.reads * _share(line, lines)}
-        reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
+            figures = figures | {"requests": mine.reads * share}
+        reads = mine.reads * (share if _follows(bench, mine) else 1.0)
         usd = mine.usd(price, line.worker.end if option.kind == "file_system" else line.stay)
         usd -= (mine.reads - reads) * price
         every.append(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.judge import (
-    fleet,
-    fleet_fallback,
+    fleet_parts,
     frame,
     frontier,
     frontier_carbon,
@@ -95,7 +94,7 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
     )  # fmt: skip
     frame.settle(bench, plan)
     if workload.kind == "fleet":
-        (fleet_fallback if fleet_fallback.falls_back(plan) else fleet).check(findings, bench, sha256)
+        fleet_parts.check_any(findings, bench, sha256)
         return
     findings.expect(plan["assumptions"], frame.assumptions(bench, first))
     findings.expect(plan["confidence"], "low" if variants else "normal")

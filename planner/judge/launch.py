@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,16 @@ def runs_in_turn(plan: Json) -> bool:
         return bool(launch["strategy"] == "spot_with_fallback")
     several = launch["strategy"] == "spot" and len(plan["lines"]) > 1
     return bool(launch["strategy"] == "spot_with_fallback" or several)
+
+
+def at_once(plan: Json, amounts: Sequence[float]) -> float:
+    """What lines take together, an amount each: the most of those that the same machines are on in turn."""
+    launch = plan.get("launch")
+    if runs_in_turn(plan):
+        return max(amounts)
+    if launch and launch["strategy"] == "fallback_in_fleet":
+        return max(amounts[:2]) + sum(amounts[2:])
+    return sum(amounts)
 
 
 def check_launch(plan: Json) -> list[str]:

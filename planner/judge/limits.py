@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
-from planner.judge.launch import runs_in_turn
+from planner.judge.launch import at_once
 from planner.judge.starts import most_by_asking
 
 if TYPE_CHECKING:
@@ -141,17 +141,17 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
     if limits.budget_usd is not None and cash > Fraction(limits.budget_usd):
         faults.append(f"cash obligations {float(cash):.2f} exceed the budget {limits.budget_usd}")
     # lines used one after another are one cluster; those used together add up
-    together = max if runs_in_turn(plan) else sum
-    nodes = together(line["nodes"] for line in plan["lines"])
+    nodes = at_once(plan, [line["nodes"] for line in plan["lines"]])
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
-    devices = together(line["nodes"] * line["accelerators_per_node"] for line in plan["lines"])
+    devices = at_once(plan, [line["nodes"] * line["accelerators_per_node"] for line in plan["lines"]])
     if limits.max_accelerators is not None and devices > limits.max_accelerators:
         faults.append(f"{devices:g} accelerators exceed max_accelerators {limits.max_accelerators}")
-    memory = together(
+    of_lines = [
         line["nodes"] * max(line["accelerators_per_node"], 1.0) * (line["accelerator_memory_gib"] or 0)
         for line in plan["lines"]
-    )
+    ]
+    memory = at_once(plan, of_lines)
     if limits.min_total_memory_gib is not None and memory < limits.min_total_memory_gib * (1 - 1e-9):
         faults.append(f"{memory:g} GiB of accelerator memory, {limits.min_total_memory_gib:g} asked")
     return faults + _carbon(plan, limits)
@@ -262,10 +262,9 @@ def _asked_for(line: Json, limits: Constraints) -> bool:
 def _quotas(plan: Json, limits: Constraints) -> list[str]:
     """Sum what all lines draw on each declared quota, in its unit, region by region."""
     faults = []
-    together = max if runs_in_turn(plan) else sum
     for quota in limits.quota:
         drawn: dict[str, list[float]] = {}
-        for line in plan["lines"]:
+        for at, line in enumerate(plan["lines"]):
             own_unit = _quota_names(line).get(quota.quota)
             inside = line["provider"] == quota.provider and matches(quota.region, line["region"])
             if own_unit is None or not inside:
@@ -279,9 +278,9 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
             if each is None:
                 faults.append(f"quota {quota.quota}: the {unit} of {line['instance_type']} are not known")
                 continue
-            drawn.setdefault(line["region"], []).append(each * line["nodes"])
+            drawn.setdefault(line["region"], [0.0] * len(plan["lines"]))[at] = each * line["nodes"]
         for region, draws in drawn.items():
-            needed = together(draws)
+            needed = at_once(plan, draws)
             if needed > quota.limit * (1 + 1e-9):
                 faults.append(f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}")
     return faults

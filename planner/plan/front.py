@@ -18,7 +18,7 @@ from planner.plan.outcome import MOST_PLACES, regions_words
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
-from planner.plan.words import beside_steps, short_layout
+from planner.plan.words import beside_steps, machines_of, short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent, whole_percent
 from planner.render.precision import dollars_stated, moment_known, with_interval
@@ -147,7 +147,7 @@ def bought(plan: Plan) -> str:
     """What is run, how it is bought, and where."""
     first, lines = plan.lines[0], plan.lines
     if plan.side_by_side:
-        return _fleet(lines)
+        return _fleet(machines_of(plan))
     if len(lines) == 1:
         way = option(first.purchase_option, first.option_variant)
         return f"{_cluster(first.nodes, lines[:1])}, {way}, {place(first.provider, first.region, first.zone)}"

@@ -12,6 +12,7 @@ from planner.plan.front_scale import Scale
 from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import enough, places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
+from planner.plan.words import machines_of
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import whole_percent
 from planner.render.precision import known_places, moment_known, rounded
@@ -209,13 +210,11 @@ def _kinds(item: Choice, *, first: bool) -> str:
 
 
 def _plan_in_brief(plan: Plan, *, whole: bool = False) -> str:
-    first, launch = plan.lines[0], plan.launch
-    nodes = sum(line.nodes for line in plan.lines)
+    first, launch, lines = plan.lines[0], plan.launch, machines_of(plan)
+    nodes = sum(line.nodes for line in lines)
     if plan.side_by_side:
-        ways = " + ".join(
-            dict.fromkeys(option(line.purchase_option, line.option_variant) for line in plan.lines)
-        )
-        if len(plan.lines) == 1:
+        ways = " + ".join(dict.fromkeys(option(line.purchase_option, line.option_variant) for line in lines))
+        if len(lines) == 1:
             return _named(nodes, first.instance_type, ways, first.provider, first.region)
         return f"{nodes:,} machines of {len(plan.lines)} offers, {ways}"
     bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in plan.lines)

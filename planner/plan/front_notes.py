@@ -10,7 +10,7 @@ from planner.plan.front_scale import Scale
 from planner.plan.ids import AT_WORK
 from planner.plan.model import Plan
 from planner.plan.starters import starter_of
-from planner.plan.words import claim, old_price, over_budget
+from planner.plan.words import claim, old_price, over_budget, quota_lines
 from planner.render import claims
 from planner.render.model import Section
 from planner.render.numbers import number, whole_percent
@@ -135,7 +135,7 @@ def _quotas(plan: Plan) -> list[str]:
     """Quotas in one line: what is needed of each, and where."""
     where: dict[tuple[str, str, str], list[str]] = {}
     needed_of: dict[tuple[str, ...], float] = {}
-    bought = (line for line in plan.lines if line.purchase_option != "owned")
+    bought = (line for line in quota_lines(plan) if line.purchase_option != "owned")
     for line in (line for line in bought if line.option_variant != "already_owned"):
         need = line.quota
         of: tuple[str, ...] = (
@@ -192,7 +192,8 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         steps = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":
             steps = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in steps]
-        steps.append(f"export PLAN.json --to {starter_of(plan)}")
+        if plan.launch is None or not plan.launch.in_parts:  # which no target starts
+            steps.append(f"export PLAN.json --to {starter_of(plan)}")
         following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following
@@ -223,6 +224,8 @@ def _proven(plan: Plan) -> str:
         text += f"; {claims.NEEDS_DEADLINE}"
     if plan.kind == "fleet" and plan.launch is not None and plan.launch.in_turn:
         return f"{text}; with a fall-back, fleets of one spot offer are compared."
+    if plan.launch is not None and plan.launch.in_parts:
+        return f"{text}; with a fall-back, fleets of one spot offer beside one on on-demand are compared."
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
         text += "; the bound excludes the cost of the required probability on spot (--details proof)"
     return f"{text}."

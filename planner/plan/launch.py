@@ -125,7 +125,8 @@ class Launch:
     Attributes:
         strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that meets the deadline);
             `spot_with_steady` (some instances are bought otherwise and run beside spot); `spot_in_fleet` (independent
-            workers; hours are summed over them).
+            workers; hours are summed over them); `fallback_in_fleet` (workers on the first line fall back on the
+            second, others are on the third; of the probability of the deadline a lower bound).
         p_meet_deadline: None without a deadline; with a fall-back, by spot or by on-demand, whichever comes.
         p_meet_spot_only_ratio: the same without on-demand.
         p_on_demand_needed_ratio: 0 without a fall-back.
@@ -143,7 +144,7 @@ class Launch:
         replay: of the plan on drawn futures (`--replays`), None without.
     """
 
-    strategy: Literal["spot", "spot_with_fallback", "spot_with_steady", "spot_in_fleet"]
+    strategy: Literal["spot", "spot_with_fallback", "spot_with_steady", "spot_in_fleet", "fallback_in_fleet"]
     p_meet_deadline: float | None
     p_meet_spot_only_ratio: float | None
     p_on_demand_needed_ratio: float
@@ -173,3 +174,8 @@ class Launch:
     def in_turn(self) -> bool:
         """Whether the whole cluster is on one line of the plan at a time; else its lines run together."""
         return self.strategy in ("spot", "spot_with_fallback")
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether some workers of a fleet are on its first or its second line at a time, and others on the rest."""
+        return self.strategy == "fallback_in_fleet"

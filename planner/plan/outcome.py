@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.plan.front_scale import Scale, cost_places
 from planner.plan.report_launch import strategy_words
-from planner.plan.words import OBJECTIVES
+from planner.plan.words import OBJECTIVES, machines_of
 from planner.records import record
 from planner.render import claims
 from planner.render.precision import dollars, dollars_enough, moment_known, rounded
@@ -113,7 +113,7 @@ def choice_words(plan: Plan) -> str:
     if len(plan.lines) > 3:
         nodes = sum(line.nodes for line in plan.lines)
         return f"{nodes:,} nodes of {len(plan.lines)} offers, most {_line_words(max(plan.lines, key=_cost))}"
-    return " + ".join(_line_words(line) for line in plan.lines)
+    return " + ".join(_line_words(line) for line in machines_of(plan))
 
 
 def regions_words(lines: tuple[PlanLine, ...]) -> str:

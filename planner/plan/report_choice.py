@@ -11,7 +11,7 @@ from planner.plan.front_scale import chance
 from planner.plan.ids import WAITED, TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
-from planner.plan.words import claim, cost_kind, layout_words, own_machines, step_part
+from planner.plan.words import claim, cost_kind, layout_words, machines_of, own_machines, step_part
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
@@ -50,7 +50,8 @@ def verdict(plan: Plan) -> str:
         )
         where = place(first.provider, first.region, max(line.zone for line in plan.lines))
         return f"{opening}: {machines}: {bought} in {where}: {ready}"
-    total = number(sum(line.accelerators for line in plan.lines), 6)
+    lines = machines_of(plan)
+    nodes, total = sum(line.nodes for line in lines), number(sum(line.accelerators for line in lines), 6)
     mix = f"{len(plan.lines)} offers, {nodes:,} nodes, {total} accelerators"
     return f"{opening}: {mix}: {ready}"
 
@@ -91,6 +92,10 @@ def plan_lines(plan: Plan, verbose: bool) -> Section:
     if len(plan.lines) > 1 and _in_turn(plan):
         whole = "each worker" if plan.kind == "fleet" else "the whole cluster"
         notes.insert(0, f"one after another, hours and costs expected: {whole} is on one line at a time")
+    if plan.launch is not None and plan.launch.in_parts:
+        notes.insert(
+            0, "hours and costs expected: each worker of the first two lines is on one of them at a time"
+        )
     return table_section("lines", "Plan", columns, rows, notes)
 
 
@@ -241,7 +246,7 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
 
 def _starts(plan: Plan) -> str:
     """When the first instance is in use, and how sure that is."""
-    if plan.launch is not None and plan.launch.strategy == "spot_in_fleet":
+    if plan.launch is not None and plan.launch.strategy in ("spot_in_fleet", "fallback_in_fleet"):
         return f"from about {hours(plan.starts_in_hours or 0.0)} h on, worker by worker as spot becomes available"
     about = f"in about {hours(plan.starts_in_hours or 0.0)} h"
     if plan.launch is not None and plan.launch.first_wait_hours > 0:

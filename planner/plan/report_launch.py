@@ -13,6 +13,10 @@ _STRATEGIES = {
     "spot_with_fallback": "spot; on-demand takes over at the last moment at which the deadline can be met",
     "spot_with_steady": "spot beside instances that are not taken back",
     "spot_in_fleet": "spot for some or all of independent workers",
+    "fallback_in_fleet": (
+        "spot for some workers, from which on-demand takes over at the last moment at which they can meet the "
+        "deadline; on-demand for the others"
+    ),
 }
 _MAX_PLACES = 4
 
@@ -50,7 +54,7 @@ def launch(launch: Launch, *, inference: bool = False) -> Section:
         ("expected_interruptions", "interruptions", launch.expected_interruptions, "quantity", lost),
         ("checkpoint_interval_hours", saved, launch.checkpoints.interval_hours, "hours", _checkpoint(launch)),
     ]
-    if launch.strategy == "spot_with_fallback":
+    if launch.strategy in ("spot_with_fallback", "fallback_in_fleet"):
         words = (
             f"assumed to be available within {hours(launch.on_demand_acquire_s / 3600.0)} h of the request"
         )
@@ -84,7 +88,10 @@ def _replayed(seen: Replay) -> str:
 def _deadline(launch: Launch) -> str:
     if launch.p_meet_deadline is None:
         return "no deadline given"
-    text = f"with probability {percent(launch.p_meet_deadline)}"
+    least = "at least " if launch.in_parts else ""
+    text = f"with probability {least}{percent(launch.p_meet_deadline)}"
+    if launch.in_parts:
+        return f"{text}; a worker on spot needs on-demand with {percent(launch.p_on_demand_needed_ratio)}"
     if launch.strategy != "spot_with_fallback":
         return text
     return (

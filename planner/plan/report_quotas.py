@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.plan.words import quota_lines
 from planner.render.model import Column, Section, Value, table_section
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def quotas(plan: Plan) -> list[Section]:
     Lines that run together draw on a quota together; of lines used in turn the largest counts. Own machines need none.
     """
     groups: dict[tuple[str, ...], list[PlanLine]] = {}
-    for line in plan.lines:
+    for line in quota_lines(plan):
         need = line.quota
         if line.purchase_option != "owned":
             key = (line.provider, line.region, need.name, need.code, need.unit)

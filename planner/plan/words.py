@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from catalogs.tables.regions import off_by_default
 from planner.plan.brief import Summary
 from planner.plan.layout import Layout
-from planner.plan.model import Plan
+from planner.plan.model import Plan, PlanLine
 from planner.render import claims
 from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
@@ -24,6 +25,27 @@ COST_KINDS = {
     "data_transfer": "data transfer",
     "interruption": "interruptions (expected)",
 }
+
+
+def machines_of(plan: Plan) -> tuple[PlanLine, ...]:
+    """The lines of a fleet as machines in use at once: workers that fall back are on one of two lines at a time."""
+    if plan.launch is None or not plan.launch.in_parts:
+        return plan.lines
+    spot, later, *others = plan.lines
+    both = replace(
+        spot, purchase_option=f"{spot.purchase_option}, else {later.purchase_option}",
+        costs=(*spot.costs, *later.costs), throughput_per_s=spot.throughput_per_s + later.throughput_per_s,
+    )  # fmt: skip
+    return (both, *others)
+
+
+def quota_lines(plan: Plan) -> list[PlanLine]:
+    """Lines whose needs of one quota add up: of two that workers are on in turn, the one that needs more of it."""
+    if plan.launch is None or not plan.launch.in_parts:
+        return list(plan.lines)
+    spot, later, *others = plan.lines
+    one = all(getattr(spot.quota, name) == getattr(later.quota, name) for name in ("name", "code", "unit"))
+    return [spot if spot.quota.needed >= later.quota.needed else later, *others] if one else [*plan.lines]
 
 
 def without_deadline(plan: Plan) -> str:

@@ -226,8 +226,12 @@ def _row_of(plan: Plan) -> dict[str, Any]:
 
 def _nodes(plan: Plan) -> int:
     """Instances in use at once, at most: what is bought one after another does not add up."""
+    from planner.plan.words import machines_of
+
     in_turn = plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback")
-    return max(line.nodes for line in plan.lines) if in_turn else sum(line.nodes for line in plan.lines)
+    return (
+        max(line.nodes for line in plan.lines) if in_turn else sum(line.nodes for line in machines_of(plan))
+    )
 
 
 def _distinct(texts: Iterable[str]) -> str:

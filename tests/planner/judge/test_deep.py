@@ -23,7 +23,8 @@ from planner.judge.stated import PLAN
 from planner.workloads.answer import optimize
 from tests.planner.judge.tampering import changes_of, uncaught
 
-NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet", "a fleet that falls back")
+NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet", "a fleet that falls back",
+         "a fleet in two parts")  # fmt: skip
 pytestmark = pytest.mark.catalog("small")
 
 

@@ -48,7 +48,7 @@ def test_a_wide_gap_on_spot_says_what_the_bound_leaves_out() -> None:
     assert plan.proof is not None
     wide = replace(plan, proof=replace(plan.proof, gap_ratio=0.3, status="feasible"))
     assert "excludes the cost" not in " ".join(verdict_lines(wide))  # nothing here is on spot
-    on_spot = replace(wide, launch=cast("Any", SimpleNamespace(in_turn=False)))
+    on_spot = replace(wide, launch=cast("Any", SimpleNamespace(in_turn=False, in_parts=False)))
     assert "excludes the cost of the required probability on spot" in " ".join(verdict_lines(on_spot))
 
 

@@ -1,0 +1,225 @@
+"""Fleets in two parts, where a share of the work is limited: some workers fall back, the others are on on-demand.
+
+Workers of one spot offer that fall back do as many runs as one offer may by every limit on shares; on-demand workers of
+one offer do the rest. The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
+the data, and on-demand of the first counts in full against every limit. So costs and hours add up, and
+
+    P(both are in time) >= P(the first is) + P(the second is) - 1
+
+whatever ties the luck of both (the error of the speed, on-demand of one type). That is the probability stated and held
+against the confidence asked; the second part has as many workers as that takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.plan_parts.frame import cash_of
+from planner.fleet.alone import chance_alone, fleets_of_one_offer, grown_sure
+from planner.fleet.bill import lines_of
+from planner.fleet.fallback import least_share, least_usd, some_may_fall_back, ways_of
+from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback, workers_of_fallback
+from planner.fleet.fallback_search import MOST_JUDGED, chances_of_fleet, fleets_of, most_workers
+from planner.fleet.question import violations
+from planner.fleet.rounds import confidence_of
+from planner.fleet.whole_runs import run_units, whole_share
+from planner.fleet.workers import Workers
+from planner.market.pricing import total_usd
+from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.tables.table import Floats
+    from planner.candidates.engine import CandidateSearch
+    from planner.fleet.alone import Alone
+    from planner.fleet.fallback import Fleets
+    from planner.fleet.fallback_mix import FallbackMix
+    from planner.fleet.fallback_search import Chances
+    from planner.fleet.mix import Mix
+    from planner.fleet.rounds import Round
+    from planner.plan.model import PlanLine
+
+
+_BLOCK = 32  # spot offers looked at together
+_BY_BILL = ("hours", "budget_usd")  # limits that are not held by the model of a mix
+
+
+@record(frozen=True, eq=False)
+class Parts:
+    """A fleet in two parts.
+
+    Attributes:
+        asked: the question about the runs of the workers that fall back.
+        falling: these, one row; chances: of them.
+        firm: on-demand workers of one offer that do the other runs, one row; firm_meet: P(they are in time).
+    """
+
+    asked: Round
+    falling: Fleets
+    chances: Chances
+    firm: Alone
+    firm_meet: float
+
+    @property
+    def meet(self) -> float:
+        """Lower bound of the probability that both are in time."""
+        return max(self.chances.meet + self.firm_meet - 1.0, 0.0)
+
+    @property
+    def mixes(self) -> tuple[FallbackMix, Mix]:
+        """Both as mixes."""
+        first, second = mix_of_fallback(self.asked, self.falling), self.firm.mix(self.asked.limit)
+        whole = first.work + second.work
+        return replace(first, part=first.work / whole), replace(second, part=second.work / whole)
+
+    @property
+    def last(self) -> Mix:
+        """The part that ends last."""
+        first, second = self.mixes
+        return first if first.period >= second.period else second
+
+    def lines(self) -> list[PlanLine]:
+        """Spot, what it falls back on, and on-demand; the throughput of each is over the hours of the whole plan."""
+        search, (first, second) = self.asked.found, self.mixes
+        period = self.last.period
+        pairs = ((first, lines_of_fallback(search, first)), (second, lines_of(search.candidates, second)))
+        return [
+            replace(line, throughput_per_s=line.throughput_per_s * (mix.period / period))
+            for mix, lines in pairs
+            for line in lines
+        ]
+
+
+@record(frozen=True)
+class CheapestParts:
+    """The cheapest, None without any; what those cost at least whose chance was not worked out, USD."""
+
+    parts: Parts | None
+    unjudged_usd: float = np.inf
+
+
+def falling_runs(search: CandidateSearch) -> int:
+    """Runs that workers with a fall-back do where shares are limited; 0 where no fleet is in two parts."""
+    fleet = search.context.asked.workload.fleet
+    share = least_share(search)
+    if fleet is None or fleet.runs == 1 or share >= 1.0 or not some_may_fall_back(search):
+        return 0
+    return round((whole_share(share, fleet.runs) or 0.0) * fleet.runs)
+
+
+def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = True) -> CheapestParts:
+    """The cheapest fleet in two parts that meets every limit and the deadline with the confidence asked.
+
+    Args:
+        asked: the question, its workers without a reserve.
+        below_usd: a cost that it must be below; infinite where no other fleet is known.
+        within_budget: the budget is one of the limits.
+    """
+    search, units = asked.found, run_units(asked.found.context.asked)
+    runs = falling_runs(search)
+    if not runs:
+        return CheapestParts(None)
+    firm = _firm(asked, asked.work - runs * units)
+    ways = ways_of(search, asked.limit)
+    if not len(firm.count) or not len(ways.on_demand):
+        return CheapestParts(None)
+    budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
+    return _Search(replace(asked, work=runs * units), firm, below_usd, budget).run(asked)
+
+
+def _firm(asked: Round, work: float) -> Alone:
+    """Fleets of each on-demand offer that do `work`, the cheapest first."""
+    search, market = asked.found, asked.found.context.market
+    firm = fleets_of_one_offer(search, asked.limit, work)
+    own = market.offer_set.offers.equals("purchase_option", "on_demand")[firm.workers.rows]
+    firm = firm.take(np.flatnonzero(own))
+    return firm.take(np.lexsort((market.id_rank[firm.workers.rows], firm.cost_usd(search))))
+
+
+class _Search:
+    """Pairs of a fleet that falls back and one on on-demand, the cheapest first, until no other can be cheaper."""
+
+    def __init__(self, first: Round, firm: Alone, below_usd: float, budget: Decimal | None) -> None:
+        """Take the question of the first part, fleets for the second in order of cost, the cost to be below, USD."""
+        self._first, self._firm, self._least, self._budget = first, firm, below_usd, budget
+        self._firm_usd: Floats = firm.cost_usd(first.found)
+        self._best: Parts | None = None
+        self._left, self._unjudged = MOST_JUDGED, np.inf
+
+    def run(self, asked: Round) -> CheapestParts:
+        """Look at all spot offers; `asked`: the question about all runs."""
+        first, search = self._first, self._first.found
+        runs = round(first.work / run_units(search.context.asked))
+        ways = ways_of(search, first.limit)
+        most = np.minimum(most_workers(first, ways), runs)
+        floor = least_usd(search, ways, runs) + self._firm_usd[0]
+        order = np.argsort(floor, kind="stable")
+        order = order[(most >= 1)[order]]
+        for begin in range(0, len(order), _BLOCK):
+            block = order[begin : begin + _BLOCK]
+            block = block[floor[block] < self._least]
+            if not len(block):
+                break
+            self._among(asked, fleets_of(first, ways.take(block), most[block], runs))
+        return CheapestParts(self._best, self._unjudged)
+
+    def _among(self, asked: Round, fleets: Fleets) -> None:
+        """Look at fleets that fall back, each beside every on-demand fleet with which it may be cheaper."""
+        search, confidence = asked.found, confidence_of(asked.found.context.asked, asked.found.context.dates)
+        cost = fleets.cost_usd(search)
+        for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], cost)).tolist():
+            if not cost[at] + self._firm_usd[0] < self._least:
+                break
+            if not self._left:
+                self._unjudged = min(self._unjudged, float(cost[at] + self._firm_usd[0]))
+                break
+            self._left -= 1
+            one = fleets.take(np.asarray([at]))
+            chances = chances_of_fleet(self._first, one)
+            if chances.meet >= confidence:
+                self._beside(asked, one, chances, float(cost[at]))
+
+    def _beside(self, asked: Round, falling: Fleets, chances: Chances, falling_usd: float) -> None:
+        """Look at on-demand fleets beside one that falls back."""
+        search = asked.found
+        wanted = confidence_of(search.context.asked, search.context.dates) + 1.0 - chances.meet
+        for at in range(len(self._firm_usd)):
+            if not falling_usd + self._firm_usd[at] < self._least:
+                break
+            firm = grown_sure(search, self._firm.take(np.asarray([at])), wanted)
+            if firm is None:
+                continue
+            usd = falling_usd + float(firm.cost_usd(search)[0])
+            parts = Parts(self._first, falling, chances, firm, chance_alone(search, firm))
+            if usd < self._least and _is_allowed(asked, parts) and self._is_within_budget(parts):
+                self._best, self._least = parts, usd
+
+    def _is_within_budget(self, parts: Parts) -> bool:
+        return self._budget is None or bill_of_parts(parts)[1] <= self._budget
+
+
+def _is_allowed(asked: Round, parts: Parts) -> bool:
+    """Whether both together keep every limit but the budget, with the first on spot and with it on on-demand."""
+    falling, firm = parts.falling, parts.firm
+    usual = workers_of_fallback(parts.asked, falling)
+    count = np.concatenate([falling.count.astype(np.float64), firm.count])
+    busy = np.concatenate([falling.count, firm.count * firm.hours / firm.workers.hours_limit])
+    for rows in (usual.rows, falling.ways.on_demand):
+        question = asked.ask(Workers.joined([replace(usual, rows=rows), firm.workers]))
+        if any(one.limit_name not in _BY_BILL for one in violations(question, count, busy)):
+            return False
+    return True
+
+
+def bill_of_parts(parts: Parts) -> tuple[Decimal, Decimal]:
+    """What a fleet in two parts costs, and what falls due of it, in USD."""
+    context, lines = parts.asked.found.context, parts.lines()
+    finish = context.dates.start + timedelta(hours=parts.last.period)
+    due = sum(
+        (month.amount_usd for month in cash_of(context.dates, context.market, lines, finish)), Decimal(0)
+    )
+    return total_usd([cost for line in lines for cost in line.costs]), due
