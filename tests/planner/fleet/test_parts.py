@@ -300,7 +300,7 @@ def test_a_budget_holds_both_parts() -> None:
     assert free.total_usd <= Decimal(change.needed.removeprefix("$")) < free.total_usd + CENT
 
 
-@pytest.mark.parametrize(("limit", "most"), [({"max_nodes": 1}, 0), ({"budget_usd": 100.0}, 2)])
+@pytest.mark.parametrize(("limit", "most"), [({"max_nodes": 1}, 0), ({"budget_usd": 14.0}, 2)])
 def test_pairs_beyond_a_limit_cost_no_search(
     limit: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
