@@ -300,6 +300,19 @@ def test_a_budget_holds_both_parts() -> None:
     assert free.total_usd <= Decimal(change.needed.removeprefix("$")) < free.total_usd + CENT
 
 
+@pytest.mark.parametrize("way", ["object", "local_nvme"])
+def test_pairs_are_compared_by_what_they_cost(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part pays for the requests of its own runs, in the search as on the bill."""
+    seen: list[parts.Parts] = []
+    monkeypatch.setattr(parts._Search, "_is_within_budget", lambda self, one: seen.append(one) or True)
+    planned([*PAIR, FIRM], {**half_on_spot(), "storage": {"data": way}, "data": {"size": "50GB"}})
+    assert seen
+    for one in seen:
+        search = one.asked.found
+        usd = one.falling.cost_usd(search)[0] + one.firm.cost_usd(search)[0]
+        assert usd == pytest.approx(float(parts.bill_of_parts(one)[0]), abs=1e-6)
+
+
 @pytest.mark.parametrize(("limit", "most"), [({"max_nodes": 1}, 0), ({"budget_usd": 14.0}, 2)])
 def test_pairs_beyond_a_limit_cost_no_search(
     limit: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
