@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.export.view import launch_of
 from planner.fleet import parts
+from planner.fleet.alone import grown_sure
 from planner.judge.bench import Bench, Buy, ImpossibleError
 from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
@@ -304,7 +305,12 @@ def test_a_budget_holds_both_parts() -> None:
 def test_pairs_are_compared_by_what_they_cost(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part pays for the requests of its own runs, in the search as on the bill."""
     seen: list[parts.Parts] = []
-    monkeypatch.setattr(parts._Search, "_is_within_budget", lambda self, one: seen.append(one) or True)
+
+    def see(_: object, one: parts.Parts) -> bool:
+        seen.append(one)
+        return True
+
+    monkeypatch.setattr(parts._Search, "_is_within_budget", see)
     planned([*PAIR, FIRM], {**half_on_spot(), "storage": {"data": way}, "data": {"size": "50GB"}})
     assert seen
     for one in seen:
@@ -317,8 +323,13 @@ def test_pairs_are_compared_by_what_they_cost(way: str, monkeypatch: pytest.Monk
 def test_pairs_beyond_a_limit_cost_no_search(
     limit: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried, grow = [], parts.grown_sure
-    monkeypatch.setattr(parts, "grown_sure", lambda *asked: tried.append(asked) or grow(*asked))
+    tried: list[float] = []
+
+    def grow(search: Any, one: Any, wanted: float) -> Any:
+        tried.append(wanted)
+        return grown_sure(search, one, wanted)
+
+    monkeypatch.setattr(parts, "grown_sure", grow)
     job = half_on_spot()
     offers = [*PAIR, *(replace(FIRM, region=region) for region in REGIONS["aws"] if region != PAIR[0].region)]
     plan = planned(offers, {**job, "constraints": {**job["constraints"], **limit}})
