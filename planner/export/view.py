@@ -285,7 +285,8 @@ def _can_start(plan: Plan, name: str) -> None:
     if plan.launch is not None and plan.launch.in_parts:
         raise InputError(
             f"{name}: workers that fall back beside workers on on-demand cannot be exported as one plan; plan and "
-            "export each part for itself, with its runs and without the share: --set fleet.runs=N"
+            "export each part for itself, without the share: --set fleet.runs=N, and for the on-demand part "
+            """--set 'constraints.purchase_options=["on_demand"]'"""
         )
     for line in plan.lines:
         if line.accelerators_per_node != int(line.accelerators_per_node):

@@ -11,6 +11,7 @@ were the most workers allowed: never more than the plan then costs, and all of i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +52,10 @@ class Kept:
     def take(self, numbers: Ints) -> Kept:
         """Those of the workers `numbers`."""
         return Kept(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
+
+    def of_part(self, work: float, part: float) -> Kept:
+        """The same of fleets that do `part` of all `work` and share nothing with others: requests follow the work."""
+        return replace(self, alone_usd=self.alone_usd - self.usd_per_unit * work * (1.0 - part))
 
 
 def kept_by(

@@ -33,10 +33,10 @@ from planner.market.pricing import total_usd
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Floats
+    from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
-    from planner.fleet.fallback import Fleets
+    from planner.fleet.fallback import Fleets, Ways
     from planner.fleet.fallback_mix import FallbackMix
     from planner.fleet.fallback_search import Chances
     from planner.fleet.mix import Mix
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 _BLOCK = 32  # spot offers looked at together
+_CENT = 0.01
 _BY_BILL = ("hours", "budget_usd")  # limits that are not held by the model of a mix
 
 
@@ -128,16 +129,19 @@ def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = T
     if not len(firm.count) or not len(ways.on_demand):
         return CheapestParts(None)
     budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
-    return _Search(replace(asked, work=runs * units), firm, below_usd, budget).run(asked)
+    part = runs * units / asked.work
+    ways = replace(ways, kept=ways.kept.of_part(asked.work, part))
+    firm = replace(firm, kept=firm.kept.of_part(asked.work, 1.0 - part))
+    firm = firm.take(np.lexsort((search.context.market.id_rank[firm.workers.rows], firm.cost_usd(search))))
+    return _Search(replace(asked, work=runs * units), firm, below_usd, budget).run(asked, ways)
 
 
 def _firm(asked: Round, work: float) -> Alone:
-    """Fleets of each on-demand offer that do `work`, the cheapest first."""
+    """Fleets of each on-demand offer that do `work`."""
     search, market = asked.found, asked.found.context.market
     firm = fleets_of_one_offer(search, asked.limit, work)
     own = market.offer_set.offers.equals("purchase_option", "on_demand")[firm.workers.rows]
-    firm = firm.take(np.flatnonzero(own))
-    return firm.take(np.lexsort((market.id_rank[firm.workers.rows], firm.cost_usd(search))))
+    return firm.take(np.flatnonzero(own))
 
 
 class _Search:
@@ -145,16 +149,17 @@ class _Search:
 
     def __init__(self, first: Round, firm: Alone, below_usd: float, budget: Decimal | None) -> None:
         """Take the question of the first part, fleets for the second in order of cost, the cost to be below, USD."""
-        self._first, self._firm, self._least, self._budget = first, firm, below_usd, budget
+        # what falls due of spot and on-demand is what they cost
+        least = below_usd if budget is None else min(below_usd, float(budget) + _CENT)
+        self._first, self._firm, self._least, self._budget = first, firm, least, budget
         self._firm_usd: Floats = firm.cost_usd(first.found)
         self._best: Parts | None = None
         self._left, self._unjudged = MOST_JUDGED, np.inf
 
-    def run(self, asked: Round) -> CheapestParts:
-        """Look at all spot offers; `asked`: the question about all runs."""
+    def run(self, asked: Round, ways: Ways) -> CheapestParts:
+        """Look at all spot offers, `ways`; `asked`: the question about all runs."""
         first, search = self._first, self._first.found
         runs = round(first.work / run_units(search.context.asked))
-        ways = ways_of(search, first.limit)
         most = np.minimum(most_workers(first, ways), runs)
         floor = least_usd(search, ways, runs) + self._firm_usd[0]
         order = np.argsort(floor, kind="stable")
@@ -177,25 +182,54 @@ class _Search:
             if not self._left:
                 self._unjudged = min(self._unjudged, float(cost[at] + self._firm_usd[0]))
                 break
-            self._left -= 1
             one = fleets.take(np.asarray([at]))
+            beside = np.flatnonzero(self._may_join(asked, one))
+            if not len(beside) or not cost[at] + self._firm_usd[beside[0]] < self._least:
+                continue
+            self._left -= 1
             chances = chances_of_fleet(self._first, one)
             if chances.meet >= confidence:
-                self._beside(asked, one, chances, float(cost[at]))
+                self._beside(asked, one, chances, float(cost[at]), beside)
 
-    def _beside(self, asked: Round, falling: Fleets, chances: Chances, falling_usd: float) -> None:
-        """Look at on-demand fleets beside one that falls back."""
+    def _may_join(self, asked: Round, falling: Fleets) -> Bools:
+        """On-demand fleets that may be beside one that falls back, as both together do all of the work."""
+        market, workload = asked.found.context.market, asked.found.context.asked.workload
+        rows, nodes, fleet = self._firm.workers.rows, self._firm.workers.nodes, workload.fleet
+        later = int(falling.ways.on_demand[0])
+        fits = (self._firm.count + falling.count[0]) * nodes <= workload.constraints.max_nodes
+        apart = market.region_of_offer[rows] != market.region_of_offer[later]
+        assert fleet is not None
+        if fleet.max_regions == 1:
+            fits &= ~apart
+        for share, elsewhere in (
+            (fleet.max_share_per_region, apart),
+            (fleet.max_share_per_offer, rows != later),
+        ):
+            if share is not None and share < 1.0:
+                fits &= elsewhere
+        return np.asarray(fits, dtype=np.bool_)
+
+    def _beside(
+        self, asked: Round, falling: Fleets, chances: Chances, falling_usd: float, beside: Ints
+    ) -> None:
+        """Look at the on-demand fleets `beside` one that falls back."""
         search = asked.found
         wanted = confidence_of(search.context.asked, search.context.dates) + 1.0 - chances.meet
-        for at in range(len(self._firm_usd)):
+        for at in beside.tolist():
             if not falling_usd + self._firm_usd[at] < self._least:
                 break
+            if not self._left:
+                self._unjudged = min(self._unjudged, falling_usd + float(self._firm_usd[at]))
+                break
+            self._left -= 1
             firm = grown_sure(search, self._firm.take(np.asarray([at])), wanted)
             if firm is None:
                 continue
             usd = falling_usd + float(firm.cost_usd(search)[0])
+            if not usd < self._least:
+                continue
             parts = Parts(self._first, falling, chances, firm, chance_alone(search, firm))
-            if usd < self._least and _is_allowed(asked, parts) and self._is_within_budget(parts):
+            if _is_allowed(asked, parts) and self._is_within_budget(parts):
                 self._best, self._least = parts, usd
 
     def _is_within_budget(self, parts: Parts) -> bool:

@@ -237,7 +237,8 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     elif scale.high_hours is not None:
         parts.append(f"90 %: by {scale.after(scale.high_hours)}")
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
-    deadline_text = "no deadline" if plan.deadline is None else f"in time with {chance(sure)}"
+    least = "at least " if plan.launch is not None and plan.launch.in_parts else ""
+    deadline_text = "no deadline" if plan.deadline is None else f"in time with {least}{chance(sure)}"
     parts.append(deadline_text + _at_the_last_moment(plan))
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
 

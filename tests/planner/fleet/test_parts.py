@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.export.view import launch_of
+from planner.fleet import parts
+from planner.fleet.alone import grown_sure
 from planner.judge.bench import Bench, Buy, ImpossibleError
 from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
 from planner.judge.money import total
-from planner.plan.front import bought
+from planner.plan.front import bought, front
 from planner.plan.model import Plan
 from planner.plan.outcome import choice_words
 from planner.plan.words import quota_lines
@@ -298,8 +301,44 @@ def test_a_budget_holds_both_parts() -> None:
     assert free.total_usd <= Decimal(change.needed.removeprefix("$")) < free.total_usd + CENT
 
 
+@pytest.mark.parametrize("way", ["object", "local_nvme"])
+def test_pairs_are_compared_by_what_they_cost(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part pays for the requests of its own runs, in the search as on the bill."""
+    seen: list[parts.Parts] = []
+
+    def see(_: object, one: parts.Parts) -> bool:
+        seen.append(one)
+        return True
+
+    monkeypatch.setattr(parts._Search, "_is_within_budget", see)
+    planned([*PAIR, FIRM], {**half_on_spot(), "storage": {"data": way}, "data": {"size": "50GB"}})
+    assert seen
+    for one in seen:
+        search = one.asked.found
+        usd = one.falling.cost_usd(search)[0] + one.firm.cost_usd(search)[0]
+        assert usd == pytest.approx(float(parts.bill_of_parts(one)[0]), abs=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "most"), [({"max_nodes": 1}, 0), ({"budget_usd": 14.0}, 2)])
+def test_pairs_beyond_a_limit_cost_no_search(
+    limit: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[float] = []
+
+    def grow(search: Any, one: Any, wanted: float) -> Any:
+        tried.append(wanted)
+        return grown_sure(search, one, wanted)
+
+    monkeypatch.setattr(parts, "grown_sure", grow)
+    job = half_on_spot()
+    offers = [*PAIR, *(replace(FIRM, region=region) for region in REGIONS["aws"] if region != PAIR[0].region)]
+    plan = planned(offers, {**job, "constraints": {**job["constraints"], **limit}})
+    assert not in_parts(plan) and len(tried) <= most
+
+
 def test_the_screen_says_what_falls_back_and_names_no_export() -> None:
     plan = planned(PAIR, half_on_spot())
+    assert "in time with at least " in str(front(plan))
     text = bought(plan)
     assert "spot, else on_demand in aws/us-east-1" in text and "(50 %" in text
     assert "on_demand" in choice_words(plan).split(" + ")[1]
