@@ -41,6 +41,7 @@ from planner.judge.fleet_workers import (
     with_hours,
     worker_of,
 )
+from planner.judge.goods import Offer
 from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN
 from planner.judge.money import Charge, total
 from planner.judge.prices import Z80
@@ -165,12 +166,12 @@ def _parts(findings: Findings, bench: Bench, plan: Node) -> tuple[Fleet, Beside]
         findings.require(
             nodes <= offer.capacity, "lines", f"{offer.offer_id}: {offer.capacity:g} are available"
         )
-    _shares(findings, bench, runs)
+    _shares(findings, bench, runs, later, other)
     now = fleet_of(bench, spot, later, asked.nodes_per_run, counts[0], runs)
     return now, beside_of(bench, Buy(other, asked.nodes_per_run), counts[2], asked.runs - runs, findings)
 
 
-def _shares(findings: Findings, bench: Bench, runs: int) -> None:
+def _shares(findings: Findings, bench: Bench, runs: int, later: Offer, other: Offer) -> None:
     """Workers with a fall-back do no more than any share allows, whether they are on spot or on on-demand."""
     asked = bench.workload.fleet
     assert asked is not None
@@ -178,6 +179,15 @@ def _shares(findings: Findings, bench: Bench, runs: int) -> None:
         if share is not None:
             most = floor(share * asked.runs + 1e-6)
             findings.require(runs <= most, "lines", f"{runs} runs with a fall-back, shares allow {most}")
+    one_region = all(later.text(name) == other.text(name) for name in ("provider", "region"))
+    for name, together in (
+        ("max_share_per_region", one_region),
+        ("max_share_per_offer", later.offer_id == other.offer_id),
+    ):
+        share = getattr(asked, name)
+        findings.require(
+            not together or share is None or share >= 1.0, "lines", f"all runs may be in one place: {name}"
+        )
 
 
 def beside_of(bench: Bench, buy: Buy, count: int, runs: int, findings: Findings | None = None) -> Beside:
