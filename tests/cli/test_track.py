@@ -11,7 +11,7 @@ import pytest
 
 import planner
 from planner.calibration.logs import READERS
-from planner.commands.diagnose import LOG_FORMATS
+from planner.commands.options import LOG_FORMATS
 from planner.commands.track import SECTIONS
 from planner.render import ANSWER_FORMATS
 from planner.tracking.report import DETAILS

@@ -141,7 +141,7 @@ def _adapters(reader: Reader) -> None:
         reader.add_targets("lora_target_modules")
         for bits in (4, 8):
             name = reader.first(f"load_in_{bits}bit", f"use_{bits}bit_quantization")
-            if (reader.flag(name)) or reader.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
+            if reader.flag(name) or reader.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
                 reader.add("training.frozen_bits", bits, name or "bits")
         return
     frozen = next((name for name, still in _FROZEN.items() if reader.flag(name) is still), "")
