@@ -325,7 +325,8 @@ def _recurring(cost: ArrayLike, once: ArrayLike | None) -> ArrayLike:
     whole, apart = (np.asarray(one, dtype=float).ravel() for one in (cost, once))
     if len(whole) != len(apart):
         raise ForecastError(f"{len(whole)} costs but {len(apart)} of what was bought once; give one per day")
-    return whole - apart
+    recurring: Floats = whole - apart
+    return recurring
 
 
 def _check_level(level: float) -> None:

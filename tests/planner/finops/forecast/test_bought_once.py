@@ -71,10 +71,9 @@ def test_a_refund_in_a_later_month_is_no_second_purchase(
     plain: tuple[float, float, float], tmp_path: Path, refunded: dict[str, str]
 ) -> None:
     """A part of the block came back in October: "65,000" was a range of -19,000 to 153,000 again."""
-    back = charge(date(2026, 10, 5), -1000, ChargeCategory="Purchase", **BLOCK, **refunded)
-    again = (
-        [charge(date(2026, 10, 6), 300, ChargeCategory="Purchase", **BLOCK, **refunded)] if refunded else []
-    )
+    bought = {"ChargeCategory": "Purchase"} | BLOCK | refunded
+    back = charge(date(2026, 10, 5), -1000) | bought
+    again = [charge(date(2026, 10, 6), 300) | bought] if refunded else []
     path = bill_of(tmp_path / "bill.csv", date(2026, 9, 9), beside=[back, *again])
     assert landing(path) == pytest.approx(plain)
     costs = read_costs([str(path)], None, ("total",))
