@@ -1,8 +1,9 @@
 """What a bill has bought once: no part of the cost that goes on, so a forecast does not expect it again.
 
 One-time purchases (FOCUS ChargeFrequency) are bought once where their SKU was bought in one calendar month alone, such
-as a capacity block. What is bought in several months recurs, and forecasts see it. Where the use of a capacity
-reservation bears the price of such a purchase, that use ends with it too; commitment discounts are renewed.
+as a capacity block; a later refund or correction is no purchase, and is left out with it. What is bought in several
+months recurs, and forecasts see it. Where the use of a capacity reservation bears the price of such a purchase, that
+use ends with it too; commitment discounts are renewed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
-_SQL = Path(__file__).resolve().parent / "data" / "bought_once.sql"
+_SQL = Path(__file__).resolve().parent / "data" / "parts" / "bought_once.sql"
 _PURCHASES = (
     "SELECT provider, service, sku, MIN(x_day) AS first_day, SUM(cost) AS cost FROM charges "
     "GROUP BY provider, service, sku"
@@ -51,7 +52,7 @@ def bought_once(bill: Bill, column: str = "EffectiveCost", end: date = NO_END) -
         column: `EffectiveCost` or `BilledCost`.
         end: charges from this day on are not looked at.
     """
-    rows = rows_of(_ask(bill, _PURCHASES, "''", column, end))
+    rows = rows_of(_ask(bill, once_queries("''", column)[0], end))
     found = [
         Once(
             _name(row.provider),
@@ -73,7 +74,7 @@ def once_by_day(bill: Bill, scope: str, column: str = "EffectiveCost", end: date
         column: as of `bought_once`.
         end: as of `bought_once`.
     """
-    return _ask(bill, _BY_DAY, scope, column, end)
+    return _ask(bill, once_queries(scope, column)[1], end)
 
 
 def once_words(things: tuple[Once, ...], least: float, currency: str) -> str:
@@ -89,9 +90,14 @@ def once_words(things: tuple[Once, ...], least: float, currency: str) -> str:
     return f"what was bought once is in the cost to date, and forecasts do not expect it again: {', '.join(each)}{more}"
 
 
-def _ask(bill: Bill, select: str, scope: str, column: str, end: date) -> Any:
+def once_queries(scope: str, column: str) -> tuple[str, str]:
+    """Both questions to a bill, with the parameter `end`: of `bought_once` and of `once_by_day`."""
     sql = _SQL.read_text(encoding="utf-8").replace("{scope}", scope).replace("{cost}", column)
-    return in_order(bill.engine.query(f"{sql}{select}", {"end": end}))
+    return f"{sql}{_PURCHASES}", f"{sql}{_BY_DAY}"
+
+
+def _ask(bill: Bill, sql: str, end: date) -> Any:
+    return in_order(bill.engine.query(sql, {"end": end}))
 
 
 def _name(value: object) -> str:

@@ -43,7 +43,15 @@ def effective_stated(bill: Bill, months: Sequence[date]) -> dict[date, float | N
 def stated_words(share: float | None) -> str:
     """What of the bill has no EffectiveCost."""
     return (
-        f"{100 * (1 - share):.1f} % of billed cost has no EffectiveCost"
+        f"{as_percent(1 - share)} of billed cost has no EffectiveCost"
         if share
         else "the bill has no EffectiveCost"
     )
+
+
+def as_percent(share: float) -> str:
+    """Write a share so that 99.96 % does not read 100 %."""
+    text = f"{100 * share:.1f}"
+    if text in ("100.0", "0.0") and share not in (0.0, 1.0):
+        return "more than 99.9 %" if share > 0.5 else "less than 0.1 %"
+    return f"{text} %"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from planner.finops.bill_days import rest_days
 from planner.finops.counted_twice import quality_checks
-from planner.finops.effective_cost import effective_stated, stated_words
+from planner.finops.effective_cost import as_percent, effective_stated, stated_words
 from planner.finops.frames import rows_of
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
@@ -354,16 +354,8 @@ def _judge(
         status = "withheld"
     elif sign * value < sign * float(check["flag_at"]):
         status = "flagged"
-    reason = "" if status == "ok" else check["text"].format(value=_percent(value), **words)
+    reason = "" if status == "ok" else check["text"].format(value=as_percent(value), **words)
     return Check(key, label, value, status, reason)
-
-
-def _percent(share: float) -> str:
-    """Write a share so that 99.96 % does not read 100 %."""
-    text = f"{100 * share:.1f}"
-    if text in ("100.0", "0.0") and share not in (0.0, 1.0):
-        return "more than 99.9 %" if share > 0.5 else "less than 0.1 %"
-    return f"{text} %"
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -320,7 +320,13 @@ def _period(
 
 
 def _recurring(cost: ArrayLike, once: ArrayLike | None) -> ArrayLike:
-    return cost if once is None else np.asarray(cost, dtype=float) - np.asarray(once, dtype=float)
+    if once is None:
+        return cost
+    whole, apart = (np.asarray(one, dtype=float).ravel() for one in (cost, once))
+    if len(whole) != len(apart):
+        raise ForecastError(f"{len(whole)} costs but {len(apart)} of what was bought once; give one per day")
+    recurring: Floats = whole - apart
+    return recurring
 
 
 def _check_level(level: float) -> None:

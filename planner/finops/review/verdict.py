@@ -103,13 +103,27 @@ def against(inputs: Inputs, spent: float) -> str:
         return f"not comparable with {name} ({reason})"
     change = spent / before - 1
     name += _without(inputs)
-    said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
+    said = f"{_moved(change)} than {name}{_with_all(inputs)}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
     care = "; ".join(filter(None, (reason if status != "ok" else "", inputs.account_gaps())))
     if care:
         return f"{said} (with care: {care})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"
+
+
+def _moved(change: float) -> str:
+    return f"{percent(abs(change))} {'more' if change >= 0 else 'less'}"
+
+
+def _with_all(inputs: Inputs) -> str:
+    """`, 4.0 % less with it`, where what is left out may be new, or have ended, and lack no file; else empty."""
+    assert inputs.before is not None
+    before = inputs.spend(inputs.before)
+    if before <= 0 or not any(one.doubt for one in inputs.gate.left_out):
+        return ""
+    change = inputs.spend(inputs.month) / before - 1
+    return f", {_moved(change)} with {'it' if len(inputs.left_out) == 1 else 'them'}"
 
 
 def _calendar(inputs: Inputs, change: float, before: float, spent: float) -> str:

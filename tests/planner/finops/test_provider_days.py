@@ -159,7 +159,8 @@ def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Pa
     )
     why = "which has no use after 30 September (did it end, or is its file missing?)"
     why = why if last == 30 else "whose bill ends on 28 September"
-    assert review.verdict.endswith(f"24.0 % more than September 2026 without Azure, {why}.")
+    with_it = ", 84.5 % less with it" if last == 30 else ""
+    assert review.verdict.endswith(f"24.0 % more than September 2026 without Azure, {why}{with_it}.")
     words = f"Azure {why.removeprefix('which ')}" if last == 30 else "the bill of Azure ends on 28 September"
     assert f"checks of the data fails: {words}. " in section(review, "quality").sentences[0]
     assert figures(review)["bridge_before_money"].value == pytest.approx(30 * 100)
@@ -192,7 +193,7 @@ def test_a_provider_that_begins_with_the_month_is_left_out(tmp_path: Path) -> No
     """It was "not comparable with September 2026 (Azure has no use in September)"."""
     review = made(tmp_path, use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700))
     why = "which has no use before 1 October (is it new, or is its file missing?)"
-    assert f"24.0 % more than September 2026 without Azure, {why}" in review.verdict
+    assert f"24.0 % more than September 2026 without Azure, {why}, 747.3 % more with it" in review.verdict
     assert figures(review)["bridge_after_money"].value == pytest.approx(31 * 120)
 
 

@@ -17,6 +17,7 @@ _LEVELS = {
     "place": "account or tag, and day",
 }  # fmt: skip
 _ROUNDED = 1.001  # times: hours of two files differ by their rounding
+_UNMEASURED = "no file says how busy GPUs were (DCGM does)"
 _FLAG_BELOW = 0.95  # of GPU cost matched; own judgement
 
 
@@ -52,8 +53,10 @@ def _useful(inputs: Inputs, matched: Matched) -> tuple[float | None, str]:
     They are a part of the busy hours, so where these are known of some machines alone they say nothing of the rest.
     """
     told = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
-    if told is None or not matched.measured_known:
+    if told is None:
         return None, "no file says what work was kept (--utilisation does)"
+    if not matched.measured_known:
+        return None, _UNMEASURED
     busy = matched.hours("busy")
     if told.goodput > busy * _ROUNDED:
         return (
@@ -70,7 +73,6 @@ def _share_matched(matched: Matched) -> float:
 def _figures(inputs: Inputs, matched: Matched, useful: float | None, unknown: str) -> list[Figure]:
     paid = matched.hours()
     known = matched.hours("busy", *IDLE)
-    unmeasured = "no file says how busy GPUs were (DCGM does)"
     share = _share_matched(matched)
     figures = [
         figure(inputs, "usage_matched_ratio", "GPU cost matched with usage", share, "ratio"),
@@ -96,7 +98,7 @@ def _figures(inputs: Inputs, matched: Matched, useful: float | None, unknown: st
             "Busy share of GPU-hours whose use is known",
             ratio(matched.hours("busy"), known) if matched.measured_known else None,
             "ratio",
-            lacking=unmeasured,
+            lacking=_UNMEASURED,
         ),
         figure(
             inputs,

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from sqlglot import exp
 
+from planner.finops.bought_once import bought_once, once_queries
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
 from planner.finops.kpis import day_sums
 from planner.finops.read import Bill, open_bill
@@ -138,6 +139,13 @@ def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) ->
     check_equal(sql, parameters_of(sql), duckdb_bill, spark_bill)
 
 
+def test_spark_tells_what_was_bought_once_as_duckdb(duckdb_bill: Bill, spark_bill: Bill) -> None:
+    things = bought_once(duckdb_bill, "BilledCost")
+    assert things and bought_once(spark_bill, "BilledCost") == things
+    for sql in once_queries("ServiceName", "BilledCost"):
+        check_equal(sql, parameters_of(sql), duckdb_bill, spark_bill)
+
+
 def test_spark_keeps_things_and_answers_about_them_as_duckdb(session: Any, tmp_path: Path) -> None:
     """On the bill that PostgreSQL and ClickHouse are asked about: Spark sorts 300,000 rows for a minute here."""
     files = list(make_small_bill(tmp_path).values())
@@ -203,6 +211,8 @@ def test_every_query_is_written_without_loss(dialect: str) -> None:
         sql = things_query(name)
         values = {**MONTHS, **THING_VALUES, "absurd": 1e5}
         assert emit_sql(sql, dialect, {key: values[key] for key in parameter_names(sql)}), name
+    for sql in once_queries("ServiceName", "EffectiveCost"):
+        assert emit_sql(sql, dialect, parameters_of(sql))
 
 
 def test_no_parameter_is_left_in_a_text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ BLOCK = {
 }
 
 
-def bill_of(path: Path, *bought: date, amortised: bool = False) -> Path:
+def bill_of(
+    path: Path, *bought: date, amortised: bool = False, beside: Sequence[dict[str, str]] = ()
+) -> Path:
     """About 2,200 a day, and blocks of a week for 33,000, which the purchase bears or their use does."""
-    rows = each_day(FIRST, LAST, 2200)
+    rows = [*each_day(FIRST, LAST, 2200), *beside]
     rows += [
         charge(FIRST + timedelta(n), 50 if n % 3 else -50, SkuId="noise")
         for n in range((LAST - FIRST).days + 1)
@@ -61,6 +64,21 @@ def test_a_block_bought_once_leaves_the_forecast_as_it_is(
         "What was bought once is in the cost to date, and forecasts do not expect it again: EC2 of AWS (33,000 USD in "
         "September 2026)."
     ) in said
+
+
+@pytest.mark.parametrize("refunded", [{"ChargeClass": "Correction"}, {}])
+def test_a_refund_in_a_later_month_is_no_second_purchase(
+    plain: tuple[float, float, float], tmp_path: Path, refunded: dict[str, str]
+) -> None:
+    """A part of the block came back in October: "65,000" was a range of -19,000 to 153,000 again."""
+    bought = {"ChargeCategory": "Purchase"} | BLOCK | refunded
+    back = charge(date(2026, 10, 5), -1000) | bought
+    again = [charge(date(2026, 10, 6), 300) | bought] if refunded else []
+    path = bill_of(tmp_path / "bill.csv", date(2026, 9, 9), beside=[back, *again])
+    assert landing(path) == pytest.approx(plain)
+    costs = read_costs([str(path)], None, ("total",))
+    once = costs.scopes["total"]["total"].once
+    assert once is not None and once.sum() == pytest.approx(33000 - 1000 + 300 * len(again))
 
 
 def test_a_running_month_keeps_what_it_bought(plain: tuple[float, float, float], tmp_path: Path) -> None:

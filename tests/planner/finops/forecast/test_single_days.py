@@ -14,6 +14,7 @@ from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.forecast.clean import charged_once, regular_series
 from planner.finops.forecast.daily import DailyCost, load_daily, total_of
+from planner.finops.forecast.model import forecast_daily
 from planner.finops.read import open_bill
 from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.small_bill import charge, each_day, review_of, write_bill
@@ -167,6 +168,8 @@ def test_costs_of_use_are_as_many_as_days() -> None:
     days = np.arange("2026-10-01", "2026-10-15", dtype="datetime64[D]")
     with pytest.raises(InputError, match="14 days but 13 costs of use"):
         regular_series(days, np.ones(14), np.ones(13))
+    with pytest.raises(InputError, match="14 costs but 1 of what was bought once"):
+        forecast_daily(days, np.ones(14), once=np.ones(1), horizon_days=3)
 
 
 def test_a_credit_in_a_file_of_daily_costs_is_no_use(tmp_path: Path) -> None:

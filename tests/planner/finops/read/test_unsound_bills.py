@@ -91,19 +91,20 @@ def test_without_effective_cost_billed_cost_stands_in(tmp_path: Path) -> None:
     assert "BilledCost is used" in section(review, "quality").sentences[0]
 
 
-def test_a_file_without_effective_cost_is_no_whole_bill(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cost", "words"), [(3.0, "3.0 %"), (0.01, "less than 0.1 %")])
+def test_a_file_without_effective_cost_is_no_whole_bill(tmp_path: Path, cost: float, words: str) -> None:
     """One file of 3 % of the month, and every figure said that the bill has no EffectiveCost."""
     bill = tmp_path / "bill"
     bill.mkdir()
-    write_bill(bill / "a.csv", each_day(OCTOBER, LAST, 97))
-    write_bill(bill / "b.csv", each_day(OCTOBER, LAST, 3, ProviderName="Nebius"), leave=("EffectiveCost",))
+    write_bill(bill / "a.csv", each_day(OCTOBER, LAST, 100 - cost))
+    write_bill(bill / "b.csv", each_day(OCTOBER, LAST, cost, ProviderName="Nebius"), leave=("EffectiveCost",))
     with open_bill([bill]) as opened:
         review = review_bill(opened, forecast=False)
     found = figures(review)
-    assert found["effective_stated_ratio"].value == pytest.approx(0.97)
+    assert found["effective_stated_ratio"].value == pytest.approx(1 - cost / 100)
     assert (
         found["anomalies_count"].reason
-        == "3.0 % of billed cost has no EffectiveCost, BilledCost is used instead"
+        == f"{words} of billed cost has no EffectiveCost, BilledCost is used instead"
     )
 
 

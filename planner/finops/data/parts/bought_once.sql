@@ -1,12 +1,13 @@
--- Charges of what was bought once: one-time purchases of a SKU that was bought in one calendar month alone, and the use of
--- capacity reservations that such a purchase paid for. A SELECT from charges follows.
+-- Charges of what was bought once: one-time purchases of a SKU that was bought in one calendar month alone, with what was
+-- refunded of them later, and the use of capacity reservations that such a purchase paid for. A SELECT from charges follows.
 -- In braces: scope, an expression, and cost, a column. Parameter: :end, the first day that is not looked at.
 WITH once AS (
   SELECT COALESCE(ServiceProviderName, '') AS provider, COALESCE(ServiceName, '') AS service, COALESCE(SkuId, '') AS sku
   FROM focus
   WHERE ChargeCategory = 'Purchase'
     AND ChargeFrequency = 'One-Time'
-    AND (BilledCost <> 0 OR EffectiveCost <> 0)
+    AND (BilledCost > 0 OR EffectiveCost > 0)
+    AND COALESCE(ChargeClass, '') <> 'Correction'
     AND ChargePeriodStart < CAST(:end AS TIMESTAMP)
   GROUP BY COALESCE(ServiceProviderName, ''), COALESCE(ServiceName, ''), COALESCE(SkuId, '')
   HAVING COUNT(DISTINCT x_month) = 1
