@@ -24,7 +24,7 @@ WITH texts AS (
       AS commitment_id,
     ChargeCategory AS charge_category,
     CASE WHEN CapacityReservationStatus = 'Unused' THEN 1 ELSE 0 END AS is_unused,
-    CASE WHEN Tags LIKE :like_tag THEN Tags END AS tag_text,
+    CASE WHEN ChargeCategory = 'Usage' AND Tags LIKE :like_tag THEN Tags END AS tag_text,
     SkuPriceDetails AS details,
     x_hours_of AS hours_of,
     SUM(PricingQuantity * x_unit_hours) AS hours,
@@ -38,7 +38,7 @@ WITH texts AS (
   GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, CapacityReservationId,
     CASE WHEN ChargeCategory = 'Purchase' OR CommitmentDiscountStatus IS NOT NULL THEN CommitmentDiscountId END,
     ChargeCategory, CASE WHEN CapacityReservationStatus = 'Unused' THEN 1 ELSE 0 END,
-    CASE WHEN Tags LIKE :like_tag THEN Tags END, SkuPriceDetails, x_hours_of
+    CASE WHEN ChargeCategory = 'Usage' AND Tags LIKE :like_tag THEN Tags END, SkuPriceDetails, x_hours_of
 ), parsed AS (
   SELECT
     x_month, provider, service, region_id, reservation_id, commitment_id, charge_category, is_unused, hours_of, hours,

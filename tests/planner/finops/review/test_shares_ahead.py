@@ -199,6 +199,14 @@ def test_a_reservation_of_unknown_size_is_named(tmp_path: Path) -> None:
     assert "What runs bear of ri-1 is not known" in section(review, "gpu").sentences[-1]
 
 
+def test_a_purchase_that_names_a_run_is_no_use_by_it(tmp_path: Path) -> None:
+    """Two reservations of unknown size, both bought under the run's tag, of which it used one."""
+    rows = reserved(CommitmentDiscountQuantity="", Tags=tags("a"))
+    rows.append(rows[0] | {"CommitmentDiscountId": "ri-2"})
+    path = write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))
+    assert "What runs bear of ri-1 is not known" in section(review_of(path, only=("gpu",)), "gpu").sentences[-1]
+
+
 def test_effective_cost_of_the_use_counts_where_the_bill_has_it(tmp_path: Path) -> None:
     """The purchase has none then, and nothing is added."""
     rows = reserved()
