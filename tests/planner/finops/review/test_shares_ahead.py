@@ -204,7 +204,9 @@ def test_a_purchase_that_names_a_run_is_no_use_by_it(tmp_path: Path) -> None:
     rows = reserved(CommitmentDiscountQuantity="", Tags=tags("a"))
     rows.append(rows[0] | {"CommitmentDiscountId": "ri-2"})
     path = write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))
-    assert "What runs bear of ri-1 is not known" in section(review_of(path, only=("gpu",)), "gpu").sentences[-1]
+    assert (
+        "What runs bear of ri-1 is not known" in section(review_of(path, only=("gpu",)), "gpu").sentences[-1]
+    )
 
 
 def test_effective_cost_of_the_use_counts_where_the_bill_has_it(tmp_path: Path) -> None:
