@@ -22,7 +22,7 @@ HELPERS = (
     *("x_focus_version", "x_rows"),
 )
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
-# ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
+# ListCost and ContractedCost 0 for use covered by reservations.
 # What nobody used of a commitment would have cost nothing at any price: there 0, or none, is the price.
 # An adapter marks what has no price of its own (`x_unpriced`: a discount as a row): there 0 is the price.
 _KNOWN = (

@@ -1,17 +1,13 @@
 -- name: allocation
 -- title: Allocation coverage by mandatory tags
--- meaning: How much of the cost that can carry tags carries all mandatory ones, each one alone, and whose it is by the
---   first two of them. A tag with an empty value is missing. Tag texts of up to 150 characters, which many charges share,
---   are summed first and read once each; longer ones, which would need as much memory as they are long, in each row. Values
---   that differ by case, dashes, underscores or blanks only (ML-Platform, ml_platform) are one, under the spelling that
---   costs most, unless :tags_apart is 'yes'; spelling_1 and spelling_2 say how they were written. Of values with a digit
---   dashes count (team-1-2 is not team-12).
+-- meaning: How much of the cost that can carry tags has all mandatory ones, and each alone, and whose it is by the
+--   first two. An empty tag is missing. Values that differ only in case, dashes, underscores or blanks are one, under
+--   the spelling with the highest cost, unless :tags_apart is 'yes'; spelling_1 and spelling_2 are as written. In
+--   values with a digit dashes count (team-1-2 is not team-12).
 -- unit: ratio; costs are money in the billing currency
 -- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits,
---   adjustments, purchases of commitments and unused commitments. Up to six tags; parameters that are not needed repeat
---   the first.
--- source: FOCUS use case analyze-tag-coverage; FinOps maturity model (crawl about 50 %, walk 80 %, run above 90 %);
---   FINOPS.md section 2
+--   adjustments, purchases of commitments and unused commitments. Up to six tags.
+-- source: FOCUS use case analyze-tag-coverage; FinOps maturity model (crawl about 50 %, walk 80 %, run above 90 %)
 -- columns: ChargePeriodStart, ChargeCategory, CommitmentDiscountId, CommitmentDiscountStatus, Tags, EffectiveCost,
 --   ServiceProviderName
 -- gate: effective_zero, tags_known

@@ -1,10 +1,10 @@
 -- name: anomaly_cause
 -- title: Likely cause of an anomaly
--- meaning: Which SKU in which region moved most on an unusual day, against the same service's mean of the days before, and
---   the team (first mandatory tag) that used most of it on that day.
+-- meaning: Which SKU in which region changed most on an unusual day, and the team (first mandatory tag) that used
+--   most of it.
 -- unit: money per day in the billing currency
 -- formula: cost of the day - mean cost of the days of the window before it, by SKU and region
--- source: FINOPS.md section 2 (anomalies: likely SKU and region)
+-- source: FinOps Framework, Anomaly Management
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, SkuId, RegionId, SubAccountName,
 --   EffectiveCost, SkuMeter, ChargeDescription, SkuPriceDetails, Tags
 -- gate: effective_zero

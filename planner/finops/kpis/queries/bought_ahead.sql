@@ -1,10 +1,11 @@
 -- name: bought_ahead
 -- title: What was bought ahead, and its use
--- meaning: Purchases that bear the cost of machines (capacity blocks; reservations in bills without EffectiveCost), and the
---   use of them that costs nothing, over all months of the bill: what gives runs and months their share of the price.
+-- meaning: Purchases that bear the cost of machines (capacity blocks; reservations in bills without EffectiveCost)
+--   and their use, which costs nothing, over all months of the bill: runs and months get their share of the price from
+--   it.
 -- unit: money in the billing currency; hours; CommitmentDiscountQuantity in the units of the commitment
--- formula: sums of EffectiveCost of purchases where it is not 0, and of the hours of use where it is 0, by month, thing and
---   run; planner.finops.bought_ahead divides the one by the other
+-- formula: EffectiveCost of purchases where it is not 0, and hours of use where it is 0, by month, thing and run;
+--   planner.finops.bought_ahead divides them
 -- source: FOCUS EffectiveCost (use bears its part of prepaid purchases), CapacityReservationId, CommitmentDiscountQuantity
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, CapacityReservationId,
 --   CapacityReservationStatus, CommitmentDiscountId, CommitmentDiscountStatus, CommitmentDiscountQuantity, PricingUnit,

@@ -2,8 +2,8 @@
 -- title: Capacity reservations and their use
 -- meaning: What every capacity reservation or block cost in the month, used and unused.
 -- unit: money in the billing currency
--- formula: effective cost by CapacityReservationId and CapacityReservationStatus; use = used / (used + unused). Of what was
---   bought ahead (a purchase with a cost of its own, whose use costs nothing) the hours bought and used divide the cost
+-- formula: effective cost by CapacityReservationId and CapacityReservationStatus; use = used / (used + unused). The
+--   cost of what was bought ahead is divided by the hours bought and used
 -- source: FOCUS 1.1 CapacityReservationId and CapacityReservationStatus
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, CapacityReservationId,
 --   CapacityReservationStatus, EffectiveCost, PricingQuantity, PricingUnit, CommitmentDiscountId, ChargeCategory

@@ -1,13 +1,13 @@
 -- name: commitment_coverage
 -- title: Commitment coverage
 -- meaning: How much of the use that a commitment could cover is covered. FOCUS 1.4 says which charges are eligible;
---   before it, compute use at standard or committed price is used for that and the figure is marked as an estimate.
+--   before it, compute use at standard or committed price is used and the figure is an estimate.
 -- unit: ratio; costs are money at list price in the billing currency
--- formula: list cost of used commitments / (the same + list cost of eligible use without commitment). Unused commitments
---   cover nothing, spot use needs no cover: both stay out. Where no list price is known (Microsoft writes 0 for use under
---   reservations), the contracted one is used; covered use with neither is reported separately.
--- source: FOCUS 1.4 use case calculate-commitment-discount-coverage-rate-with-eligibility-adjusted-denominator (a charge
---   counts as eligible when it is covered or says so); list price as IBM Cloudability; FINOPS.md section 2
+-- formula: list cost of used commitments / (the same + list cost of eligible use without commitment), without unused
+--   commitments and spot. Where no list price is known (Microsoft writes 0 under reservations), the contracted one is
+--   used; covered use with neither is reported separately.
+-- source: FOCUS 1.4 use case calculate-commitment-discount-coverage-rate-with-eligibility-adjusted-denominator; list
+--   price as in IBM Cloudability
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, ChargeCategory, PricingCategory,
 --   CommitmentDiscountStatus, CommitmentDiscountId, CommitmentProgramEligibilityDetails, ListCost,
 --   ContractedCost, EffectiveCost

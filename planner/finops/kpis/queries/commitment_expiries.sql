@@ -1,10 +1,10 @@
 -- name: commitment_expiries
 -- title: Commitments that end soon
--- meaning: Commitments of the ContractCommitment dataset that end within 90 days of the month's end: their use goes back
---   to the on-demand price unless they are renewed.
+-- meaning: Commitments of the ContractCommitment dataset that end within 90 days of the month's end; their use then
+--   costs the on-demand price unless they are renewed.
 -- unit: days; cost is money of the whole commitment in the billing currency
 -- formula: month's end <= ContractCommitmentPeriodEnd < month's end + 90 days
--- source: FOCUS 1.3 dataset ContractCommitment; FINOPS.md section 2
+-- source: FOCUS 1.3 dataset ContractCommitment
 -- columns: ContractCommitmentId, ContractCommitmentType, ContractCommitmentDescription,
 --   ContractCommitmentPeriodStart, ContractCommitmentPeriodEnd, ContractCommitmentCost
 -- gate: none

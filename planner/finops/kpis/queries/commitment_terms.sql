@@ -1,10 +1,10 @@
 -- name: commitment_terms
 -- title: Ends of commitments known from their purchases
--- meaning: Where there is no ContractCommitment dataset, the end of a commitment that was paid at once is the end of the
---   charge period of its purchase. Monthly paid commitments do not tell their end.
+-- meaning: Without a ContractCommitment dataset, a commitment that was paid at once ends with the charge period of
+--   its purchase. Monthly payments do not tell the end.
 -- unit: days; cost is money as billed in the billing currency
 -- formula: latest ChargePeriodEnd of one-time purchases per CommitmentDiscountId, within 90 days after the month's end
--- source: FOCUS ChargePeriodEnd of purchases; worked examples of the specification; FINOPS.md section 2
+-- source: FOCUS ChargePeriodEnd of purchases; worked examples of the specification
 -- columns: ChargeCategory, ChargeFrequency, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   ChargePeriodStart, ChargePeriodEnd, BilledCost
 -- gate: none

@@ -1,12 +1,12 @@
 -- name: commitment_utilisation
 -- title: Commitment utilisation and waste
--- meaning: How much of each commitment that was paid for was used; the rest is waste. Also what its use would have cost
---   at contracted prices, so that a commitment that no longer saves is seen; both also for machines with GPUs alone.
+-- meaning: How much of each commitment was used; the rest is waste. Also what its use would have cost at contracted
+--   prices, which shows commitments that no longer save. Both also for machines with GPUs alone.
 -- unit: ratio; costs are money in the billing currency
--- formula: used / (used + unused), sums of EffectiveCost by CommitmentDiscountStatus; waste = unused;
---   net saving = contracted cost of the use - used - unused; unknown where more than 5 % of the use has no contracted
---   price (used_unpriced_cost: what that use cost)
--- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0; FINOPS.md section 2
+-- formula: used / (used + unused), EffectiveCost by CommitmentDiscountStatus; waste = unused; net saving = contracted
+--   cost of the use - used - unused, unknown where more than 5 % of the use has no contracted price
+--   (used_unpriced_cost)
+-- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0
 -- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   CommitmentDiscountStatus, ServiceProviderName, PricingUnit, SkuPriceDetails, EffectiveCost, ContractedCost,
 --   ListCost, BilledCost, ChargeCategory

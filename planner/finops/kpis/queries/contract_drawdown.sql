@@ -1,10 +1,10 @@
 -- name: contract_drawdown
 -- title: Spend commitments drawn down
--- meaning: Contracts that commit to spend an amount in a period (EDP, MACC and their like): how much of it was drawn by
---   the month's end, by what charges say that they were applied to. Only what the bill's own months hold is counted.
+-- meaning: Contracts to spend an amount in a period (EDP, MACC and the like): how much was drawn by the month's end,
+--   as far as the bill's months go.
 -- unit: money in the billing currency
--- formula: sum of ContractCommitmentAppliedCost of the elements of ContractApplied (the first six) by commitment, of charges
---   that start before the month's end; and of the month alone
+-- formula: ContractCommitmentAppliedCost of the elements of ContractApplied (the first six) by commitment, until the
+--   month's end and in the month
 -- source: FOCUS 1.3 dataset ContractCommitment and column ContractApplied; use case contract burn-down
 -- columns: ChargePeriodStart, ContractApplied, ContractCommitmentId, ContractCommitmentCategory,
 --   ContractCommitmentDescription, ContractCommitmentType, ContractCommitmentPeriodStart, ContractCommitmentPeriodEnd,

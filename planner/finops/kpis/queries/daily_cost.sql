@@ -1,10 +1,10 @@
 -- name: daily_cost
 -- title: Cost per day
--- meaning: What each service cost on each day of all months of the bill; the series behind the verdict, the forecast
---   and the anomalies. Tax is separate because it follows the invoice, not the day's use.
+-- meaning: What each service cost on each day of the bill: the series behind verdict, forecast and anomalies. Tax is
+--   separate because it follows the invoice.
 -- unit: money per day in the billing currency
 -- formula: sum of EffectiveCost (accrual) and of BilledCost (cash) by day, provider, service and kind of charge
--- source: FOCUS columns EffectiveCost and BilledCost; FINOPS.md section 2 (sums exclude Tax)
+-- source: FOCUS columns EffectiveCost and BilledCost
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, EffectiveCost, BilledCost
 -- gate: effective_zero, effective_zero_rows, negative_effective
 -- since: 1.0

@@ -1,16 +1,14 @@
 -- name: gpu_hours
 -- title: GPU-hours and their cost
--- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine comes from
---   SkuPriceDetails (FOCUS 1.1 and later), where these are missing from the machine that the charge names, or the
---   unit counts them (GPU-Hours); charges with none of these are not in it. What is bought ahead and is no commitment
---   discount, such as a capacity block, is in it where the purchase bears the cost.
+-- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators comes from
+--   SkuPriceDetails (FOCUS 1.1), otherwise from the machine that the charge names, or the unit counts them (GPU-Hours);
+--   other charges are not included. Capacity blocks are, where the purchase bears the cost.
 -- unit: GPU-hours; cost is money in the billing currency
--- formula: sum of PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount over SKUs with GpuCount
---   above 0; of units that count GPUs the hours alone, of units that count cores the hours x GpuCount / CoreCount. The
---   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours.
---   Hours that were bought and hours of use that costs nothing, of a machine type of a service in a region, are the
---   same hours: the larger sum counts, priced as Other. The cost is in the month of the purchase; a review moves the
---   share of what is used in another month there, and its hours (bought_ahead)
+-- formula: PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount; the hours alone where
+--   the unit counts GPUs; hours x GpuCount / CoreCount where it counts cores. Cost per GPU-hour is that of rows whose
+--   hours are known (counted_cost). Of hours bought and hours of their use, which are the same hours, the larger sum
+--   counts, priced as Other, in the month of the purchase; a review moves the share of other months there
+--   (bought_ahead)
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,

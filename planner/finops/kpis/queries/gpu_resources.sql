@@ -1,10 +1,10 @@
 -- name: gpu_resources
 -- title: GPU machines by day
--- meaning: Accelerator hours and cost of every machine with accelerators on every day, with what tells it apart: its id,
---   its name, its account and its tags. It is what usage of Slurm, DCGM and Kubernetes is matched with.
+-- meaning: Accelerator hours and cost of every machine with accelerators on every day, with its id, name, account and
+--   tags: what usage of Slurm, DCGM and Kubernetes is matched with.
 -- unit: GPU-hours; cost is money in the billing currency
--- formula: as gpu_hours, by resource and day; charges longer than a day keep their length. What was bought ahead and use
---   that costs nothing are told apart by kind, see planner.finops.usage.ahead
+-- formula: as gpu_hours, by resource and day; charges longer than a day keep their length. Purchases and their use
+--   are told apart by kind (planner.finops.usage.ahead)
 -- source: FOCUS ResourceId, ResourceName, SubAccountId, SubAccountName, Tags, SkuPriceDetails property GpuCount
 -- columns: ChargePeriodStart, ChargePeriodEnd, ServiceProviderName, RegionId, ResourceId, ResourceName, SubAccountId,
 --   SubAccountName, Tags, PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, CommitmentDiscountId,

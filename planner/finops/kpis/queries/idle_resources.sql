@@ -1,12 +1,11 @@
 -- name: idle_resources
 -- title: Paid and not used
--- meaning: Capacity reservations that stood unused, and resources that were charged while nothing was consumed: what can
---   be deleted.
+-- meaning: Capacity reservations that stood unused, and resources charged while nothing was consumed: what can be
+--   deleted.
 -- unit: money in the billing currency
--- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0, net of
---   refunds, by id, in all regions that have it; owner: the team (first mandatory tag) of the largest part, without a
---   team the account
--- source: FOCUS use case identify-unused-capacity-reservations; FINOPS.md section 2
+-- formula: effective cost of rows with CapacityReservationStatus Unused or ConsumedQuantity 0, net of refunds, by id,
+--   in all regions; owner: the team (first mandatory tag) of the largest part, otherwise the account
+-- source: FOCUS use case identify-unused-capacity-reservations
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, ResourceId, ResourceName,
 --   CapacityReservationId, CapacityReservationStatus, ConsumedQuantity, EffectiveCost, ChargeCategory,
 --   CommitmentDiscountStatus, PricingQuantity, PricingUnit, Tags, SubAccountName, SubAccountId, BillingAccountId

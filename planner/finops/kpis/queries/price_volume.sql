@@ -1,12 +1,12 @@
 -- name: price_volume
 -- title: Price, volume, mix, new and retired
--- meaning: Quantity and cost of every thing bought in the two months, from which the change of cost is split exactly into
---   price, volume, mix, new and retired; the rest (credits, fees and corrections without a quantity) is separate.
+-- meaning: Quantity and cost of everything bought in the two months, from which the change is split exactly into
+--   price, volume, mix, new and retired. Credits, fees and corrections without a quantity are separate.
 -- unit: money in the billing currency; quantities in their pricing unit
 -- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
 --   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
 --   q1 = 0 is retired. The sum is the change, to 1e-9.
--- source: FINOPS.md section 2 (mid-point, symmetric decomposition)
+-- source: mid-point, symmetric decomposition
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter,
 --   ChargeDescription, SkuPriceDetails

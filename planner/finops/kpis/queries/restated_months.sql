@@ -1,10 +1,10 @@
 -- name: restated_months
 -- title: Corrections of closed months
--- meaning: By how much the month's invoices change what earlier months cost: these have been reviewed without it.
+-- meaning: By how much the month's invoices change the cost of earlier months, which were reviewed without it.
 -- unit: money in the billing currency
--- formula: effective and billed cost by month of corrections without tax whose billing period is the month and whose
+-- formula: cost of corrections without tax, by the month they correct, whose billing period is the month and whose
 --   charge period begins before it
--- source: FOCUS 1.0 ChargeClass: Correction marks a change to a charge of a billing period that was invoiced before
+-- source: FOCUS 1.0 ChargeClass: Correction
 -- columns: ChargePeriodStart, BillingPeriodStart, ChargeClass, ChargeCategory, EffectiveCost, BilledCost
 -- gate: effective_zero
 -- since: 1.0

@@ -1,15 +1,13 @@
 -- name: run_cost
 -- title: Cost of tagged runs
--- meaning: What each run (training job) cost, identified by a tag on its machines; the bill's side of plan against actual and
---   of the price per run. Node-hours are the hours of rows priced by the hour that are machines: addresses, gateways and
---   discs have hours too. Use of capacity blocks and of other machines that were bought ahead costs nothing here: a review
---   adds its share of the purchase (bought_ahead).
+-- meaning: What each run (training job) cost, identified by a tag on its machines. Node-hours are those of machines
+--   only: addresses, gateways and discs have hours too. Use of capacity blocks and other machines bought ahead costs
+--   nothing here; a review adds its share of the purchase (bought_ahead).
 -- unit: money in the billing currency; hours
--- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
---   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine
---   that was taken away and replaced is still one node; hours = node-hours / nodes; regions by cost, the four dearest by
---   name; cost of machines by pricing category
--- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
+-- formula: EffectiveCost and hourly PricingQuantity per value of the run tag; nodes = distinct machines, or, in an
+--   hourly bill of three hours or more, the most machine-hours of one hour (a replaced machine is one node); hours =
+--   node-hours / nodes; the four regions with the highest cost; cost by pricing category
+-- source: FinOps for AI overview (unit costs by tag)
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced

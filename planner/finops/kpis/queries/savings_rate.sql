@@ -1,13 +1,14 @@
 -- name: savings_rate
 -- title: Effective savings rate
--- meaning: The share of the price that was not paid, signed: against list prices (negotiated and commitment discounts
---   together) and against contracted prices (commitments and spot alone). Sums first, then the ratio. Costs without a
---   known price are left out of both sides and their share is reported.
+-- meaning: The share of the price that was not paid, signed: against list prices (negotiated and commitment
+--   discounts) and against contracted prices (commitments and spot). Costs without a known price are left out of both
+--   sides and their share is reported.
 -- unit: ratio; the sums are money in the billing currency
 -- formula: esr_list = 1 - sum(EffectiveCost) / sum(ListCost) over rows with a known list price; esr_contract the same
---   with ContractedCost. Tax, purchases of commitments and other prepaid purchases (EffectiveCost 0) are no use and stay
---   out; fees that are themselves the cost of the use they cover (Google) count, at a price of 0. Identity on rows that have both: list - effective = (list - contracted) + (contracted - effective).
--- source: focus.finops.org/use-case/determine-effective-savings-rate; FINOPS.md section 2
+--   with ContractedCost. Tax and prepaid purchases (EffectiveCost 0) stay out; fees that are the cost of the use they
+--   cover (Google) count at a price of 0. On rows that have both: list - effective = (list - contracted) + (contracted
+--   - effective).
+-- source: focus.finops.org/use-case/determine-effective-savings-rate
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, CommitmentDiscountId, EffectiveCost,
 --   ListCost, ContractedCost
 -- gate: list_known, contracted_known, contracted_above_list, effective_zero, effective_zero_rows, negative_effective

@@ -1,11 +1,11 @@
 -- name: spend_lines
 -- title: Spend by month, provider, account, region, service, product, team and kind of charge
--- meaning: The flat sheet of a workbook, to pivot: what was spent in at most 13 months, without tax. The 50,000 largest
---   lines stand alone; of the rest there is one line per month, provider and kind of charge, so that the sums stay whole.
+-- meaning: The flat sheet of a workbook, for pivot tables: spend of at most 13 months, without tax. The 50,000
+--   largest lines are separate; the rest are one line per month, provider and kind of charge.
 -- unit: money in the billing currency
 -- formula: sums of EffectiveCost and BilledCost; product is SkuMeter, else ChargeDescription, else SkuId; team is the
 --   first mandatory tag
--- source: FOCUS columns; one row per combination and no subtotals, as pivot tables need
+-- source: FOCUS columns
 -- columns: ChargePeriodStart, ServiceProviderName, SubAccountName, SubAccountId, BillingAccountId, RegionId, ServiceName,
 --   SkuMeter, ChargeDescription, SkuId, Tags, ChargeCategory, EffectiveCost, BilledCost
 -- gate: effective_zero

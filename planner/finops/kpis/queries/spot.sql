@@ -1,11 +1,11 @@
 -- name: spot
 -- title: Spot share and spot savings
--- meaning: How much of compute is bought at a price that moves (spot, preemptible), and what that saves against list
---   prices. Overhead of preemption needs the utilisation file: see gpu_units.
+-- meaning: How much of compute is bought at a variable price (spot, preemptible), and what that saves against list
+--   prices. For the overhead of preemption see gpu_units.
 -- unit: ratio; costs are money in the billing currency
--- formula: share = effective cost of Dynamic rows / effective cost of compute, without credits and adjustments, which do
---   not say whether they reduce spot; savings = 1 - effective / list cost of Dynamic rows with a known list price
--- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker has the same idea; FINOPS.md section 2
+-- formula: share = effective cost of Dynamic rows / effective cost of compute, without credits and adjustments;
+--   savings = 1 - effective / list cost of Dynamic rows with a known list price
+-- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, PricingCategory, ChargeCategory,
 --   CommitmentDiscountId, EffectiveCost, ListCost
 -- gate: effective_zero, effective_zero_rows

@@ -1,13 +1,13 @@
 -- name: uncovered_use
 -- title: Steady use without a commitment
--- meaning: What each SKU in a region cost at standard price on nine days of ten of the month: the part that a commitment
---   could carry with little waste.
+-- meaning: What each SKU in a region cost at standard price on nine days of ten: the part that a commitment could
+--   carry with little waste.
 -- unit: money per month in the billing currency
--- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
---   (linear between ranks, days without a charge count as zero) times the days of the month; of a
---   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), and compute of a
---   provider none of whose charges says what is; no capacity reservation that stood unused; steady_gpu_cost: the part of SKUs with GPUs, as gpu_hours finds them
--- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
+-- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of daily effective costs (days
+--   without a charge are 0) x the days of the month, or of those so far; usage at standard price that is eligible
+--   (FOCUS 1.4), and compute of a provider whose charges do not say; no unused capacity reservations; steady_gpu_cost:
+--   the part of SKUs with GPUs
+-- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, PricingUnit, CommitmentDiscountId, CommitmentProgramEligibilityDetails, SkuPriceDetails,
 --   CapacityReservationStatus, EffectiveCost

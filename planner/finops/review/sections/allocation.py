@@ -22,7 +22,7 @@ _NOTHING = "the month has no cost that can carry tags"
 _REFUNDED = "refunds leave too little taggable cost for shares"
 _BELOW = "Refunds of the month exceed its charges that can carry tags, so no shares are shown."
 _MERGED = 3  # values with several spellings named
-# FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
+# FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
 
 
