@@ -126,8 +126,8 @@ def forecast(
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in total and by scope.
 
-    Each scope uses the method that was most accurate on its past; the table shows how accurate. Intervals apply to
-    whole periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: invalid input.
+    Methods are weighted by their accuracy on each scope's past; the table shows how accurate. Intervals apply to whole
+    periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: invalid input.
     """
     from planner.errors import InputError
     from planner.finops.forecast.answer import Question, forecast_scopes

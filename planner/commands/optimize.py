@@ -207,9 +207,12 @@ def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, .
 
         write_certificate(certificate, certify(answer))
     for name in why_not:
-        from planner.job.explain import why_not as explain
+        from textwrap import fill
 
-        click.echo(
-            "\n".join(explain(answer.context.asked, answer.context.market, answer.found, name)),
-            file=sys.stdout if output == "table" else sys.stderr,
-        )
+        from planner.job.explain import why_not as explain
+        from planner.render.terminal import terminal_width
+
+        stream = sys.stdout if output == "table" else sys.stderr
+        lines = explain(answer.context.asked, answer.context.market, answer.found, name)
+        width = terminal_width(stream)
+        click.echo("\n" + "\n".join(fill(line, width, subsequent_indent="  ") for line in lines), file=stream)

@@ -114,4 +114,5 @@ def _record(answer: BudgetAnswer) -> str:
     errors = sorted(line.backtest.median_error_ratio or 0.0 for line in tested)
     least, most = percent(errors[0]), percent(errors[-1])
     stated = f"a median error of {most}" if least == most else f"median errors of {least} to {most}"
-    return f"Each uses the method that was most accurate on its past: {stated} on windows as long as what is left."
+    weighted = "Each is a mean of methods, weighted by their accuracy on its past"
+    return f"{weighted}: {stated} on windows as long as what is left."
