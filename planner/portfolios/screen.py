@@ -127,9 +127,10 @@ def _cost(totals: _Values, sized: int) -> Row:
     else:
         half = (high - low) / 2.0
         shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
+        spread = f"{shown[1]} to {shown[2]}, if the errors of all jobs coincide"
         parts = [
             f"{shown[0]} expected",
-            f"80 %: {shown[1]} to {shown[2]}, if the errors of all jobs coincide",
+            "80 %: " + (spread if shown[1] != shown[2] else "the same, as far as shown"),
         ]
         if sized:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
