@@ -265,6 +265,18 @@ def test_on_a_phone_no_cell_of_a_table_of_few_columns_is_out_of_sight(
     assert browser.value(f"{beyond}.map(e => e.textContent)") == []
 
 
+def test_on_a_phone_a_number_that_begins_a_row_is_named(browser: Browser, tmp_path: Path) -> None:
+    columns = tuple(Column(f"c{n}", f"Figure {n}", "money") for n in range(6))
+    table = Table("points", "Points", columns, (tuple(map(float, range(6))),))
+    text = render_answer(
+        Answer("Points", "One", (), (Section("p", "Points", tables=(table,)),), {}, currency="USD"), "html"
+    )
+    (tmp_path / "page.html").write_text(str(text), encoding="utf-8")
+    browser.open(tmp_path / "page.html", 390)
+    first = "getComputedStyle(document.querySelector('.stacked td'), '::before').content"
+    assert "Figure 0" in browser.value(first)
+
+
 _AXE = find_axe()
 _GRAVE = """axe.run(document, {resultTypes: ['violations']}).then(found => [found.passes.length, found.violations
     .filter(one => ['serious', 'critical'].includes(one.impact))
