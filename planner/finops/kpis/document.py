@@ -13,7 +13,7 @@ planner review --focus bills/ --month 2026-10               # the review that sh
 planner review --emit-sql bigquery --month 2026-10          # their queries, for your own engine
 ```
 
-Each KPI is one SELECT in DuckDB's dialect over the view `focus`, in standard SQL. Its file,
+Each KPI is one SELECT in DuckDB's dialect over the view `focus`, without anything that other engines lack. Its file,
 `planner/finops/kpis/queries/NAME.sql`, lists the columns that it reads. Sums are money in the billing currency, accrual
 (EffectiveCost), by the month of the charge period, without Tax, unless a KPI says otherwise.
 
