@@ -341,8 +341,8 @@ _BRIDGED = ("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40")
 
 
 def read_networks() -> dict[str, dict[str, str]]:
-    """Networks of clusters whose rows do not state theirs, by accelerator generation."""
-    return {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
+    """Networks where rows do not state theirs, by accelerator or generation: of a node or of `accelerators`."""
+    return {row["hardware"]: row for row in read_csv(DATA / "default_networks.csv")}
 
 
 def hardware_of(
@@ -354,14 +354,13 @@ def hardware_of(
     networks: dict[str, dict[str, str]],
 ) -> tuple[dict[str, Any], int]:
     """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
-    default = networks.get(str(device["generation"])) or networks[""]
+    of = next(
+        name for name in (str(device["accelerator"]), str(device["generation"]), "") if name in networks
+    )
+    default = networks[of]
     gbps = parse_gbps(row["interconnect"])
     if gbps is None:
-        gbps = float(default["internode_gbps"])
-        if (
-            "NVL72" in row["interconnect"]
-        ):  # the default is a node's of eight accelerators: a rack has as many each
-            gbps *= per_node / 8.0
+        gbps = float(default["internode_gbps"]) * per_node / float(default["accelerators"] or per_node)
     # An A100 without a word on its form is the SXM module: its name only begins as an A10's does.
     bridged = "PCIe" in row["gpu"] or (row["gpu"].startswith(_BRIDGED) and not row["gpu"].startswith("A100"))
     has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(

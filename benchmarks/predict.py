@@ -88,7 +88,8 @@ def _searched(case: Case, constants: Constants) -> Case | str:
     words = {"none": 0, "selective": 1, "full": 2}
     layout = {"tp": row["tp"], "pp": row["pp"], "cp": row["cp"], "dp": row["dp"], "zero": row["zero_stage"],
               "micro_batch": float(row["micro_batch"]), "accumulation": float(row["grad_accum"]),
-              "recompute": words[row["recompute"]], "sequence_parallel": row["tp"] > 1}  # fmt: skip
+              "recompute": words[row["recompute"]], "sequence_parallel": row["tp"] > 1,
+              "interleave": float(row["interleave"])}  # fmt: skip
     return replace(case, layout=layout, ep=row["ep"])
 
 
@@ -136,7 +137,9 @@ def layouts_of(cases: Sequence[Case]) -> Layouts:
     ep = np.where((ep <= 1) & (experts > 1), guessed, np.where(experts > 1, ep, 1.0))
     pp = column("pp")
     layers = np.asarray([case.model.layers or 1 for case in cases], dtype=np.float64)
-    virtual = interleave(cases[0].training.stack, layers, pp)
+    # A searched layout has the virtual stages of the search; a row states none.
+    searched = np.asarray([row.get("interleave", np.nan) for row in rows if row is not None])
+    virtual = np.where(np.isnan(searched), interleave(cases[0].training.stack, layers, pp), searched)
     micro_batches = np.maximum(batch / np.maximum(dp * micro, 1e-9), 1.0)
     return Layouts(
         np.arange(len(cases)), np.asarray([float(case.nodes) for case in cases]), column("tp"), pp, column("cp"),

@@ -16,6 +16,12 @@ _PEAKS = {
     "achievable_bf16_tflops": "mamf_bf16",
     "pcie_gen": "pcie_gen",
 }
+# What the table of peaks leaves open: column, column of its source, and how that is introduced.
+_SEEDED = (
+    ("pcie_gen", "pcie_source", "PCI Express"),
+    ("link_gb_per_s", "link_source", "link"),
+    ("fp4_tflops", "fp4_source", "fp4"),
+)
 # A card's NVLink is a bridge between two of them; without a word that a machine has it, none is assumed.
 _LINKED_FORMS = frozenset({"sxm", "oam", "chip"})
 
@@ -60,14 +66,10 @@ def _accelerator(seed: Row, peaks: Mapping[str, Row], watts: Mapping[str, str]) 
     rows = " and ".join(dict.fromkeys(row["gpu"] for row in (found, memory)))
     out["source"] = f"{came.source or found['source']} [row {rows}]"
     out["as_of"] = came.as_of
-    if seed["pcie_gen"]:
-        # The table of peaks leaves it open.
-        out["pcie_gen"] = seed["pcie_gen"]
-        out["source"] += f"; PCI Express: {seed['pcie_source']}"
-    if seed["fp4_tflops"]:
-        # The table of peaks has no such column.
-        out["fp4_tflops"] = seed["fp4_tflops"]
-        out["source"] += f"; fp4: {seed['fp4_source']}"
+    for column, source, word in _SEEDED:
+        if seed[column]:
+            out[column] = seed[column]
+            out["source"] += f"; {word}: {seed[source]}"
     notes.append(found["notes"].removeprefix("TRAP: "))
     return out | {"note": "; ".join(note for note in notes if note)}
 

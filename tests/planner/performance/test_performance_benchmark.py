@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from benchmarks.measured import (
     usual_dimensions,
 )
 from benchmarks.points import COLUMNS, load_rows, write_points
-from benchmarks.predict import build_groups, hardware_table, predict, settle, throughput
+from benchmarks.predict import build_groups, hardware_table, layouts_of, predict, settle, throughput
 from benchmarks.residual_plots import write_plots
 from benchmarks.residuals import by_property
 from benchmarks.rows import read_csv
@@ -232,6 +233,43 @@ def test_modules_are_linked_and_cards_are_not(name: str, link: str) -> None:
     # Tables of whole runs name an A100 by its memory alone.
     cell = {"interconnect": "", "gpu": name.replace("-SXM", "")}
     assert hardware_of(cell, device, 8, 8, None, read_networks())[0]["intra_node"] == link
+
+
+@pytest.mark.parametrize(
+    ("name", "per_node", "gbps"),
+    [
+        ("GB200", 4, 1600),
+        ("GB200", 64, 25600),
+        ("GB300", 64, 51200),
+        ("B300", 8, 6400),
+        ("H100-SXM", 8, 3200),
+    ],
+)
+def test_every_accelerator_of_a_rack_has_its_network(name: str, per_node: int, gbps: float) -> None:
+    device = find_device(load_devices(), name)
+    assert device is not None
+    cell = {"interconnect": "NVLink5 NVL72 1800GB/s", "gpu": name}
+    hardware, _ = hardware_of(cell, device, per_node, per_node, None, read_networks())
+    assert hardware["internode_gbps"] == gbps
+
+
+def test_a_searched_layout_is_scored_with_its_virtual_stages() -> None:
+    cases, _ = load_cases([{**ROW, "tp": "", "pp": "", "dp": "", "micro_batch": ""}], load_devices())
+    (case,), _ = settle(cases, load_constants())
+    assert case.layout is not None
+    found = estimate_shapes(case.model, case.training, hardware_table([case]), [case.nodes]).row(0)
+    assert case.layout["interleave"] == found["interleave"]
+    staged = replace(case, layout={**case.layout, "pp": 8, "interleave": 4.0})
+    assert layouts_of([staged]).interleave[0] == 4.0
+
+
+def test_chips_of_a_pod_gather_sharded_weights_as_fast_as_they_compute() -> None:
+    # MaxText publishes 0.5 to 0.7 of the peak for 64 to 1,024 billion parameters on v5p.
+    assert 0.5 < predicted(
+        source="MaxText", gpu="TPU v5p", gpus="1024", gpus_per_node="4", interconnect="ICI", model_name="MaxText",
+        params="1.024e12", layers="128", hidden="24576", heads="192", global_batch="1024", micro_batch="1",
+        tp="1", dp="1024", activation_ckpt="", metric="mfu", value="0.6",
+    ) < 0.75  # fmt: skip
 
 
 def test_the_interval_width_covers_what_it_promises() -> None:
