@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from planner.inputs.faults import Fault, FaultError
 from planner.inputs.image_work import image_growth
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
-from planner.inputs.resolved import Assumed, Origin, ResolvedPhase
+from planner.inputs.resolved import PHASES, Assumed, Origin, ResolvedPhase
 from planner.normal import Z80
 
 if TYPE_CHECKING:
@@ -57,6 +57,16 @@ def resolve_phases(
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
     trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
     return phases, trained, total, trained if training.tokens is None else samples
+
+
+def noted_phases(phases: Sequence[ResolvedPhase], steps: int, *, text: bool) -> list[Assumed]:
+    """The schedule of a run of so many steps: steps x samples (x tokens) of each phase; nothing where it has one."""
+    each = [
+        (round(phase.step_share * steps), phase.global_batch, *([phase.sequence_length] if text else []))
+        for phase in phases
+    ]
+    value, unit = ", ".join(" x ".join(map(str, one)) for one in each), " x tokens" if text else ""
+    return [Assumed(PHASES, value, f"steps x samples{unit}", "workload", "")] if each else []
 
 
 def _grown(model: ResolvedModel, image_size: int | None) -> float:

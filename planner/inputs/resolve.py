@@ -16,7 +16,14 @@ from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
 from planner.inputs.noted import as_released, noted_choices, open_choices, software_day, stack_of
-from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
+from planner.inputs.phases import (
+    evaluated_share,
+    mean_share,
+    noted_phases,
+    resolve_phases,
+    stop_log_sd,
+    with_initial,
+)
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
     longest_stated,
@@ -193,6 +200,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     held, stored = as_stored(training, each, content)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
     noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post, stack)
+    noted += noted_phases(phases, steps, text=text)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
