@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ _ROUNDING = 0.005
 
 
 def resolve_phases(
-    training: Training, model: ResolvedModel, length: int, samples: int
+    training: Training, model: ResolvedModel, length: int, samples: int, noted: list[Assumed]
 ) -> tuple[tuple[ResolvedPhase, ...], int, int, int]:
     """Phases by their share of the steps, with the samples and steps of the whole run, and what it reads.
 
@@ -35,6 +35,7 @@ def resolve_phases(
         model: the network that it describes.
         length: tokens per sequence outside of phases, 1 for models without tokens.
         samples: of the run, were all sequences of that length.
+        noted: takes the schedule.
 
     Returns:
         The phases (none where the run has one), samples, steps, and the sequences of `length` tokens that it reads:
@@ -55,18 +56,13 @@ def resolve_phases(
         resolved.append((batch, phase_length, grown))
     total = sum(steps)
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
+    each = [
+        (n, batch, *([tokens] if text else [])) for n, (batch, tokens, _) in zip(steps, resolved, strict=True)
+    ]
+    value = ", ".join(" x ".join(map(str, one)) for one in each)
+    noted.append(Assumed(PHASES, value, f"steps x samples{' x tokens' if text else ''}", "workload", ""))
     trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
     return phases, trained, total, trained if training.tokens is None else samples
-
-
-def noted_phases(phases: Sequence[ResolvedPhase], steps: int, *, text: bool) -> list[Assumed]:
-    """The schedule of a run of so many steps: steps x samples (x tokens) of each phase; nothing where it has one."""
-    each = [
-        (round(phase.step_share * steps), phase.global_batch, *([phase.sequence_length] if text else []))
-        for phase in phases
-    ]
-    value, unit = ", ".join(" x ".join(map(str, one)) for one in each), " x tokens" if text else ""
-    return [Assumed(PHASES, value, f"steps x samples{unit}", "workload", "")] if each else []
 
 
 def _grown(model: ResolvedModel, image_size: int | None) -> float:

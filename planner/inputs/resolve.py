@@ -16,14 +16,7 @@ from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
 from planner.inputs.noted import as_released, noted_choices, open_choices, software_day, stack_of
-from planner.inputs.phases import (
-    evaluated_share,
-    mean_share,
-    noted_phases,
-    resolve_phases,
-    stop_log_sd,
-    with_initial,
-)
+from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
     longest_stated,
@@ -193,14 +186,13 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     content = post.tokens_per_sample(length) if text else 1.0
     each, stack = post.samples_per_sequence(length), stack_of(training, text=text)
     samples = total_samples(training, data, content, each, noted)
-    phases, samples, steps, copied = resolve_phases(training, model, length, samples)
+    phases, samples, steps, copied = resolve_phases(training, model, length, samples, noted)
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     held, stored = as_stored(training, each, content)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
     noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post, stack)
-    noted += noted_phases(phases, steps, text=text)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
