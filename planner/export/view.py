@@ -14,6 +14,7 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
 from planner.inputs.presets import find_preset
+from planner.inputs.resolved import PHASES, phases_noted
 from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.layout import Layout
 from planner.plan.model import Plan, PlanLine
@@ -94,7 +95,8 @@ class Training:
     `global_batch` is samples of one step, `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of
     all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
     `methods` are its objective and its adapters by the workload's words, empty where it trains all weights on text.
-    `layers` are those of a preset; None: unknown.
+    `layers` are those of a preset; None: unknown. `phases` are steps, samples and tokens of each phase; of a run that
+    has several, batch and length are those of the phase that takes longest, which the layout is of.
     """
 
     model: str
@@ -108,6 +110,7 @@ class Training:
     updates: int = 1
     methods: tuple[str, ...] = ()
     layers: int | None = None
+    phases: tuple[tuple[int, ...], ...] = ()
 
 
 @record(frozen=True)
@@ -339,6 +342,9 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
     length = stated.get("training.sequence_length", "")
     batch = None if layout is None else layout.update_batch * (layout.updates or 1)
     tokens = int(length) if length.isdigit() else None
+    phases = phases_noted(stated.get(PHASES, ""))
+    if tokens is not None and phases:
+        tokens = max((one for one in phases if one[1] == batch), key=math.prod, default=(tokens,))[-1]
     units = None if plan.goal is None else plan.goal.units
     per_step = (
         None if batch is None else batch * (tokens or 1 if plan.goal and plan.goal.unit == "tokens" else 1)
@@ -351,7 +357,9 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         model=stated.get("model.preset", ""), precision=stated.get("training.precision", ""),
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
         unit="" if plan.goal is None else plan.goal.unit, units=whole,
-        steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
+        steps=sum(one[0] for one in phases)
+        or (None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step))),
+        phases=phases,
         updates=1 if layout is None else layout.updates_per_step,
         methods=tuple(stated[key] for key in ("training.method", "training.objective") if key in stated),
         layers=int(layers) if layers else None,

@@ -90,8 +90,8 @@ def _launch(asked: Round, parts: Parts, lines: Sequence[PlanLine], total: Decima
     paid = firm.hours * firm.workers.paid_ratio + firm.workers.fixed_hours
     return replace(
         own, strategy="fallback_in_fleet", p_meet_deadline=parts.meet, p_meet_spot_only_ratio=None,
-        expected_cost_usd=total, cost_p10_usd=own.cost_p10_usd + beside.p10_usd,
-        cost_p90_usd=own.cost_p90_usd + beside.p90_usd, expected_hours=parts.last.period, p10_hours=low,
+        expected_cost_usd=total, cost_p10_usd=round(own.cost_p10_usd + beside.p10_usd, 2),
+        cost_p90_usd=round(own.cost_p90_usd + beside.p90_usd, 2), expected_hours=parts.last.period, p10_hours=low,
         p90_hours=high, finish_p10=moment_after(dates, low), finish_p90=moment_after(dates, high),
         on_demand_hours=own.on_demand_hours + float((firm.count * paid).sum()), first_wait_hours=0.0,
         why=(f"{runs[0]} of {sum(runs)} runs are on spot with a fall-back, as many as the shares of fleet allow",),

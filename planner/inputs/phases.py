@@ -11,7 +11,7 @@ from planner.inputs.faults import Fault, FaultError
 from planner.inputs.image_work import image_growth
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
-from planner.inputs.resolved import Assumed, Origin, ResolvedPhase
+from planner.inputs.resolved import PHASES, Assumed, Origin, ResolvedPhase
 from planner.normal import Z80
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _ROUNDING = 0.005
 
 
 def resolve_phases(
-    training: Training, model: ResolvedModel, length: int, samples: int
+    training: Training, model: ResolvedModel, length: int, samples: int, noted: list[Assumed]
 ) -> tuple[tuple[ResolvedPhase, ...], int, int, int]:
     """Phases by their share of the steps, with the samples and steps of the whole run, and what it reads.
 
@@ -35,6 +35,7 @@ def resolve_phases(
         model: the network that it describes.
         length: tokens per sequence outside of phases, 1 for models without tokens.
         samples: of the run, were all sequences of that length.
+        noted: takes the schedule.
 
     Returns:
         The phases (none where the run has one), samples, steps, and the sequences of `length` tokens that it reads:
@@ -55,6 +56,11 @@ def resolve_phases(
         resolved.append((batch, phase_length, grown))
     total = sum(steps)
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
+    each = [
+        (n, batch, *([tokens] if text else [])) for n, (batch, tokens, _) in zip(steps, resolved, strict=True)
+    ]
+    value = ", ".join(" x ".join(map(str, one)) for one in each)
+    noted.append(Assumed(PHASES, value, f"steps x samples{' x tokens' if text else ''}", "workload", ""))
     trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
     return phases, trained, total, trained if training.tokens is None else samples
 

@@ -186,7 +186,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     content = post.tokens_per_sample(length) if text else 1.0
     each, stack = post.samples_per_sequence(length), stack_of(training, text=text)
     samples = total_samples(training, data, content, each, noted)
-    phases, samples, steps, copied = resolve_phases(training, model, length, samples)
+    phases, samples, steps, copied = resolve_phases(training, model, length, samples, noted)
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)

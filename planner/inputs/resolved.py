@@ -106,6 +106,9 @@ class ResolvedPart:
         return self.model.learned_params
 
 
+PHASES = "training.phases"  # key of the schedule among the assumptions of a plan
+
+
 @record(frozen=True)
 class ResolvedPhase:
     """A stretch of a run: its share of the steps, batch, length, and FLOPs per sample over those of the model."""
@@ -114,6 +117,11 @@ class ResolvedPhase:
     global_batch: int
     sequence_length: int
     flops_ratio: float
+
+
+def phases_noted(value: str) -> tuple[tuple[int, ...], ...]:
+    """Steps, samples per step and, of text, tokens per sample of each phase, by the value of the assumption PHASES."""
+    return tuple(tuple(int(part) for part in one.split(" x ")) for one in value.split(", ") if one)
 
 
 @record(frozen=True)

@@ -164,7 +164,10 @@ class Constraints(Section):
         0.9, description="Probability with which the deadline must be met."
     )
     include_fractional: Bool = Field(False, description="Consider fractional accelerators (vGPU).")
-    include_arm64: Bool = Field(False, description="Consider hosts with arm64 processors.")
+    include_arm64: Bool = Field(
+        False,
+        description="Consider hosts with arm64 processors also where `allow` does not name them (gb200*, gh200*).",
+    )
     allow_flagged: Bool = Field(False, description="Consider offers that a flag refuses.")
     allow_derived: Bool = Field(
         False, description="Consider spot and commitments whose price is derived from a ratio, never quoted."

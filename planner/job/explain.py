@@ -12,10 +12,10 @@ from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
 from planner.market.machines import machine_hint
-from planner.render.numbers import usd, usd_change
+from planner.render.numbers import usd, usd_change, whole_percent
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Ints
+    from catalogs.tables.table import Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
@@ -136,8 +136,18 @@ def _why_no_shape(search: CandidateSearch, rows: Ints) -> list[str]:
         )
         line = f"  does not run on {size}: {'; '.join(words_of_reasons([reason])) or reason}"
         if reason == "out_of_memory":
-            need = np.nanmin(mine["memory_needed_gib"][reasons == reason])
-            have = np.nanmax(mine["memory_available_gib"][reasons == reason])
-            line += f": it needs at least {need:,.1f} GiB per accelerator, has {have:,.1f}"
+            line += _memory_words(mine.take(reasons == reason))
         out.append(line)
     return out
+
+
+def _memory_words(short: Table) -> str:
+    """What the most frugal of layouts that run out of memory needs, and how likely it runs out if it might fit."""
+    need, have = np.nanmin(short["memory_needed_gib"]), np.nanmax(short["memory_available_gib"])
+    if need > have:
+        return f": it needs at least {need:,.1f} GiB per accelerator, has {have:,.1f}"
+    risk = whole_percent(float(np.nanmin(short["oom_probability"])))
+    return (
+        f": it needs at least {need:,.1f} of {have:,.1f} GiB per accelerator and runs out with {risk}, more than is "
+        "accepted (training.memory.confidence)"
+    )

@@ -232,13 +232,14 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     if names_wait(wait, plan.hours):
         parts.append(f"starts in about {whole_hours(wait)}")
     if plan.launch is not None:
-        early, late = scale.moment(plan.launch.finish_p10), scale.moment(plan.launch.finish_p90)
+        early, late = scale.moment(plan.launch.finish_p10), scale.bound(plan.launch.finish_p90)
         parts.append(f"80 %: {early} to {late}" if early != late else f"80 %: {early}")
     elif scale.high_hours is not None:
         parts.append(f"90 %: by {scale.after(scale.high_hours)}")
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
     least = "at least " if plan.launch is not None and plan.launch.in_parts else ""
-    deadline_text = "no deadline" if plan.deadline is None else f"in time with {least}{chance(sure)}"
+    asked = 0.0 if plan.goal is None else plan.goal.deadline_confidence_ratio or 0.0
+    deadline_text = "no deadline" if plan.deadline is None else f"in time with {least}{chance(sure, asked)}"
     parts.append(deadline_text + _at_the_last_moment(plan))
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from planner.plan.brief import Choice, Summary
-from planner.plan.front_scale import Scale
+from planner.plan.front_scale import Scale, chance
 from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import enough, places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
@@ -64,7 +64,7 @@ def choices(plan: Plan) -> list[Section]:
             continue
         rows.append(
             (
-                kinds, *same, "" if item.p_meet_deadline is None else item.p_meet_deadline,
+                kinds, *same, _in_time(plan, item),
                 *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
@@ -121,6 +121,16 @@ def _ends(plan: Plan, scale: Scale) -> list[str]:
             for text, item in zip(out, plan.choices, strict=True)
         ]
     return out
+
+
+def _in_time(plan: Plan, item: Choice) -> Value:
+    """Chance of meeting the deadline; of a plan of which only a bound is known, as text that says so."""
+    if item.p_meet_deadline is None:
+        return ""
+    if item.best is not None or plan.launch is None or not plan.launch.in_parts:
+        return item.p_meet_deadline
+    text = chance(item.p_meet_deadline)
+    return text if text.startswith((">", "<")) else f">={text}"
 
 
 def _asked_at_once(plan: Plan) -> list[str]:
@@ -238,7 +248,7 @@ def _plan_in_brief(plan: Plan, *, whole: bool = False) -> str:
         ways = " + ".join(dict.fromkeys(option(line.purchase_option, line.option_variant) for line in lines))
         if len(lines) == 1:
             return _named(nodes, first.instance_type, ways, first.provider, first.region)
-        return f"{nodes:,} machines of {len(plan.lines)} offers, {ways}"
+        return f"{nodes:,} machines of {len(lines)} offers, {ways}"
     bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in plan.lines)
     if len(plan.lines) == 1:
         bought = option(first.purchase_option, first.option_variant)

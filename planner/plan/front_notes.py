@@ -19,6 +19,7 @@ from planner.render.precision import about, dollars, dollars_stated
 _MOST = 5
 _MOST_REGIONS = 4
 _NEAR = 0.02  # gap of a fleet from which on it is said what its bound leaves out
+_IN_HOURS_FROM = 2.0  # intervals between checkpoints
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
 _LEAST_GAIN_USD = 1.0  # of a measurement: less is $0 on the screen
 _PLACES = {"not-stated": "a place not stated"}
@@ -115,13 +116,23 @@ def _interruptions(plan: Plan) -> list[str]:
     launch = plan.launch
     if launch is None:
         return []
-    every = f"{number(float(f'{launch.checkpoints.interval_hours * 60.0:.2g}'))} min"
+    saves = launch.checkpoints
+    every = _interval(saves.interval_hours)
     count = about(launch.expected_interruptions)
     word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
-    saved = "its progress saved" if plan.kind == "inference" else "a checkpoint"
-    if plan.kind != "fleet" and launch.checkpoints.interval_hours >= _work_hours(plan):
-        return [f"{count} {word}: needs automatic resume; it ends before {saved} is due ({every})"]
-    return [f"{count} {word}: needs automatic resume and {saved} every {every}"]
+    save = "save progress" if plan.kind == "inference" else "save"
+    on_warning = saves.fits_in_notice  # the expected hours count on it
+    if plan.kind != "fleet" and saves.interval_hours >= _work_hours(plan):
+        when = f", {save} on warning" if on_warning else f"; it ends before a checkpoint is due ({every})"
+    else:
+        when = f", {save} every {every}{' and on warning' if on_warning else ''}"
+    return [f"{count} {word}: resume automatically{when}"]
+
+
+def _interval(hours: float) -> str:
+    """Time between checkpoints: `60 min`, `6 h`."""
+    value, unit = (hours * 60.0, "min") if hours < _IN_HOURS_FROM else (hours, "h")
+    return f"{number(float(f'{value:.2g}'))} {unit}"
 
 
 def _work_hours(plan: Plan) -> float:

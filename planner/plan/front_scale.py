@@ -10,10 +10,11 @@ from planner.plan.launch import Launch
 from planner.plan.model import Plan, Risk
 from planner.records import record
 from planner.render.numbers import UNKNOWN
-from planner.render.precision import dollars, known_places, moment_known, rounded
+from planner.render.precision import DAY_FROM, dollars, known_places, moment_known, rounded
 
 _SURE, _UNSURE = 0.99, 0.01
 _CENTS = 2
+_ROUNDED_BY = timedelta(minutes=30)  # the most by which a moment is rounded up
 _NOT_STATED = (
     0.1  # half-width, relative, that is assumed where no interval is known: speeds are predictions too
 )
@@ -27,7 +28,7 @@ class Scale:
         low_usd, high_usd: P10 and P90 of the cost, None where not known.
         high_hours: P90 of the elapsed hours, None where not known.
         usd_ratio, hours_ratio: half-width of each interval over the figure itself; 0: no interval is known.
-        total_usd, hours, start: the plan's.
+        total_usd, hours, start, deadline: the plan's.
     """
 
     low_usd: Decimal | None
@@ -38,6 +39,7 @@ class Scale:
     total_usd: Decimal
     hours: float
     start: datetime
+    deadline: str | None
 
     @classmethod
     def of(cls, plan: Plan) -> Scale:
@@ -46,11 +48,12 @@ class Scale:
         low = high = late = None
         if launch is not None:
             low, high, late = launch.cost_p10_usd, launch.cost_p90_usd, launch.p90_hours
-        elif risk is not None and risk.worst_cost_usd > plan.total_usd:
-            high, late = risk.worst_cost_usd, risk.worst_hours
+        elif risk is not None:  # a block costs the same however long the run takes within it
+            high = risk.worst_cost_usd if risk.worst_cost_usd > plan.total_usd else None
+            late = risk.worst_hours if risk.worst_hours > plan.hours else None
         start = datetime.fromisoformat(plan.start)
         ratios = half_ratios(plan.total_usd, plan.hours, launch, risk)
-        return cls(low, high, late, *ratios, plan.total_usd, plan.hours, start)
+        return cls(low, high, late, *ratios, plan.total_usd, plan.hours, start, plan.deadline)
 
     def places(self, usd: Decimal) -> int:
         """Decimals to which a cost of this size is known."""
@@ -74,11 +77,19 @@ class Scale:
         span = self.hours_ratio * (self.hours if hours is None else hours)
         return moment_known(text, span, self.start.year)
 
+    def bound(self, text: str) -> str:
+        """A moment that the end does not exceed with some probability: not rounded beyond a deadline that it keeps."""
+        if self.deadline is not None:
+            left = datetime.fromisoformat(self.deadline) - datetime.fromisoformat(text)
+            if timedelta(0) <= left <= _ROUNDED_BY and self.hours_ratio * self.hours < DAY_FROM:
+                return moment_known(text, 0.0, self.start.year)
+        return self.moment(text)
+
     def after(self, hours: float) -> str:
-        """The moment so many hours after the start, as well as the plan's end is known."""
+        """The bound so many hours after the start, as well as the plan's end is known."""
         if not math.isfinite(hours):
             return UNKNOWN
-        return self.moment((self.start + timedelta(hours=min(hours, 1e6))).isoformat())
+        return self.bound((self.start + timedelta(hours=min(hours, 1e6))).isoformat())
 
 
 def half_ratios(
@@ -89,7 +100,7 @@ def half_ratios(
     if launch is not None:
         half_usd = float(launch.cost_p90_usd - launch.cost_p10_usd) / 2.0
         half_hours = (launch.p90_hours - launch.p10_hours) / 2.0
-    elif risk is not None and risk.worst_cost_usd > total_usd:
+    elif risk is not None:
         half_usd, half_hours = float(risk.worst_cost_usd - total_usd), risk.worst_hours - hours
     return _over(half_usd, float(total_usd)), _over(half_hours, hours)
 
@@ -106,10 +117,10 @@ def _over(part: float, whole: float) -> float:
     return part / whole if whole > 0 and part > 0 else 0.0
 
 
-def chance(ratio: float | None) -> str:
-    """A probability in whole per cent, never certain."""
+def chance(ratio: float | None, asked: float = 0.0) -> str:
+    """A probability in whole per cent, never certain; of one surer than `asked`, as much as was asked."""
     if ratio is None:
         return UNKNOWN
     if ratio > _SURE:
-        return f">{100 * _SURE:.0f} %"
+        return f">{100 * (asked if _SURE < asked < ratio else _SURE):.6g} %"
     return f"<{100 * _UNSURE:.0f} %" if ratio < _UNSURE else f"{100 * ratio:.0f} %"

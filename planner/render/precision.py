@@ -18,7 +18,7 @@ _CENTS = 2  # decimals of a dollar
 _NO_TENTHS_FROM_USD = 100
 _ENOUGH_DIGITS = 3  # of a budget that suffices
 _GUARD = 1  # digits kept below the leading one of the half-width
-_DAY_FROM, HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
+DAY_FROM, HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
 
 
 def known_places(value: float, half_width: float) -> int:
@@ -120,7 +120,7 @@ def moment_known(text: str, half_width_hours: float, year: int) -> str:
         moment = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         return text
-    if half_width_hours < _DAY_FROM and half_width_hours >= HOUR_FROM:
+    if half_width_hours < DAY_FROM and half_width_hours >= HOUR_FROM:
         moment = (moment + timedelta(minutes=30)).replace(minute=0)
     day = f"{moment:%b} {moment.day}" + (f", {moment.year}" if moment.year != year else "")
-    return day if half_width_hours >= _DAY_FROM else f"{day} {moment:%H:%M}"
+    return day if half_width_hours >= DAY_FROM else f"{day} {moment:%H:%M}"

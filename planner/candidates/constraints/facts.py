@@ -152,10 +152,17 @@ class Arm64(Constraint):
     paths = ("constraints.include_arm64",)
 
     def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
-        """By the type's architecture."""
+        """By the type's architecture; what the user owns, or names and is sold with no other host, is asked for."""
         if limits.include_arm64:
             return None
-        return np.asarray(offer_set.types.equals("arch", "arm64")[offer_set.type_of_offer], dtype=np.bool_)
+        arm = offer_set.types.equals("arch", "arm64")
+        removed = arm[offer_set.type_of_offer] & ~offer_set.offers.equals("purchase_option", "owned")
+        for name, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
+            for pattern in rule.allow or ():
+                named = match_names(offer_set.types.coded(name), [pattern])
+                if not (named & ~arm).any():
+                    removed &= ~named[offer_set.type_of_offer]
+        return np.asarray(removed, dtype=np.bool_)
 
 
 class Memory(Constraint):

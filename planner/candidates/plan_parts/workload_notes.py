@@ -10,6 +10,7 @@ from planner.market.pricing import total_usd
 from planner.performance.inference.beyond import prompt_doubts
 from planner.performance.post_training.quantized import pinned_note
 from planner.performance.work import is_sampled
+from planner.render.numbers import percent
 from planner.render.precision import dollars_known
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ def _stop_note(workload: Workload) -> str:
     if stop is None or workload.kind == "fleet":
         return ""
     return (
-        f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
-        f"takes {1.0 / stop.mean_share:.1f} times as many steps"
+        f"hours and cost are of {percent(stop.mean_share, 0)} of the training, where it stops on average; run to its "
+        f"end it takes {1.0 / stop.mean_share:.2g} times as many steps"
     )
 
 

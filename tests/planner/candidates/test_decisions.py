@@ -173,3 +173,14 @@ def test_why_the_baseline_explain_and_the_alternatives_name_the_same_candidate()
     lines = why_not(answer.context.asked, answer.context.market, answer.found, base.instance_type)
     for line in (kind, lines[-1]):
         assert f"{said}, {usd} ({usd_change(base.delta_cost_usd)})" in line
+
+
+def test_a_type_that_fits_too_rarely_says_how_often_it_does_not() -> None:
+    """Less than the memory is needed, and yet nothing fits: the sureness that is asked keeps it out."""
+    training = {**BULK["training"], "memory": {"confidence": 0.999999999}}
+    job = work(model={"preset": "gpt-2-774m"}, constraints={"max_nodes": 1}, training=training)
+    answer = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.2")]), job)
+    assert answer.plan.status == "infeasible"
+    lines = why_not(answer.context.asked, answer.context.market, answer.found, A10G.instance_type)
+    said = next(line for line in lines if "does not run on" in line and "GiB" in line)
+    assert "GiB per accelerator and runs out with " in said and ", has " not in said

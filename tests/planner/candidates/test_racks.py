@@ -19,7 +19,7 @@ from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from tests.planner.performance.test_performance import A100, machines
-from tests.planner.spine_catalogs import Machine, Offer, bundled_tariffs, make_catalog, plan_on, work
+from tests.planner.spine_catalogs import A10G, Machine, Offer, bundled_tariffs, make_catalog, plan_on, work
 
 NAN = float("nan")
 TRAY = Machine(
@@ -40,6 +40,26 @@ def test_racks_are_bought_in_whole_units() -> None:
     assert any(
         "72 accelerators (18 machines)" in text and "units of 9" in text for text in answer.plan.warnings
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "option", "found"),
+    [
+        ({}, "capacity_block", False),
+        ({"accelerators": {"allow": ["gb200*"]}}, "capacity_block", True),
+        ({"instance_types": {"allow": ["p6e-*"]}}, "capacity_block", True),
+        ({"accelerators": {"allow": ["*"]}}, "capacity_block", False),  # names machines with other hosts too
+        ({}, "owned", True),
+    ],
+)
+def test_machines_that_are_named_or_owned_may_have_arm64_hosts(
+    limits: dict[str, Any], option: str, found: bool
+) -> None:
+    offers = [Offer(TRAY, "us-east-1", "1", option), Offer(A10G, "us-east-1", "900")]
+    plan = plan_on(
+        make_catalog(offers), work(constraints={"max_nodes": 40, **limits}, training=TRAINING)
+    ).plan
+    assert any(line.instance_type == TRAY.instance_type for line in plan.lines) == found
 
 
 def test_machines_that_the_user_has_are_there_one_by_one() -> None:

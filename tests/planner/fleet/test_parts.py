@@ -65,6 +65,7 @@ def test_half_of_the_runs_fall_back_and_the_others_are_on_demand() -> None:
     assert speed[2] == pytest.approx(sum(speed) / 2, rel=1e-9)
     assert plan.launch.p_meet_deadline is not None and plan.launch.p_meet_deadline >= 0.9
     assert plan.launch.cost_p10_usd < plan.total_usd < plan.launch.cost_p90_usd
+    assert all(usd == round(usd, 2) for usd in (plan.launch.cost_p10_usd, plan.launch.cost_p90_usd))
     assert plan.launch.p10_hours <= plan.hours <= plan.launch.p90_hours
     paid = sum(float(line.billed_hours) * line.nodes for line in plan.lines)
     assert paid == pytest.approx(plan.launch.spot_hours + plan.launch.on_demand_hours, abs=1e-3)

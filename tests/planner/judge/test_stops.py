@@ -33,7 +33,7 @@ def test_a_plan_of_a_run_that_stops_early_and_comes_again_is_recomputed(tmp_path
     answer, loaded = planned(tmp_path, recurrence=AGAIN, training=STOP)
     assert judge_saved(answer, loaded).faults == ()
     assert answer["recurrence"] == {"every_hours": 168.0, "times": 12}
-    assert any("50% of the training" in text for text in answer["warnings"])
+    assert any("50 % of the training" in text for text in answer["warnings"])
     for path, value in (("$.recurrence.times", 2), ("$.risk.worst_cost_usd", answer["total_usd"])):
         forged = copy.deepcopy(answer)
         put(forged, steps(path), value)

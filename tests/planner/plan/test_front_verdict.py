@@ -57,5 +57,5 @@ def test_a_run_shorter_than_its_interval_needs_no_checkpoint() -> None:
         ]
         return str(before_you_buy(replace(SPOT, timeline=tuple(parts))))
 
-    assert "and a checkpoint every" in said(every * 1.01)
-    assert "it ends before a checkpoint is due" in said(every * 0.99)
+    assert "automatically, save every" in said(every * 1.01)
+    assert "automatically, save on warning" in said(every * 0.99)
