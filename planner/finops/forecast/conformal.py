@@ -275,7 +275,8 @@ def _stand_in(
 def _idle(cost: Floats) -> NDArray[np.bool_]:
     """(n_days + 1,) origins before which a week cost nothing, though days before it did."""
     week = np.convolve(np.nan_to_num(np.abs(cost), nan=1.0), np.ones(_IDLE_DAYS))[: len(cost)]
-    return np.r_[False, (week == 0) & (np.cumsum(np.nan_to_num(np.abs(cost))) > 0)]
+    began = np.cumsum(np.nan_to_num(np.abs(cost))) > 0
+    return np.concatenate([[False], (week == 0) & began])
 
 
 def _of(errors: Errors, origins: NDArray[np.bool_]) -> Errors:

@@ -69,7 +69,7 @@ def _counted() -> str:
             f"{count}(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
             f"{chip}{words}[ _-]?x ?{_COUNTS}",
             f"{chip}[a-z0-9_-]*[.]{_COUNTS}x",
-            f"{chip}{words}[^a-z0-9]+{_COUNTS}[ _-]?gpus?",
+            f"{chip}{words}[^a-z0-9]+{_COUNTS}[x×]?[ _-]?gpus?",
             f"[bv]m[.]gpu[.]{chip}[a-z0-9.-]*[.]{_COUNTS}",
         )
     )
@@ -223,14 +223,21 @@ def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:
     machines, ranked = gpu_machines(), _ranked(names)
-    types = [_meters().get(name, name) for name in ranked]
     rows = ", ".join(
-        f"({text(name)}, {text(json.dumps(_details(kind, *(machines.get(kind) or _told(kind)))))})"
-        for name, kind in zip(ranked, types, strict=True)
+        f"({text(name)}, {text(json.dumps(_details(*_machine(machines, name))))})" for name in ranked
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
     joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
     return replace(group, beside=joined)
+
+
+def _machine(machines: Mapping[str, tuple[float, str]], name: str) -> tuple[str, float, str]:
+    """Type, number of chips and chip of a machine; those that a text counts are `8x H100`, however it is spelled."""
+    kind = _meters().get(name, name)
+    if kind in machines:
+        return kind, *machines[kind]
+    count, chip = _told(kind)
+    return f"{count:g}x {chip.upper()}", count, chip
 
 
 def _ranked(names: Collection[str]) -> list[str]:

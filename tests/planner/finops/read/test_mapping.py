@@ -39,6 +39,8 @@ def test_an_export_of_ones_own_is_reviewed_and_its_columns_are_kept(
     again = run_cli("review", "--focus", str(own), "--map-file", kept, "--no-forecast", "-o", "md")
     assert again.code == 0 and "October 2026 cost 1,550 USD" in again.stdout
     assert read_mapping((), Path(kept))["ChargeCategory"] == "'Usage'"
+    brief = run_cli("review", "--focus", str(own), "--map-file", kept, "--no-forecast", "-o", "brief").stdout
+    assert f"--map-file {kept}" in brief and "--map " not in brief  # each command repeated all pairs
 
 
 def test_a_focus_file_beside_it_is_left_alone(own: Path, tmp_path: Path) -> None:
