@@ -95,7 +95,7 @@ def test_short_tags_and_small_bills_are_read_where_they_are(tmp_path: Path, bill
 
 
 def test_months_compared_may_lie_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --compare a month lies between the two: it is in neither, and what is no JSON in it is found all the same."""
+    """With --compare a month lies between the two: it is in neither, and what is no JSON there is found too."""
     for module in (short_tags, long_tags):
         monkeypatch.setattr(module, "MANY_ROWS", 1)
     apart = MONTHS | {"before_start": date(2026, 7, 1), "before_end": date(2026, 8, 1)}
