@@ -31,7 +31,7 @@ _FOR = r"\bfor(?: [^ ]+){0,3}?"
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
-# Numbers of GPUs that machines have; others are other numbers (`x86`).
+# Numbers of GPUs that machines have, behind a chip: others are other numbers (`x86`). Blocks have more: `32x H200`.
 _SHORT = 2
 _AZURE = "standard_"  # before its machine types
 _BEFORE_TYPE = ', "InstanceType"'  # in `_details`
@@ -63,7 +63,7 @@ def _counted() -> str:
     chip = f"(?:{'|'.join(spelled)}|nvidia[ _-](?:{short}))"
     words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
     # a number without an x, as in `8a10`, is a part of many identifiers
-    count = f"(?:(?:[0-9]+x)*{_COUNTS} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
+    count = f"(?:(?:[0-9]+x)*[1-9][0-9]{{0,3}} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
     return "|".join(
         (
             f"{count}(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
@@ -270,7 +270,7 @@ def _told(name: str) -> tuple[float, str]:
     plain = re.sub("(?<=rtx|gtx)[ _-]", "", name)
     at, chip = min(((plain.find(chip), chip) for chip in _chips() if chip in plain), key=lambda one: one[0])
     before, after = plain[:at], plain[at + len(chip) :]
-    return float((_COUNT.findall(before) or _COUNT.findall(after))[-1]), chip
+    return float((re.findall("[0-9]+", before) or _COUNT.findall(after))[-1]), chip
 
 
 def _details(name: str, count: float, chip: str) -> dict[str, object]:

@@ -61,6 +61,7 @@ def test_a_machine_that_is_named_has_its_gpus(suffix: str, tmp_path: Path) -> No
 COUNTED = [
     ("8x NVIDIA H100 SXM", "8x H100", 8, "h100"),  # each had its own text as its type: "8x nvidia h100"
     ("gpu-h100x8-640gb", "8x H100", 8, "h100"),
+    ("Capacity block 32x H200", "32x H200", 32, "h200"),  # four machines; was no GPU
     ("gd-8xh100ib-i128", "8x H100", 8, "h100"),
     ("gx3d-160x1792x8h100", "8x H100", 8, "h100"),
     ("h200-141gb-sxm-ib.8x", "8x H200", 8, "h200"),
