@@ -150,7 +150,7 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
 
 
 def _used(fields: Sequence[Field], mapping: Mapping[str, str]) -> dict[str, Field]:
-    """What of a mapping is for a file: FOCUS column -> its column or constant; none where it has none of the columns."""
+    """What of a mapping is for a file: FOCUS column -> column or constant; nothing where it has none of the columns."""
     by_name = {field.name: field for field in fields}
     for column in mapping.values():
         found = _PLAIN.fullmatch(column)
