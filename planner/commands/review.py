@@ -323,6 +323,7 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any, *, tags_late
         mapping=read_mapping(given["pairs"], given["map_file"]), rates=rates, connection=_connection(given),
         tags_later=tags_later and not cubes,
     )  # fmt: skip
+    bill = replace(bill, mapping_file=str(given["map_file"] or ""))
     if not cubes:
         return bill
     from planner.finops.cube import build_cube

@@ -46,7 +46,10 @@ _HOURS = (
 _IS_PRICED = "(x_contracted_known OR x_list_known)"
 _PRICE = "CASE WHEN x_contracted_known THEN ContractedCost WHEN x_list_known THEN ListCost END"
 _IS_USE = "ChargeCategory = 'Usage' AND COALESCE(PricingCategory, '') <> 'Dynamic'"
-_NOT_UNUSED = "COALESCE(CommitmentDiscountStatus, '') <> 'Unused'"
+_NOT_UNUSED = " AND ".join(
+    f"COALESCE({status}, '') <> 'Unused'"
+    for status in ("CommitmentDiscountStatus", "CapacityReservationStatus")
+)
 
 
 @record(frozen=True)

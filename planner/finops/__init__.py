@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.finops.forecast.source import read_costs
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.read import open_bill
+    from planner.finops.read.mapping import read_mapping
     from planner.finops.read.rates import load_rates
     from planner.finops.review.answer import review_bill
     from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
@@ -54,6 +55,7 @@ _PLACES = {
     "open_bill": "planner.finops.read",
     "parse_scenario": "planner.finops.forecast.scenarios",
     "read_costs": "planner.finops.forecast.source",
+    "read_mapping": "planner.finops.read.mapping",
     "render_review": "planner.finops.review.report",
     "review_bill": "planner.finops.review.answer",
     "show": "planner.render.notebook",
@@ -80,6 +82,7 @@ __all__ = [
     "open_bill",
     "parse_scenario",
     "read_costs",
+    "read_mapping",
     "render_review",
     "review_bill",
     "show",

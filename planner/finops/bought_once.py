@@ -2,8 +2,9 @@
 
 One-time purchases (FOCUS ChargeFrequency) are bought once where their SKU was bought in one calendar month alone, such
 as a capacity block; a later refund or correction is no purchase, and is left out with it. What is bought in several
-months recurs, and forecasts see it. Where the use of a capacity reservation bears the price of such a purchase, that
-use ends with it too; commitment discounts are renewed.
+months recurs, and forecasts see it: of a service's capacity reservations that is so whatever their sizes. Where the use
+of a capacity reservation bears the price of such a purchase, that use ends with it too; commitment discounts are
+renewed.
 """
 
 from __future__ import annotations

@@ -49,6 +49,8 @@ def _faults(file: ShowbackFile) -> Iterable[Fault]:
             yield Fault(("split", at, "by"), "needs 'weights': the part of each team")
         if split.by != "weights" and split.weights:
             yield Fault(("split", at, "weights"), "are for 'by: weights'")
+        if split.by != "usage" and split.clusters:
+            yield Fault(("split", at, "clusters"), "are for 'by: usage'")
         if split.team in split.weights:
             yield Fault(("split", at, "weights"), f"'{split.team}' is what is split; name the others")
         if split.team in [other.team for other in file.split[:at]]:

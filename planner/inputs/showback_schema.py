@@ -35,6 +35,10 @@ class Split(Section):
         description="In proportion to the others' cost, to their GPU-hours (--usage), in equal parts, or by weights."
     )
     weights: dict[str, Weight] = Field({}, description="Part of each team, for by: weights.")
+    clusters: tuple[Text, ...] = Field(
+        (),
+        description="For by: usage: clusters or accounts of the usage files whose GPU-hours count; by default all.",
+    )
 
 
 class ShowbackFile(Section):

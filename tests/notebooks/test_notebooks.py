@@ -7,11 +7,13 @@ import gzip
 import json
 import subprocess
 import sys
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from planner import finops
 
 from tests.focus_company.shared import small_company
 from tests.notebooks.example_bill import FOLDER as EXAMPLE
@@ -159,6 +161,22 @@ def test_both_read_a_bill_of_two_currencies(tmp_path: Path) -> None:
     assert review.currency == "USD" and review.verdict.startswith("October 2026 cost 7,750 USD")
     answer: Any = _run(FOLDER / "budget_forecast.ipynb", **given)["answer"]
     assert answer.currency == "USD"
+
+
+def test_both_read_a_bill_in_columns_of_its_own(tmp_path: Path) -> None:
+    """They had no parameter for what `--map` names, without which a neocloud's invoice is refused."""
+    own, columns = tmp_path / "own.csv", tmp_path / "columns.csv"
+    days = (date(2026, 8, 1) + timedelta(number) for number in range(92))
+    own.write_text(
+        "day,usd,project\n" + "".join(f"{day},{100 + day.day % 3},ml\n" for day in days), encoding="utf-8"
+    )
+    pairs = "day=ChargePeriodStart", "usd=BilledCost", "project=Tags.team", "'USD'=BillingCurrency"
+    finops.read_mapping((*pairs, "'Usage'=ChargeCategory"), columns)
+    given: Any = {"bill": str(own), "mapping": str(columns)}
+    assert "October 2026 cost 3,131 USD" in _run(FOLDER / "monthly_review.ipynb", **given)["review"].verdict  # type: ignore[attr-defined]
+    shown: list[object] = []
+    answer: Any = _run(FOLDER / "budget_forecast.ipynb", shown, by="tag:team", **given)["answer"]
+    assert [scope.scope for scope in answer.scopes] == ["total", "ml"]
 
 
 def test_the_example_bill_is_what_its_generator_makes(tmp_path: Path) -> None:

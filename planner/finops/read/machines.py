@@ -31,7 +31,7 @@ _FOR = r"\bfor(?: [^ ]+){0,3}?"
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
-# Numbers of GPUs that machines have; others are other numbers (`x86`).
+# Numbers of GPUs that machines have, behind a chip: others are other numbers (`x86`). Blocks have more: `32x H200`.
 _SHORT = 2
 _AZURE = "standard_"  # before its machine types
 _BEFORE_TYPE = ', "InstanceType"'  # in `_details`
@@ -63,13 +63,13 @@ def _counted() -> str:
     chip = f"(?:{'|'.join(spelled)}|nvidia[ _-](?:{short}))"
     words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
     # a number without an x, as in `8a10`, is a part of many identifiers
-    count = f"(?:(?:[0-9]+x)*{_COUNTS} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
+    count = f"(?:(?:[0-9]+x)*[1-9][0-9]{{0,3}} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
     return "|".join(
         (
             f"{count}(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",
             f"{chip}{words}[ _-]?x ?{_COUNTS}",
             f"{chip}[a-z0-9_-]*[.]{_COUNTS}x",
-            f"{chip}{words}[^a-z0-9]+{_COUNTS}[ _-]?gpus?",
+            f"{chip}{words}[^a-z0-9]+{_COUNTS}[x×]?[ _-]?gpus?",
             f"[bv]m[.]gpu[.]{chip}[a-z0-9.-]*[.]{_COUNTS}",
         )
     )
@@ -223,14 +223,21 @@ def _says_nothing(reader: DuckDbEngine, group: Group, own: str) -> str:
 
 def _with_machines(group: Group, names: Collection[str]) -> Group:
     machines, ranked = gpu_machines(), _ranked(names)
-    types = [_meters().get(name, name) for name in ranked]
     rows = ", ".join(
-        f"({text(name)}, {text(json.dumps(_details(kind, *(machines.get(kind) or _told(kind)))))})"
-        for name, kind in zip(ranked, types, strict=True)
+        f"({text(name)}, {text(json.dumps(_details(*_machine(machines, name))))})" for name in ranked
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
     joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
     return replace(group, beside=joined)
+
+
+def _machine(machines: Mapping[str, tuple[float, str]], name: str) -> tuple[str, float, str]:
+    """Type, number of chips and chip of a machine; those that a text counts are `8x H100`, however it is spelled."""
+    kind = _meters().get(name, name)
+    if kind in machines:
+        return kind, *machines[kind]
+    count, chip = _told(kind)
+    return f"{count:g}x {chip.upper()}", count, chip
 
 
 def _ranked(names: Collection[str]) -> list[str]:
@@ -263,7 +270,7 @@ def _told(name: str) -> tuple[float, str]:
     plain = re.sub("(?<=rtx|gtx)[ _-]", "", name)
     at, chip = min(((plain.find(chip), chip) for chip in _chips() if chip in plain), key=lambda one: one[0])
     before, after = plain[:at], plain[at + len(chip) :]
-    return float((_COUNT.findall(before) or _COUNT.findall(after))[-1]), chip
+    return float((re.findall("[0-9]+", before) or _COUNT.findall(after))[-1]), chip
 
 
 def _details(name: str, count: float, chip: str) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Columns of a bill of your own, named in FOCUS terms: `--map cost=BilledCost`, kept in a mapping file.
 
 `plain(COLUMN)` is a column's text without what only a machine tells apart: letters are composed (Unicode NFC), and
-signs without a width (category Cf, such as a soft hyphen or a mark of direction) are left out.
+signs without a width (category Cf, such as a soft hyphen or a mark of direction) are left out. `project=Tags.team`
+makes a column the value of a tag; all tags so named are the charge's Tags.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from planner.inputs.load import decode, read_limited
 _HEADER = ("column", "focus")
 _MAX_BYTES = 1 << 20
 _PLAIN = re.compile(r"plain\((.+)\)")
+_TAG = "Tags."
 
 
 def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
@@ -33,7 +35,7 @@ def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
 
     Args:
         pairs: `column=Focus` each; `'Usage'=ChargeCategory` gives every row the constant, `plain(Tags)=Tags` reads
-            texts that look alike as the same.
+            texts that look alike as the same, `project=Tags.team` makes a column the tag `team`.
         path: mapping file (CSV with the columns column and focus); read where it exists, written where pairs are new.
 
     Raises:
@@ -54,12 +56,17 @@ def _pair(pair: str, place: str) -> tuple[str, str]:
     if not found or not column:
         raise InputError(f"{place}: write YOUR_COLUMN=FocusColumn, such as --map cost=BilledCost")
     known = focus_columns()[COST]
-    if focus not in known:
+    if focus not in known and not _tag_of(focus):
         close = near(focus, list(known))
         raise InputError(
             f"{place}: FOCUS has no column {focus[:60]!r}{f' (did you mean {close!r}?)' if close else ''}"
         )
     return column, focus
+
+
+def _tag_of(focus: str) -> str:
+    """The key of `Tags.team`; empty for columns of FOCUS."""
+    return focus.removeprefix(_TAG) if focus.startswith(_TAG) else ""
 
 
 def _load(path: Path) -> dict[str, str]:
@@ -93,16 +100,10 @@ class Renaming:
 
     def fields(self, fields: Sequence[Field]) -> list[Field]:
         """The fields of one more file, see `with_mapping`."""
-        found = with_mapping(fields, self.mapping)
+        used = _used(fields, self.mapping)
         self._seen.update((field.name, None) for field in fields)
-        taken = {field.name: field for field in found}
-        own = {field.name: field for field in fields}
-        self._unused = {
-            focus: column
-            for focus, column in self._unused.items()
-            if focus not in taken or (focus in own and own[focus] is taken[focus] and column != focus)
-        }
-        return found
+        self._unused = {focus: column for focus, column in self._unused.items() if focus not in used}
+        return with_mapping(fields, self.mapping)
 
     def findings(self) -> Iterator[Finding]:
         """A warning for every column and constant that no file took."""
@@ -135,6 +136,21 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
 
     A column that is mapped takes the place of one that has the FOCUS name already. `plain(Tags)` finds `tags` too.
     """
+    used = _used(fields, mapping)
+    if not used:
+        return list(fields)
+    own = {field.name for field in fields}
+    tags = {key: field for focus, field in used.items() if (key := _tag_of(focus))}
+    named = {focus: field for focus, field in used.items() if not _tag_of(focus)}
+    if tags:
+        named.setdefault("Tags", _as_tags(tags))
+    taken = {*named, *(field.name for field in used.values() if field.name in own)}
+    kept = [field for field in fields if field.name not in taken]
+    return [*(replace(field, name=focus) for focus, field in named.items()), *kept]
+
+
+def _used(fields: Sequence[Field], mapping: Mapping[str, str]) -> dict[str, Field]:
+    """What of a mapping is for a file: FOCUS column -> column or constant; nothing where it has none of the columns."""
     by_name = {field.name: field for field in fields}
     for column in mapping.values():
         found = _PLAIN.fullmatch(column)
@@ -142,17 +158,18 @@ def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Fi
         if own:
             by_name.setdefault(column, _plain(by_name[own]))
     renamed = {focus: by_name[column] for focus, column in mapping.items() if column in by_name}
-    if not renamed:
-        return list(fields)
     constants = {
         focus: Field(focus, text(column[1:-1]), "varchar")
         for focus, column in mapping.items()
-        if _is_constant(column) and focus not in by_name
+        if renamed and _is_constant(column) and focus not in by_name
     }
-    own = {field.name for field in fields}
-    taken = {*renamed, *constants, *(field.name for field in renamed.values() if field.name in own)}
-    kept = [field for field in fields if field.name not in taken]
-    return [*(replace(field, name=focus) for focus, field in renamed.items()), *constants.values(), *kept]
+    return renamed | constants
+
+
+def _as_tags(tags: Mapping[str, Field]) -> Field:
+    """Columns as the tags of a charge; one without a text is no tag."""
+    values = (f"{text(key)}, NULLIF(TRIM(CAST({field.value} AS VARCHAR)), '')" for key, field in tags.items())
+    return Field("Tags", f"CAST(JSON_OBJECT({', '.join(values)}) AS VARCHAR)", "varchar", is_rewritten=True)
 
 
 def _plain(field: Field) -> Field:

@@ -114,6 +114,7 @@ class Bill:
         tag_texts: query of the texts of tags by which keys are known (`planner.finops.read.tag_texts`).
         unchecked: files of which it is not known yet whether all tags are JSON; those that are none have no value.
         consolidated: the currencies that it was in, where rates put them into one.
+        mapping_file: where `mapping` is kept (`--map-file`); empty where it is in no file.
     """
 
     engine: Engine
@@ -128,6 +129,7 @@ class Bill:
     connection: str = ""
     unchecked: tuple[str, ...] = ()
     tag_texts: str = ALL_TAGS
+    mapping_file: str = ""
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

@@ -17,6 +17,7 @@ def brief_sections(review: Review) -> tuple[Section, ...]:
         ("movers", "Moved most", _movers(review)),
         ("budget", "Budget", _budget(review)),
         ("forecast", "Forecast", _forecast(review)),
+        ("contracts", "Contracts", _contracts(review)),
         ("actions", "Actions", _actions(review)),
         ("quality", "Data quality", _first_sentence(review, "quality")),
         ("page", "Full page", (_page(review),)),
@@ -86,6 +87,12 @@ def _forecast(review: Review) -> tuple[str, ...]:
         bounds = [_words(one, review.currency) for one in (low, high)]
         said += f" ({roughly}{' to '.join(bounds)})" if bounds[0] != bounds[1] else ""
     return (said,)
+
+
+def _contracts(review: Review) -> tuple[str, ...]:
+    """The spend commitment of which most is not drawn at its pace."""
+    gap = _known(review).get("contracts_gap_money")
+    return _first_sentence(review, "contracts") if gap is not None and _number(gap) > 0 else ()
 
 
 def _actions(review: Review) -> tuple[str, ...]:

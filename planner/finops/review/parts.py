@@ -89,9 +89,17 @@ def review_command(inputs: Inputs, options: str) -> str:
         options = f"--currency {inputs.bill.currency} {options}"
     if (together := inputs.bill.consolidated) is not None:
         options = f"--rates {shlex.quote(together.path)} --in {together.target} {options}"
-    pairs = (f"--map {shlex.quote(f'{column}={focus}')} " for focus, column in inputs.bill.mapping)
-    options = f"{''.join(pairs)}{options}"
+    options = f"{_mapping_options(inputs.bill)}{options}"
     return f"planner review --focus {shown} --month {inputs.month:%Y-%m} {options}"
+
+
+def _mapping_options(bill: Bill) -> str:
+    """The file that keeps the bill's columns, else the columns one by one; a blank behind each option."""
+    import shlex
+
+    if bill.mapping_file:
+        return f"--map-file {shlex.quote(bill.mapping_file)} "
+    return "".join(f"--map {shlex.quote(f'{column}={focus}')} " for focus, column in bill.mapping)
 
 
 def bill_paths(bill: Bill) -> list[str]:
@@ -196,7 +204,8 @@ def product_name(product: object, instance_type: object, otherwise: object) -> s
     name, machine = text(product).strip(), text(instance_type).strip()
     if not name:
         return machine or text(otherwise)
-    return name if _letters(machine).removeprefix("standard") in _letters(name) else f"{name}, {machine}"
+    said = all(_letters(word).removeprefix("standard") in _letters(name) for word in machine.split())
+    return name if said else f"{name}, {machine}"
 
 
 def _letters(name: str) -> str:

@@ -57,13 +57,15 @@ class Divided:
         return tuple(sorted({one.team for one in self.lines}, key=lambda team: (-self.of(team), team)))
 
 
+# Clusters that a split names (none: all) -> team -> GPU-hours there
+GpuHours = Mapping[tuple[str, ...], Mapping[str, float]]
 _Sums = dict[tuple[str, str, str, str], float]  # team, kind, provider, service -> money
 
 
 def divide(
     rows: Iterable[Mapping[str, Any]],
     file: ShowbackFile,
-    gpu_hours: Mapping[str, float] | None = None,
+    gpu_hours: GpuHours | None = None,
     *,
     called: Iterable[str] = (),
     exact_tags: bool = False,
@@ -75,7 +77,7 @@ def divide(
     Args:
         rows: of the KPI `showback_lines`, of one month.
         file: the rules.
-        gpu_hours: measured use by team, for splits by usage.
+        gpu_hours: measured use by team, for splits by usage; of each of their `clusters`, and of all under ().
         called: names of teams in another month, which count before this month's spellings.
         exact_tags: keep spellings apart.
     """
@@ -85,7 +87,7 @@ def divide(
     if not exact_tags:
         names = _names(charges, file, gpu_hours, called)
         charges = [(names[team], row) for team, row in charges]
-        gpu_hours = None if gpu_hours is None else _summed(gpu_hours, names)
+        gpu_hours = {of: _summed(hours, names) for of, hours in (gpu_hours or {}).items()}
     sums: _Sums = defaultdict(float)
     unused: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     used: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -101,8 +103,9 @@ def divide(
         else:
             sums[team, kind, *place] += cost
     _divide_unused(sums, unused, used, file, remarks)
+    remarks += _same_clusters(file)
     for split in file.split:
-        _share(sums, split, gpu_hours, remarks, file.unassigned)
+        _share(sums, split, (gpu_hours or {}).get(split.clusters, {}), remarks, file.unassigned)
     return Divided(tuple(_in_cents(sums)), tuple(remarks))
 
 
@@ -112,14 +115,24 @@ def _charge(row: Mapping[str, Any]) -> dict[str, str]:
                      "billing_account": _text(row["billing_account_id"]), "tags": _text(row["tag_text"])}  # fmt: skip
 
 
+def _same_clusters(file: ShowbackFile) -> list[str]:
+    """That several teams are split by the same hours, where each may be a cluster of its own."""
+    found = [split.team for split in file.split if split.by == "usage" and not split.clusters]
+    if len(found) < 2:
+        return []
+    return [
+        f"{', '.join(found)}: each is split by the GPU-hours of all clusters; 'clusters' in its split names its own."
+    ]
+
+
 def _names(
     charges: Sequence[tuple[str, Mapping[str, Any]]],
     file: ShowbackFile,
-    gpu_hours: Mapping[str, float] | None,
+    gpu_hours: GpuHours | None,
     called: Iterable[str],
 ) -> dict[str, str]:
     """What each team is called: names of the rules stay, others that differ in spelling only are one."""
-    costs: dict[str, float] = dict.fromkeys(gpu_hours or (), -math.inf)
+    costs: dict[str, float] = {team: -math.inf for hours in (gpu_hours or {}).values() for team in hours}
     for team, row in charges:
         costs[team] = max(costs.get(team, 0.0), 0.0) + max(_number(row[f"{file.cost}_cost"]), 0.0)
     costs |= dict.fromkeys(called, sys.float_info.max)
@@ -154,7 +167,7 @@ def _divide_unused(
 
 
 def _share(
-    sums: _Sums, split: Split, gpu_hours: Mapping[str, float] | None, remarks: list[str], unassigned: str
+    sums: _Sums, split: Split, gpu_hours: Mapping[str, float], remarks: list[str], unassigned: str
 ) -> None:
     """Move a team's cost to the others."""
     parts = {key: cost for key, cost in sums.items() if key[0] == split.team}
@@ -171,11 +184,11 @@ def _share(
     elif split.by == "weights":
         weights = {team: float(weight) for team, weight in split.weights.items()}
     elif split.by == "usage":
-        weights = {team: hours for team, hours in (gpu_hours or {}).items() if team != split.team}
+        weights = {team: hours for team, hours in gpu_hours.items() if team != split.team}
     if not any(weight > 0 for weight in weights.values()):
-        remarks.append(
-            f"{split.team} is not split: no other team has {'GPU-hours' if split.by == 'usage' else 'cost'}."
-        )
+        where = f" on {', '.join(split.clusters)}" if split.clusters else ""
+        what = f"GPU-hours{where}" if split.by == "usage" else "cost"
+        remarks.append(f"{split.team} is not split: no other team has {what}.")
         return
     for key in parts:
         del sums[key]

@@ -38,16 +38,18 @@ def rules_by_tag(key: str, *others: str) -> ShowbackFile:
     return ShowbackFile(version=1, kind="showback", name=name, rules=rules, unused_commitments="keep")
 
 
-def gpu_hours_by_team(usage: Usage | None, start: date, end: date) -> dict[str, float] | None:
-    """Accelerator hours that schedulers gave to teams; None without usage files."""
-    if usage is None:
-        return None
-    out: dict[str, float] = defaultdict(float)
-    for file in usage.files:
-        for one in file.allocated:
-            if start <= one.day < end and one.team:
-                out[one.team] += one.hours
-    return dict(out)
+def gpu_hours_by_team(
+    file: ShowbackFile, usage: Usage | None, start: date, end: date
+) -> dict[tuple[str, ...], dict[str, float]]:
+    """Accelerator hours that schedulers gave to teams, for each `clusters` of the splits; empty without usage files."""
+    found = {split.clusters: defaultdict[str, float](float) for split in file.split if split.by == "usage"}
+    rows = (one for own in (usage.files if usage else ()) for one in own.allocated)
+    for one in (row for row in rows if start <= row.day < end and row.team):
+        places = {place.lower() for place in one.places}
+        for clusters, hours in found.items():
+            if not clusters or places & {name.lower() for name in clusters}:
+                hours[one.team] += one.hours
+    return {clusters: dict(hours) for clusters, hours in found.items()}
 
 
 def check_usage(file: ShowbackFile, usage: Usage | None) -> None:
@@ -65,8 +67,7 @@ def check_usage(file: ShowbackFile, usage: Usage | None) -> None:
 
 def month_rows(bill: Bill, month: date) -> list[dict[str, Any]]:
     """Rows of the KPI `showback_lines` of one month."""
-    end = month + timedelta(days=monthrange(month.year, month.month)[1])
-    values = {"start": month, "end": end, "before_start": _NO_MONTH, "before_end": _NO_MONTH}
+    values = {"start": month, "end": _end(month), "before_start": _NO_MONTH, "before_end": _NO_MONTH}
     frame: Any = query_kpi(bill.engine, "showback_lines", values)
     rows: list[dict[str, Any]] = frame.to_dict("records")
     return rows
@@ -106,7 +107,7 @@ def team_statement(
     if (earlier := month_before(bill, wanted, daily)) is not None:
         gate = assess_quality(bill, wanted, before=earlier)
         status, reason = gate.status("spend_change_ratio", but=_OF_EFFECTIVE if file.cost == "billed" else ())
-        if status == "withheld":
+        if status == "withheld" or (reason := _without_usage(file, usage, wanted, earlier)):
             apart = f"Not compared with {earlier:%B %Y}: {reason}."
         else:
             before = _divided(bill, earlier, file, usage, called=now.teams, exact_tags=exact_tags)
@@ -118,6 +119,19 @@ def team_statement(
     return _answer(bill, wanted, file, team, now, before, apart)
 
 
+def _without_usage(file: ShowbackFile, usage: Usage | None, month: date, before: date) -> str:
+    """Teams that are split by hours which the files have of the month alone, not of the one before."""
+    now, was = (gpu_hours_by_team(file, usage, start, _end(start)) for start in (month, before))
+    lost = [
+        one.team for one in file.split if one.by == "usage" and now[one.clusters] and not was[one.clusters]
+    ]
+    return f"the usage files have none of its GPU-hours, by which to split {', '.join(lost)}" if lost else ""
+
+
+def _end(month: date) -> date:
+    return month + timedelta(days=monthrange(month.year, month.month)[1])
+
+
 def _divided(
     bill: Bill,
     month: date,
@@ -127,8 +141,7 @@ def _divided(
     called: Sequence[str] = (),
     exact_tags: bool,
 ) -> Divided:
-    end = month + timedelta(days=monthrange(month.year, month.month)[1])
-    hours = gpu_hours_by_team(usage, month, end)
+    hours = gpu_hours_by_team(file, usage, month, _end(month))
     return divide(month_rows(bill, month), file, hours, called=called, exact_tags=exact_tags)
 
 
@@ -196,7 +209,9 @@ def _basis(file: ShowbackFile, now: Divided) -> tuple[str, ...]:
     said = [
         f"{file.cost.capitalize()} cost of all charges, tax and credits too, by the rules of {file.name}."
     ]
-    said += [f"Cost of {one.team} is shared {_BY[one.by]}." for one in file.split]
+    for one in file.split:
+        where = f" on {', '.join(one.clusters)}" if one.clusters else ""
+        said.append(f"Cost of {one.team} is shared {_BY[one.by]}{where}.")
     said.append(f"Unused commitments: {_UNUSED[file.unused_commitments]}.")
     return (*said, *now.remarks)
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from catalogs.tables.accelerators import load_accelerators, load_aliases
+from planner.finops.read.machines import gpu_machines
 from planner.records import record
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
@@ -143,12 +144,14 @@ def provider_id(name: str) -> str:
 
 
 def accelerator(provider: str, instance_type: str, *texts: str) -> str:
-    """The accelerator of a machine type by the catalogue's patterns, else the chip that words name; empty: unknown."""
-    key = provider_id(provider)
-    if key and instance_type:
+    """The accelerator of a machine type by the catalogue, else the chip that words name; empty: unknown."""
+    key, machine = provider_id(provider), instance_type.removeprefix(_MANAGED)
+    if key and machine:
         types, names = _types(key)
-        if found := types.match(instance_type.removeprefix(_MANAGED)):
+        if found := types.match(machine):
             return names[(found.lastindex or 1) - 1]
+    if machine and (known := gpu_machines().get(machine.lower())):
+        return known[1]
     chips = _chips()
     named = chips.keys() & _WORD.findall(" ".join((instance_type, *texts)).lower())
     return min(named, key=chips.__getitem__) if named else ""

@@ -25,7 +25,7 @@ HEADER = (
     "BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "BillingCurrency", "ChargeCategory",
     "ChargePeriodStart", "ChargePeriodEnd", "PricingCategory", "PricingQuantity", "PricingUnit", "ServiceProviderName",
     "ServiceCategory", "RegionId", "SkuPriceDetails", "CommitmentDiscountId", "CommitmentDiscountStatus",
-    "CommitmentDiscountType", "ChargeClass",
+    "CommitmentDiscountType", "ChargeClass", "CapacityReservationId", "CapacityReservationStatus",
 )  # fmt: skip
 
 
@@ -172,6 +172,20 @@ def test_a_commitment_counts_over_the_days_that_it_was_there(tmp_path: Path) -> 
     assert "commitment old has no charge after 2025-10-14: it counts as ended" in use.notes
     assert use.use.shape == (20, 1)
     assert use.use[:, 0].tolist() == [6.0] * 14 + [5.0] + [7.0] * 5
+
+
+def test_what_stands_unused_of_a_capacity_reservation_is_no_demand(tmp_path: Path) -> None:
+    """A review says to shrink it, and the plan of the same bill committed to it for a year."""
+    reserved = {"CapacityReservationId": "cr-1", "CapacityReservationStatus": "Unused"}
+    used = reserved | {"CapacityReservationStatus": "Used"}
+    days = [FIRST + timedelta(number) for number in range(20)]
+    rows = [
+        charge(day, FLAT, machines, **own)
+        for day in days
+        for machines, own in ((5, {}), (2, used), (3, reserved))
+    ]
+    use = read_use([str(write(tmp_path / "bill.csv", rows))])
+    assert set(use.use[:, 0].tolist()) == {7.0}
 
 
 def test_a_correction_of_an_earlier_time_is_no_day_without_machines(tmp_path: Path) -> None:

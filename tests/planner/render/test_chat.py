@@ -97,6 +97,16 @@ def test_a_brief_is_short_and_names_amount_bound_and_owner() -> None:
     assert lines[-1].endswith("--month 2026-10 -o html --out review-2026-10.html")
 
 
+def test_a_brief_names_the_contract_that_is_not_drawn(gap: float = 1832936.0) -> None:
+    """A commitment of which a fifth would be paid for nothing was in a section of the page alone."""
+    said = "EDP 2026: 59.6 % of 9,000,000 USD is drawn, 74.8 % of its time is over."
+    for value, lines in ((gap, [f"Contracts: {said}"]), (0.0, [])):
+        figure = Figure("contracts_gap_money", "Not drawn at this pace", value, "money")
+        own = Section("contracts", "Contracts", (said,), (figure,))
+        shown = _text(replace(_review(), sections=(own,)), "brief").splitlines()
+        assert [line for line in shown if line.startswith("Contracts")] == lines
+
+
 def test_a_brief_says_what_is_withheld_and_leaves_out_what_is_not_known() -> None:
     held = Section(
         "actions", "What should be done?", status="withheld", reason="12 % of the cost cannot be read"

@@ -12,7 +12,7 @@ from planner.finops.bought_once import bought_once, once_by_day, once_words
 from planner.finops.monthly_fees import fees_to_come
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import figure, flagged, nothing, percent
+from planner.finops.review.parts import figure, flagged, money, nothing, percent
 from planner.finops.review.sections import earlier
 from planner.finops.review.sections.budgets import budget_figures, budget_table, budget_words
 from planner.finops.review.sections.things import least_amount
@@ -175,8 +175,10 @@ def _landing(inputs: Inputs, key: str, label: str, value: float | None, end: Any
 
 
 def known_money(end: Any, value: float, currency: str) -> str:
-    """An amount of the month's forecast in the digits that its interval leaves: `175,000 EUR`."""
-    half = (end.high - end.low) / 2 if end.days_left and end.backtest.windows else 0.0
+    """An amount of the month's forecast in the digits that its interval leaves: `175,000 EUR`; all once it is over."""
+    if not end.days_left:
+        return money(value, currency)
+    half = (end.high - end.low) / 2 if end.backtest.windows else 0.0
     # of next to nothing between wide bounds no digit is known but what the bounds show
     size = end.landing if abs(end.landing) >= half else max(abs(end.low), abs(end.high))
     places = min(known_places(size, half), 2 if abs(size) < 100 else 0)

@@ -25,7 +25,7 @@ def build(inputs: Inputs) -> Section | None:
     found = divide(
         rows,
         file,
-        gpu_hours_by_team(inputs.beside.usage, inputs.month, inputs.end),
+        gpu_hours_by_team(file, inputs.beside.usage, inputs.month, inputs.end),
         exact_tags=inputs.exact_tags,
     )
     whole = cents_of(rows, file.cost) / 100

@@ -17,6 +17,7 @@ _LEVELS = {
     "place": "account or tag, and day",
 }  # fmt: skip
 _ROUNDED = 1.001  # times: hours of two files differ by their rounding
+_CENT = 0.005
 _UNMEASURED = "no file says how busy GPUs were (DCGM does)"
 _FLAG_BELOW = 0.95  # of GPU cost matched; own judgement
 
@@ -143,13 +144,17 @@ def _teams(matched: Matched, *, exact_tags: bool) -> Table:
         unknown = sum(one.cost for one in own if one.state in ("unmeasured", "unknown", "unmatched"))
         cost = sum(one.cost for one in own)
         free = sum(one.cost for one in own if one.state == "free")
-        rows.append((team, cost, idle, ratio(idle, cost), free, unknown, hours["busy"]))
+        known = cost - unknown
+        is_known = known > _CENT
+        idle_share, busy = (ratio(idle, known), hours["busy"]) if is_known else (None, None)
+        rows.append((team, cost, idle, idle_share, free, unknown, busy))
     rows.sort(key=lambda row: (-row[2], -row[1], row[0]))
     return table(
         "usage_teams", "Idle GPUs by team", [("team", "Team", "text"), ("cost", "GPU cost", "money"),
         ("idle", "Idle", "money"), ("idle_share", "Idle share", "ratio"), ("free", "Never allocated", "money"),
         ("unknown", "Use unknown", "money"), ("busy_hours", "Busy GPU-hours", "hours")], rows[:TOP],
-        "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag."
+        "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag. "
+        "Shares are of the cost whose use is known."
         + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
     )  # fmt: skip
 
@@ -188,12 +193,12 @@ def _sentences(inputs: Inputs, matched: Matched, unknown: str, usage: Usage) -> 
     currency, whole = inputs.bill.currency, matched.cost()
     idle, unmatched = matched.cost(*IDLE), matched.cost("unmatched")
     said = [f"GPUs for {money(idle, currency)} were idle, {percent(ratio(idle, whole))} of what GPUs cost."]
-    if unmatched > 0.005:
+    if unmatched > _CENT:
         said.append(
             f"{percent(ratio(unmatched, whole))} of GPU cost ({money(unmatched, currency)}) matches no usage."
         )
     open_ends = matched.cost("unmeasured", "unknown")
-    if open_ends > 0.005:
+    if open_ends > _CENT:
         said.append(
             f"For {money(open_ends, currency)} of GPU cost, use is not known: no sample or no scheduler covers it."
         )

@@ -24,7 +24,11 @@ BLOCK = {
 
 
 def bill_of(
-    path: Path, *bought: date, amortised: bool = False, beside: Sequence[dict[str, str]] = ()
+    path: Path,
+    *bought: date,
+    amortised: bool = False,
+    beside: Sequence[dict[str, str]] = (),
+    sizes: Sequence[str] = (),
 ) -> Path:
     """About 2,200 a day, and blocks of a week for 33,000, which the purchase bears or their use does."""
     rows = [*each_day(FIRST, LAST, 2200), *beside]
@@ -32,8 +36,8 @@ def bill_of(
         charge(FIRST + timedelta(n), 50 if n % 3 else -50, SkuId="noise")
         for n in range((LAST - FIRST).days + 1)
     ]
-    for day in bought:
-        block = charge(day, 33000, days=7, ChargeCategory="Purchase", **BLOCK)
+    for day, sku in zip(bought, sizes or [BLOCK["SkuId"]] * len(bought), strict=True):
+        block = charge(day, 33000, days=7, ChargeCategory="Purchase", **(BLOCK | {"SkuId": sku}))
         use = {"CapacityReservationId": "cr-1", "CapacityReservationStatus": "Used", "SkuId": "block-use"}
         rows += each_day(day, day + timedelta(6), 33000 / 7 if amortised else 0, BilledCost=0, **use)
         rows.append(block | {"EffectiveCost": "0"} if amortised else block)
@@ -96,8 +100,13 @@ def test_a_running_month_keeps_what_it_bought(plain: tuple[float, float, float],
     assert landing(path) == pytest.approx(plain)
 
 
-def test_what_is_bought_in_several_months_is_no_exception(tmp_path: Path) -> None:
-    path = bill_of(tmp_path / "bill.csv", date(2026, 8, 20), date(2026, 9, 9), date(2026, 10, 2))
+@pytest.mark.parametrize(
+    "sizes", [("block",) * 3, ("8x p5", "16x p5", "32x p5")], ids=["one size", "another"]
+)
+def test_what_is_bought_in_several_months_is_no_exception(tmp_path: Path, sizes: tuple[str, ...]) -> None:
+    """Blocks of another size each month each counted as bought once, and no forecast had any."""
+    days = (date(2026, 8, 20), date(2026, 9, 9), date(2026, 10, 2))
+    path = bill_of(tmp_path / "bill.csv", *days, sizes=sizes)
     costs = read_costs([str(path)], None, ("total",))
     assert costs.scopes["total"]["total"].once is None
     assert not any("bought once" in line for line in costs.findings)

@@ -59,16 +59,18 @@ def test_a_machine_that_is_named_has_its_gpus(suffix: str, tmp_path: Path) -> No
 
 
 COUNTED = [
-    ("8x NVIDIA H100 SXM", "8x nvidia h100", 8, "h100"),
-    ("gpu-h100x8-640gb", "h100x8", 8, "h100"),
-    ("gd-8xh100ib-i128", "8xh100ib", 8, "h100"),
-    ("gx3d-160x1792x8h100", "160x1792x8h100", 8, "h100"),
-    ("h200-141gb-sxm-ib.8x", "h200-141gb-sxm-ib.8x", 8, "h200"),
-    ("L40S node, 4 GPUs", "l40s node, 4 gpus", 4, "l40s"),
-    ("NVIDIA H100 (SXM, 8 GPUs)", "h100 (sxm, 8 gpus", 8, "h100"),  # ended in an error
-    ("H100 [SXM+, 4 GPUs", "h100 [sxm+, 4 gpus", 4, "h100"),
-    ("2x RTX 4090", "2x rtx 4090", 2, "rtx4090"),
-    ("4x NVIDIA L4", "4x nvidia l4", 4, "l4"),
+    ("8x NVIDIA H100 SXM", "8x H100", 8, "h100"),  # each had its own text as its type: "8x nvidia h100"
+    ("gpu-h100x8-640gb", "8x H100", 8, "h100"),
+    ("Capacity block 32x H200", "32x H200", 32, "h200"),  # four machines; was no GPU
+    ("gd-8xh100ib-i128", "8x H100", 8, "h100"),
+    ("gx3d-160x1792x8h100", "8x H100", 8, "h100"),
+    ("h200-141gb-sxm-ib.8x", "8x H200", 8, "h200"),
+    ("L40S node, 4 GPUs", "4x L40S", 4, "l40s"),
+    ("L40S 1x GPU", "1x L40S", 1, "l40s"),
+    ("NVIDIA H100 (SXM, 8 GPUs)", "8x H100", 8, "h100"),  # ended in an error
+    ("H100 [SXM+, 4 GPUs", "4x H100", 4, "h100"),
+    ("2x RTX 4090", "2x RTX4090", 2, "rtx4090"),
+    ("4x NVIDIA L4", "4x L4", 4, "l4"),
 ]
 NOT_COUNTED = [
     "NVIDIA H200 NVLink",
@@ -155,7 +157,7 @@ def test_charges_without_details_in_a_bill_that_has_them(
         charge(day, ProviderName="AWS", SkuId="4", SkuMeter="p5.48xlarge EBS optimised", SkuPriceDetails=""),
     ]
     found = details(write_bill(tmp_path / "bill.csv", rows))
-    assert json.loads(found[0] or "") == {"GpuCount": 8, "GpuModel": "h200", "InstanceType": "8x h200"}
+    assert json.loads(found[0] or "") == {"GpuCount": 8, "GpuModel": "h200", "InstanceType": "8x H200"}
     assert found[1:] == ['{"ModelName":"m"}', '{"GpuCount":8}', None]
     named = '{"InstanceType":"Standard_ND96isr_H100_v5"}'  # a type and no GPUs: its machines were not counted
     azure = [

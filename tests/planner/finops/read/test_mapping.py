@@ -39,6 +39,33 @@ def test_an_export_of_ones_own_is_reviewed_and_its_columns_are_kept(
     again = run_cli("review", "--focus", str(own), "--map-file", kept, "--no-forecast", "-o", "md")
     assert again.code == 0 and "October 2026 cost 1,550 USD" in again.stdout
     assert read_mapping((), Path(kept))["ChargeCategory"] == "'Usage'"
+    brief = run_cli("review", "--focus", str(own), "--map-file", kept, "--no-forecast", "-o", "brief").stdout
+    assert f"--map-file {kept}" in brief and "--map " not in brief  # each command repeated all pairs
+
+
+def test_columns_of_ones_own_are_tags(own: Path, tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+    """A neocloud's invoice names a project, and no tag: no cost had a team."""
+    rows = own.read_text().splitlines()
+    own.write_text(
+        "\n".join(
+            [f"{rows[0]},project", *(f"{row},{'ml' if at % 3 else ''}" for at, row in enumerate(rows[1:]))]
+        )
+    )
+    tags, kept = ("project=Tags.team", "'prod'=Tags.env"), tmp_path / "columns.csv"
+    with open_bill([own], mapping=read_mapping((*PAIRS, *tags), kept)) as bill:
+        assert not [one for one in bill.findings if one.code == "unused_mapping"]
+        teams = bill.engine.query(
+            "SELECT JSON_EXTRACT_STRING(Tags, '$.team') AS team, JSON_EXTRACT_STRING(Tags, '$.env') AS env, "
+            "SUM(BilledCost) AS cost FROM focus GROUP BY 1, 2 ORDER BY cost"
+        )
+    assert teams["cost"].tolist() == [550, 1000] and teams["env"].tolist() == ["prod", "prod"]
+    assert teams["team"].isna().tolist() == [True, False]
+    found = run_cli("review", "--focus", str(own), "--map-file", str(kept), "--no-forecast", "-o", "md")
+    assert "| ml | 1,000.00 USD | 64.5 % |" in found.stdout
+    with pytest.raises(
+        InputError, match=r"--map projcet=Tags\.team: no file has a column .*did you mean 'project'"
+    ):
+        open_bill([own], mapping=read_mapping(("projcet=Tags.team",), None))
 
 
 def test_a_focus_file_beside_it_is_left_alone(own: Path, tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def test_a_meter_that_names_the_machine_is_all_of_the_name(tmp_path: Path) -> No
     assert row["machine"] == "standard_nd96isr_h100_v5"
     assert product_name("ND96isrH100v5", row["machine"], "") == "ND96isrH100v5"
     assert product_name("GPU", row["machine"], "") == "GPU, standard_nd96isr_h100_v5"
+    assert product_name("8x NVIDIA H100 SXM", "8x H100", "") == "8x NVIDIA H100 SXM"
 
 
 def test_a_run_names_all_ways_in_which_it_was_bought(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from planner.finops.review.model import Review, Section
 from planner.finops.review.report import render_review
 from planner.finops.review.sections.forecast import Outlook, range_words
 from planner.finops.review.sections.overview import MONTHS, NAMED
+from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
@@ -122,3 +123,15 @@ def test_a_range_below_nothing_is_not_told() -> None:
     )
     assert range_words(Outlook(wide, None, "November")) == "its range is too wide to be of use"
     assert range_words(Outlook(narrow, None, "November")) == "roughly between 60,000 and 970,000"
+
+
+def test_what_an_ended_month_is_over_its_budget_has_all_digits(tmp_path: Path) -> None:
+    """The tile said "26,000 USD over" of a month that was 25,973 over, as the table of budgets has it."""
+    budgets = tmp_path / "budgets.yaml"
+    budgets.write_text(
+        "version: 1\nkind: budget\nname: b\ncurrency: USD\nbudgets: [{name: all, amount: 620000}]\n"
+    )
+    path = write_bill(tmp_path / "bill.csv", each_day(OCTOBER, LAST, 645973 / 31))
+    shown = review_of(path, only=("overview",), month=OCTOBER, budgets=load_budgets(budgets))
+    (tile,) = (one for one in shown.sections[0].figures if one.key == "overview_budget_money")
+    assert tile.note == "25,973 USD (4.2 %) over"

@@ -17,7 +17,7 @@ from planner.finops.read import Bill, long_tags, open_bill
 from planner.finops.review import short_tags
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review
-from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs
+from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs, with_checked_tags
 from planner.finops.use_cases.library import tag_paths
 from tests.planner.finops.small_bill import charge, review_of, rows_of, sections_only, write_bill
 
@@ -92,6 +92,25 @@ def test_short_tags_and_small_bills_are_read_where_they_are(tmp_path: Path, bill
         assert not keep_short_tags(other, MONTHS, SPELLED, RUN)
     short_tags.MANY_ROWS = 401
     assert not keep_short_tags(bill, MONTHS, SPELLED, RUN)
+
+
+def test_months_compared_may_lie_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --compare a month lies between the two: it is in neither, and what is no JSON there is found too."""
+    for module in (short_tags, long_tags):
+        monkeypatch.setattr(module, "MANY_ROWS", 1)
+    apart = MONTHS | {"before_start": date(2026, 7, 1), "before_end": date(2026, 8, 1)}
+    made = [*rows(), *(charge(date(2026, month, 9), 70 + month, Tags=tags(1)) for month in (7, 8))]
+    with open_bill([write_bill(tmp_path / "bill.csv", made)]) as opened:
+        assert keep_short_tags(opened, apart, SPELLED, RUN)
+        kept = opened.engine.query(f"SELECT DISTINCT ChargePeriodStart AS month FROM {TABLE} ORDER BY month")
+        assert [f"{month:%Y-%m}" for month in kept["month"]] == ["2026-07", "2026-10"]
+    for month in (6, 7, 8, 9, 10, 11):
+        path = write_bill(tmp_path / f"{month}.csv", [*made, charge(date(2026, month, 9), 3, Tags=BROKEN)])
+        with open_bill([parquet(path)], tags_later=True) as opened:
+            assert keep_short_tags(opened, apart, SPELLED, RUN)
+            assert [one.code for one in with_checked_tags(opened, apart).findings].count("bad_cells") == 1, (
+                month
+            )
 
 
 @pytest.mark.parametrize("day", [date(2026, 10, 5), date(2026, 9, 5), date(2026, 7, 5), None])

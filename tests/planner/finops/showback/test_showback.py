@@ -21,6 +21,8 @@ from planner.finops.showback.divide import divide
 from planner.finops.showback.idle import idle_rules
 from planner.finops.showback.rules import team_of
 from planner.finops.showback.statement import rules_by_tag, team_statement
+from planner.finops.usage import Usage
+from planner.finops.usage.model import Allocated, UsageFile
 from planner.inputs.showback_load import load_showback
 from planner.inputs.showback_schema import ShowbackFile
 from tests.conftest import CliResult
@@ -166,7 +168,9 @@ def test_teams_add_up_to_the_bill_to_the_cent(rows: list[dict[str, Any]], by: st
     weights = {"a": 2.0, "z": 1.0} if by == "weights" else {}
     body = {"version": 1, "kind": "showback", "rules": [{"from_tag": "team"}], "unused_commitments": unused,
             "split": [{"team": "shared", "by": by, "weights": weights}]}  # fmt: skip
-    found = divide([row_of(one) for one in rows], ShowbackFile.model_validate(body), {"a": 3.0, "b": 1.0})
+    found = divide(
+        [row_of(one) for one in rows], ShowbackFile.model_validate(body), {(): {"a": 3.0, "b": 1.0}}
+    )
     assert found.of() == round(100 * math.fsum(one["effective_cost"] for one in rows))
     assert sum(found.of(team) for team in found.teams) == found.of()
     if by in ("weights", "usage"):
@@ -349,4 +353,61 @@ def test_a_bill_with_tax_is_told_from_the_spend_without_it(tmp_path: Path) -> No
     assert section(made, "showback").sentences == (
         "93.5 % of 112 USD with tax belongs to a team by the rules of showback.",
         "No team used the commitment c1: its unused part is divided by cost.",
+    )
+
+
+TWO_CLUSTERS = """
+version: 1
+kind: showback
+rules:
+  - {team: k8s, when: {"tag:cluster": [eks]}}
+  - {team: slurm, when: {"tag:cluster": [hpc]}}
+  - {from_tag: team}
+split:
+  - {team: k8s, by: usage, clusters: [EKS]}
+  - {team: slurm, by: usage, clusters: [hpc]}
+"""
+
+
+def two_clusters(folder: Path) -> tuple[Path, Usage]:
+    """Of the Kubernetes cluster ml uses a quarter and data the rest; Slurm is ml's alone. Usage is known of October."""
+    rows = [
+        row
+        for cluster, cost in (("eks", 100), ("hpc", 60))
+        for row in each_day(date(2026, 9, 1), date(2026, 10, 31), cost, Tags=f'{{"cluster":"{cluster}"}}')
+    ]
+    hours = (("ml", "eks", 24.0), ("data", "eks", 72.0), ("ml", "hpc", 900.0))
+    allocated = tuple(Allocated(DAY, "", team, (), (place,), amount) for team, place, amount in hours)
+    return write_bill(folder / "bill.csv", rows), Usage((UsageFile("x", "k", allocated),))
+
+
+def test_each_cluster_is_shared_by_its_own_hours(tmp_path: Path) -> None:
+    """Both were shared by the hours of both: a team that uses Slurm alone paid most of Kubernetes."""
+    path, usage = two_clusters(tmp_path)
+    beside = Beside(usage=usage, showback=rules(tmp_path, TWO_CLUSTERS))
+    made = review_of(path, only=("showback",), beside=beside)
+    costs = {row["team"]: row["cost"] for row in rows_of(made, "showback", "showback")}
+    assert costs == {"ml": pytest.approx(31 * (25 + 60)), "data": pytest.approx(31 * 75)}
+    of_all = TWO_CLUSTERS.replace(", clusters: [EKS]", "").replace(", clusters: [hpc]", "")
+    together = review_of(
+        path, only=("showback",), beside=Beside(usage=usage, showback=rules(tmp_path, of_all))
+    )
+    assert (
+        "k8s, slurm: each is split by the GPU-hours of all clusters; 'clusters' in its split names its own."
+        in section(together, "showback").sentences
+    )
+    with pytest.raises(InputError, match="clusters: are for 'by: usage'"):
+        rules(tmp_path, TWO_CLUSTERS.replace("by: usage", "by: cost"))
+
+
+def test_a_statement_is_not_compared_with_a_month_without_usage(tmp_path: Path) -> None:
+    """A team was "+69.4 % against the month before", of which no usage file told its share."""
+    path, usage = two_clusters(tmp_path)
+    with open_bill([path]) as opened:
+        made = team_statement(opened, DAY, rules(tmp_path, TWO_CLUSTERS), "ml", usage)
+    assert made.title == "ml: 2,635.00 USD in October 2026, 53.1 % of the bill's 4,960.00"
+    basis = next(part for part in made.sections if part.key == "basis").sentences
+    assert (
+        "Not compared with September 2026: the usage files have none of its GPU-hours, by which to split k8s, slurm."
+        in basis
     )

@@ -104,6 +104,7 @@ def test_directions(words: str, way: str) -> None:
         (("Google Cloud", "a3-highgpu-8g", "Nvidia H100 80GB GPU running in Iowa"), "h100-80gb-sxm"),
         (("CoreWeave", "", "NVIDIA L40S"), "l40s"),
         (("AWS", "ml.p4d.24xlarge"), "a100-40gb-sxm"),  # SageMaker
+        (("AWS", "g6.12xlarge"), "l4-24gb-pcie"),  # no pattern names it, the catalog has the type
         (("AWS", "aws-gpu-8"), ""),
         (("Microsoft", "Standard_ND96isr_H100_v5"), "h100-80gb-sxm"),
         (("Vast", "", "2x RTX4090 or H100 per h"), "rtx4090"),  # of several the longest name

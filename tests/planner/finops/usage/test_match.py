@@ -108,6 +108,9 @@ def test_a_review_with_slurm(tmp_path: Path) -> None:
     idle = found["usage_idle_money"]
     assert idle.status == "flagged" and "75.0 % of GPU cost" in idle.reason
     assert found["usage_ended_badly_hours"].value == pytest.approx(24)
+    teams = rows_of(made, "usage", "usage_teams")
+    unseen = [row for row in teams if row["unknown"] == row["cost"] > 0]
+    assert unseen and all(row["idle_share"] is row["busy_hours"] is None for row in unseen)  # "0.0 %" idle
     teams = {row["team"]: row for row in rows_of(made, "usage", "usage_teams")}
     assert (teams["nlp"]["unknown"], teams["web"]["unknown"]) == (pytest.approx(192), pytest.approx(576))
     assert teams["ml"]["idle"] == pytest.approx(2 * 576 - 192)
