@@ -18,6 +18,7 @@ from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
 from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
+from planner.portfolios.late_alone import late_alone
 from planner.portfolios.moments import limit_of, refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
@@ -103,7 +104,8 @@ class PortfolioAnswer(Presentable):
         """What the reader should know."""
         shown = self.shown
         beyond = () if shown is None else beyond_own_quotas(self.loaded, self.gathered, shown[1])
-        return (*self.gathered.notes, *beyond)
+        late = late_alone(self.loaded, self.gathered) if self.result.picks is None else ()
+        return (*late, *self.gathered.notes, *beyond)
 
     @property
     def shown(self) -> tuple[PortfolioResult, Ints] | None:
