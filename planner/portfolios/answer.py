@@ -18,8 +18,7 @@ from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
 from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
-from planner.portfolios.late_alone import late_alone
-from planner.portfolios.moments import limit_of, refuse_arrivals
+from planner.portfolios.moments import late_alone, limit_of, refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
@@ -33,7 +32,9 @@ from solvers.search.search import Clock
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
 MOST_BUILDS = 64  # times candidates of workloads are built for later starts, about 0.1 CPU s each
-LEAST_STARTS = 2  # later starts that jobs of however many workloads have
+LEAST_STARTS = (
+    4  # later starts that jobs of however many workloads have: about as long as their first candidates take
+)
 NOT_FOLLOWING = (
     "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
     "they would add too many candidates; a plan whose jobs follow each other may cost less"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
 from planner.portfolios.question import Windows
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
+    from planner.portfolios.gather import Gathered
 
 
 def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
@@ -80,3 +83,26 @@ def refuse_arrivals(loaded: LoadedPortfolio) -> None:
                 faults.append(Fault(path, f"job '{job.name}': {key} {remedy}"))
     if faults:
         raise loaded.source.error(faults)
+
+
+def late_alone(loaded: LoadedPortfolio, gathered: Gathered) -> Iterator[str]:
+    """A sentence for each entry of the file with late candidates alone, and who says what in its own file would help.
+
+    Args:
+        loaded: the file.
+        gathered: all candidates, late ones included.
+    """
+    table = gathered.question.table
+    able = set(distinct_values(table.job[table.late_hours <= 0]).tolist())
+    some = set(distinct_values(table.job).tolist())
+    entries = sorted({gathered.kinds[job] for job in some - able})
+    for entry in entries:
+        job, workload = loaded.jobs[entry], loaded.workloads[entry]
+        text = f"{job.name} cannot be in time whatever the other jobs do"
+        limit = limit_of(job, workload, gathered.start)
+        if job.workload is not None and limit is not None:
+            start = next(starts_of("earliest", job, gathered.start, gathered.windows))
+            begin, end = (moment.isoformat(timespec="minutes") for moment in (start, limit))
+            sets = f"--set start={begin} --set constraints.deadline={end}"
+            text += f": `planner optimize {shlex.quote(job.workload)} {sets}` says what else in its file would help"
+        yield text
