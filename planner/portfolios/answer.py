@@ -105,8 +105,10 @@ class PortfolioAnswer(Presentable):
         """What the reader should know."""
         shown = self.shown
         beyond = () if shown is None else beyond_own_quotas(self.loaded, self.gathered, shown[1])
-        late = late_alone(self.loaded, self.gathered) if self.result.picks is None else ()
-        return (*late, *self.gathered.notes, *beyond)
+        found, late = self.gathered, tuple[str, ...]()
+        if self.result.picks is None:
+            late = (*late_alone(self.loaded, found.question.table, found.kinds, found.start, found.windows),)
+        return (*late, *found.notes, *beyond)
 
     @property
     def shown(self) -> tuple[PortfolioResult, Ints] | None:

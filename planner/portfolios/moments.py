@@ -15,12 +15,12 @@ from planner.inputs.faults import Fault
 from planner.portfolios.question import Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
-    from planner.portfolios.gather import Gathered
+    from planner.portfolios.table import CandidateTable
 
 
 def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
@@ -85,24 +85,28 @@ def refuse_arrivals(loaded: LoadedPortfolio) -> None:
         raise loaded.source.error(faults)
 
 
-def late_alone(loaded: LoadedPortfolio, gathered: Gathered) -> Iterator[str]:
+def late_alone(
+    loaded: LoadedPortfolio, table: CandidateTable, kinds: Sequence[int], start: datetime, windows: Windows
+) -> Iterator[str]:
     """A sentence for each entry of the file with late candidates alone, and who says what in its own file would help.
 
     Args:
         loaded: the file.
-        gathered: all candidates, late ones included.
+        table: all candidates, late ones included.
+        kinds: entry of the file of each job.
+        start: the portfolio's start.
+        windows: of time.
     """
-    table = gathered.question.table
     able = set(distinct_values(table.job[table.late_hours <= 0]).tolist())
     some = set(distinct_values(table.job).tolist())
-    entries = sorted({gathered.kinds[job] for job in some - able})
+    entries = sorted({kinds[job] for job in some - able})
     for entry in entries:
         job, workload = loaded.jobs[entry], loaded.workloads[entry]
         text = f"{job.name} cannot be in time whatever the other jobs do"
-        limit = limit_of(job, workload, gathered.start)
+        limit = limit_of(job, workload, start)
         if job.workload is not None and limit is not None:
-            start = next(starts_of("earliest", job, gathered.start, gathered.windows))
-            begin, end = (moment.isoformat(timespec="minutes") for moment in (start, limit))
+            first = next(starts_of("earliest", job, start, windows))
+            begin, end = (moment.isoformat(timespec="minutes") for moment in (first, limit))
             sets = f"--set start={begin} --set constraints.deadline={end}"
             text += f": `planner optimize {shlex.quote(job.workload)} {sets}` says what else in its file would help"
         yield text
