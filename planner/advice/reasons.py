@@ -1,4 +1,4 @@
-"""One sentence that says why: what is seen, what the record lets expect, and what the alternative would cost."""
+"""One sentence that says why: what is seen, what the record lets one expect, and what the alternative would cost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _waiting(advice: Advice) -> str:
         best = min(up, key=lambda zone: zone.usd_per_hour)
         return f"{best.name} is up but for too short or at too high a price to pay for a restart, and {slack}"
     hours = min(remaining_hours(advice.tables[zone.name], zone) for zone in advice.question.state.zones)
-    return f"no zone is up; the record lets expect one within about {hours:.1f} h, and {slack}"
+    return f"no zone is up; by the record, one is up again within about {hours:.1f} h, and {slack}"
 
 
 def _spot(advice: Advice) -> str:

@@ -211,7 +211,8 @@ def _lines(plan: Plan, place: str) -> tuple[list[PlanLine], PlanLine | None]:
     if plan.kind == "fleet":
         raise InputError(
             f"{place}: the workers of a fleet run one by one: a lost one loses its own task only, so replace it where "
-            "the plan says; `planner advise` is for jobs that run as one cluster"
+            "the plan says; `planner advise` is for jobs that run as one cluster, such as the share of a worker that "
+            "falls back, planned as kind: training with its machines and its runs as one"
         )
     in_turn = len(lines) == 1 or (plan.launch is not None and plan.launch.strategy in _IN_TURN)
     alike = len({(line.provider, line.instance_type, line.nodes) for line in lines}) == 1

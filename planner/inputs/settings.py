@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from planner.inputs.faults import Path, Place
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
 
+_AMOUNTS = ("tokens", "samples", "epochs", "steps")
 _EXAMPLE = "write it as constraints.deadline=10d"
 
 
@@ -121,6 +123,16 @@ def _text_of(key: str, value: object) -> str:
         return json.dumps(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{key}: {error}; give text, a number, or lists and mappings of them") from None
+
+
+def work_setting(workload: Workload, times: float) -> str | None:
+    """So many times the training of the workload, as `--set` takes it; None where no key says how much it is."""
+    training = workload.training
+    key = next((name for name in _AMOUNTS if getattr(training, name, None) is not None), None)
+    if key is None:
+        return None
+    amount = float(getattr(training, key)) * times
+    return f"training.{key}={amount:.6f}" if key == "epochs" else f"training.{key}={max(round(amount), 1)}"
 
 
 def with_settings(loaded: LoadedWorkload, texts: Sequence[str]) -> LoadedWorkload:

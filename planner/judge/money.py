@@ -110,15 +110,19 @@ class Charge:
         """The amount, to 1e-12 USD."""
         return rounded(self.quantity * self.unit_price * self.rate, AMOUNT_DIGITS)
 
+    @property
+    def slack_usd(self) -> float:
+        """How far the amount may be off by what the chances behind the quantity leave open."""
+        return max(1e-8, self.slack * float(self.unit_price * self.rate))
+
     def wanted(self, ratio: float) -> dict[str, Any]:
         """What the line of the answer must say, its quantity within `ratio`."""
-        slack_usd = max(1e-8, self.slack * float(self.unit_price * self.rate))
         return {
             "id": self.id, "kind": self.kind, "label": self.label,
             "quantity": Near(self.quantity, ratio, max(_LAST_DIGIT, self.slack)),
             "unit": self.unit, "unit_price": stated_price(self.unit_price, moves=self.moves), "currency": self.currency,
-            "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, slack_usd), "basis": self.basis,
-            "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
+            "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, self.slack_usd),
+            "basis": self.basis, "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
         }  # fmt: skip
 
 

@@ -245,7 +245,10 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
 def part_of(part: Bought, candidate: Candidate) -> dict[str, Any]:
     """What a purchase of a task or job must say."""
     ratio = frame.part_closeness(candidate, part)
-    lines = [{"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges]
+    lines = [
+        {"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, c.slack_usd)}
+        for c in part.charges
+    ]
     return {
         "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
         "hours": Near(part.paid_hours, ratio, 1e-8), "lines": lines,

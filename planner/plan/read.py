@@ -29,6 +29,8 @@ from planner.records import record
 REMEDY = "save the plan again: planner optimize WORKLOAD -o json --out FILE"
 P = TypeVar("P")
 _KEYS = frozenset({"schema_version", "status", "lines", "catalog", "created_at"})
+_SAVE = "save one with `planner optimize ... -o json --out FILE`"
+_OWN = frozenset({"lines", "timeline"})  # which answers to other questions lack
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", re.ASCII)
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 _MOST = 2.0**53  # whole numbers up to it survive other JSON tools
@@ -48,10 +50,11 @@ def read_plan(kind: type[P], values: object, name: str) -> P:
     Raises:
         InputError: not a plan, of a version this planner does not read, or faulty; names each place and the remedy.
     """
-    if not isinstance(values, dict) or len(_KEYS & values.keys()) < len(_KEYS) // 2:
-        raise InputError(
-            f"{name}: JSON, but not a plan; save one with `planner optimize ... -o json --out FILE`"
-        )
+    if not isinstance(values, dict):
+        raise InputError(f"{name}: JSON, but not a plan; {_SAVE}")
+    if len(_KEYS & values.keys()) < len(_KEYS) // 2 or not _OWN & values.keys():
+        of_kind = f": its kind is {_shown(values['kind'])}" if "kind" in values else ""
+        raise InputError(f"{name}: JSON, but not a plan{of_kind}; {_SAVE}")
     version = values.get("schema_version")
     if type(version) is not int or not OLDEST_VERSION <= version <= SCHEMA_VERSION:
         newer = type(version) is int and version > SCHEMA_VERSION

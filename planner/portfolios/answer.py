@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
 from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
-from planner.portfolios.moments import refuse_arrivals
+from planner.portfolios.moments import late_alone, limit_of, refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
@@ -30,7 +31,10 @@ from solvers.search.search import Clock
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
-MOST_BUILDS = 16  # times candidates of workloads are built for later starts, about 0.3 CPU s each
+MOST_BUILDS = 64  # times candidates of workloads are built for later starts, about 0.1 CPU s each
+LEAST_STARTS = (
+    4  # later starts that jobs of however many workloads have: about as long as their first candidates take
+)
 NOT_FOLLOWING = (
     "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
     "they would add too many candidates; a plan whose jobs follow each other may cost less"
@@ -101,7 +105,10 @@ class PortfolioAnswer(Presentable):
         """What the reader should know."""
         shown = self.shown
         beyond = () if shown is None else beyond_own_quotas(self.loaded, self.gathered, shown[1])
-        return (*self.gathered.notes, *beyond)
+        found, late = self.gathered, tuple[str, ...]()
+        if self.result.picks is None:
+            late = (*late_alone(self.loaded, found.question.table, found.kinds, found.start, found.windows),)
+        return (*late, *found.notes, *beyond)
 
     @property
     def shown(self) -> tuple[PortfolioResult, Ints] | None:
@@ -247,10 +254,11 @@ def _with_later_starts(
     if result.reduced.source.over_budget:
         question, result = _whatever_it_costs(gatherer, question, first_asking.left())
     first = gatherer.first_starts()
-    built = sum(workload is not None for workload in loaded.workloads)
-    starts = MOST_BUILDS // built if built else MOST_STARTS
     deadlines = gatherer.limits_hours(gathered.kinds)
-    later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
+    most_starts = partial(_most_starts, loaded, gathered.start)
+    later = later_starts(
+        question, result, first, gatherer.free_hours(), deadlines, gathered.kinds, most_starts
+    )
     if later is None:
         return at_once
     if asking.clock.left_s(asking.share) <= gatherer.once_s or len(later.hours) == 1:
@@ -262,6 +270,17 @@ def _with_later_starts(
         note = "all jobs start immediately: no better plan with later starts was found in time, but one may exist"
         return replace(gathered, notes=(*gathered.notes, note)), *at_once[1:]
     return following
+
+
+def _most_starts(loaded: LoadedPortfolio, start: datetime, entries: frozenset[int]) -> int:
+    """Later starts, at most, for jobs of these entries: each builds the candidates of every workload among them."""
+    pairs = [(loaded.jobs[entry], loaded.workloads[entry]) for entry in entries]
+    built = {
+        (workload.sha256, limit_of(job, workload, start), job.delay_usd_per_hour)
+        for job, workload in pairs
+        if workload is not None
+    }
+    return max(MOST_BUILDS // len(built), LEAST_STARTS) if built else MOST_STARTS
 
 
 def _whatever_it_costs(

@@ -9,7 +9,7 @@ nothing begins, so a limit that holds at every start holds always.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,12 +36,14 @@ class Later:
         hours: the starts, ascending from the portfolio's own at 0, shape `(n_starts,)`.
         pools: commitments that can bind; quotas: quotas that can.
         sums: starts that the run times add up to; more than there are here where they were thinned.
+        entries: entries of the file whose jobs may wait.
     """
 
     hours: Floats
     pools: tuple[int, ...]
     quotas: tuple[int, ...]
     sums: int
+    entries: frozenset[int]
 
     def concerns(self, table: CandidateTable, draws: Floats) -> Bools:
         """Whether each candidate draws on what is scarce, shape `(n_candidates,)`.
@@ -73,7 +75,8 @@ def later_starts(
     first: Sequence[float],
     free: Sequence[float],
     deadlines: Floats,
-    most_starts: int,
+    kinds: Sequence[int],
+    most_starts: Callable[[frozenset[int]], int],
 ) -> Later | None:
     """Choose later starts; None where none can help, none chosen where they would be too many candidates.
 
@@ -83,7 +86,8 @@ def later_starts(
         first: earliest start of each job, hours.
         free: moments at which owned nodes come free, hours.
         deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
-        most_starts: later starts, at most.
+        kinds: entry of the file of each job.
+        most_starts: later starts, at most, where jobs of these entries of the file may wait.
     """
     numbers, live = question.numbers, result.reduced.live
     scarce = np.isin(numbers.entry_limit, live)
@@ -91,8 +95,9 @@ def later_starts(
         scarce, live = np.ones(len(scarce), dtype=np.bool_), distinct_values(numbers.entry_limit)
     if not scarce.any() or _every_job_at_its_cheapest(question, result):
         return None
-    drawing = len(distinct_values(numbers.entry_candidate[scarce]))
-    count = min(most_starts, MOST_STARTS, MOST_ADDED // drawing)
+    drawing = distinct_values(numbers.entry_candidate[scarce])
+    entries = frozenset(kinds[job] for job in _waiting(question, drawing).tolist())
+    count = min(most_starts(entries), MOST_STARTS, MOST_ADDED // len(drawing))
     sums: set[int] = {whole_seconds(hours) for hours in (*first, *free) if math.isfinite(hours)}
     base = sorted({0, *sums})
     for limit in live.tolist():
@@ -108,7 +113,7 @@ def later_starts(
     own = [question.limits[number] for number in live.tolist()]
     pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))
     quotas = tuple(sorted({limit.number for limit in own if limit.kind != CAPACITY}))
-    return Later(hours, pools, quotas, len(sums))
+    return Later(hours, pools, quotas, len(sums), entries)
 
 
 def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> bool:
@@ -119,6 +124,24 @@ def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> b
     least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
     np.minimum.at(least, numbers.job, numbers.objective)
     return result.objective <= int(least.sum())
+
+
+def _waiting(question: Question, drawing: Ints) -> Ints:
+    """Jobs that may gain by waiting: those without a way that is the cheapest of all and draws on nothing scarce.
+
+    Args:
+        question: candidates in time.
+        drawing: those that draw on what is scarce.
+    """
+    numbers = question.numbers
+    free = np.ones(len(numbers.job), dtype=np.bool_)
+    free[drawing] = False
+    # what a job counts decides, and beside a budget what it costs too
+    for amount in (numbers.objective,) if numbers.budget is None else (numbers.objective, numbers.cost):
+        least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
+        np.minimum.at(least, numbers.job, amount)
+        free &= amount <= least[numbers.job]
+    return np.setdiff1d(np.arange(numbers.n_jobs), numbers.job[free])
 
 
 def _drawing(question: Question, limit: int) -> tuple[Ints, Ints]:

@@ -213,11 +213,10 @@ class Gatherer:
         """Candidates of a job that is a workload, a table per start."""
         job, workload, up_to = self._loaded.jobs[entry], self._loaded.workloads[entry], self.up_to_usd[entry]
         assert workload is not None
-        tables: list[CandidateTable] = []
-        built: list[Built] = []
-        limit = limit_of(job, workload, self._start)
+        tables, built, limit = list[CandidateTable](), list[Built](), limit_of(job, workload, self._start)
+        alone = self._later is not None and entry not in self._later.entries
         for begin in starts_of(rule, job, self._start, self._windows):
-            if tables and limit is not None and begin >= limit:
+            if tables and (alone or (limit is not None and begin >= limit)):
                 break
             one = self._build(job, workload, begin, limit, up_to, self._later if tables else None)
             if self._later is None or not tables:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import shlex
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct_values
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
 from planner.portfolios.question import Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
+    from planner.portfolios.table import CandidateTable
 
 
 def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
@@ -80,3 +83,30 @@ def refuse_arrivals(loaded: LoadedPortfolio) -> None:
                 faults.append(Fault(path, f"job '{job.name}': {key} {remedy}"))
     if faults:
         raise loaded.source.error(faults)
+
+
+def late_alone(
+    loaded: LoadedPortfolio, table: CandidateTable, kinds: Sequence[int], start: datetime, windows: Windows
+) -> Iterator[str]:
+    """A sentence for each entry of the file with late candidates alone, and who says what in its own file would help.
+
+    Args:
+        loaded: the file.
+        table: all candidates, late ones included.
+        kinds: entry of the file of each job.
+        start: the portfolio's start.
+        windows: of time.
+    """
+    able = set(distinct_values(table.job[table.late_hours <= 0]).tolist())
+    some = set(distinct_values(table.job).tolist())
+    entries = sorted({kinds[job] for job in some - able})
+    for entry in entries:
+        job, workload = loaded.jobs[entry], loaded.workloads[entry]
+        text = f"{job.name} cannot be in time whatever the other jobs do"
+        limit = limit_of(job, workload, start)
+        if job.workload is not None and limit is not None:
+            first = next(starts_of("earliest", job, start, windows))
+            begin, end = (moment.isoformat(timespec="minutes") for moment in (first, limit))
+            sets = f"--set start={begin} --set constraints.deadline={end}"
+            text += f": `planner optimize {shlex.quote(job.workload)} {sets}` says what else in its file would help"
+        yield text

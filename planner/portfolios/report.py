@@ -71,7 +71,7 @@ def portfolio_report(
     )  # fmt: skip
     entries = [answer.loaded.jobs[at].name for at in answer.gathered.kinds]
     why, helps = ("", "") if whole.success else (title, "; ".join(summary))
-    of = searched(answer).rstrip(",")
+    of = searched(answer)
     stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
     risk = (
         None
@@ -112,7 +112,7 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
         if answer.result.status is not Status.INFEASIBLE:
             return f"No plan for {name} within the time limit", ("raise --time-limit",)
         changes = _changes(values["relaxation"])
-        title = f"No feasible plan for {name}: no choice {searched(answer).rstrip(',')} meets every limit"
+        title = f"No feasible plan for {name}: no choice {searched(answer)} meets every limit"
         return title, (f"Change that makes one possible: {changes}",) if changes else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
     jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"

@@ -41,7 +41,7 @@ def portfolio_screen(
         stuck: jobs that nothing can run.
         helps: what must give way, where not everything fits.
         why: there is no plan, where there is none.
-        of: the candidates that the proof is about.
+        of: the candidates that the proof is about, with the comma that a sentence goes on after.
         risk: what the worst outcomes cost, and the claim of proof, where the choice counts them.
         beside: what hours of trainings have beside their steps by default.
     """
@@ -236,10 +236,8 @@ def _notes(values: _Values, dates: Iterable[str]) -> tuple[str, ...]:
 def _proven(proof: _Values, of: str, why: str) -> str:
     gap = min(gap for gap in (proof["gap_exact_ratio"], proof["gap_solver_ratio"]) if gap is not None)
     if proof["interrupted"]:
-        return f"Interrupted: at most {numbers.percent(gap, 2)} above the least cost {of}."
+        return f"Interrupted: at most {numbers.percent(gap, 2)} above the least cost {of.rstrip(',')}."
     if why:
         return f"No choice {of} meets every limit; the plan shown meets them after these changes."
-    best = claims.best_plan("Cheapest", proof["status"], gap)
-    return (
-        f"{best} {of}, proven to {numbers.percent(gap, 2)} in whole numbers. Without taxes and support plans."
-    )
+    best = f"{claims.best_plan('Cheapest', proof['status'], gap)} {of.rstrip(',')}"
+    return f"{best}, proven to {numbers.percent(gap, 2)} in whole numbers. Without taxes and support plans."

@@ -108,10 +108,12 @@ def _grid(block: Grid, width: int, paint: _Paint) -> list[str]:
 def _facts(block: Facts, width: int) -> list[str]:
     labels = [clean(label) for label, _ in block.rows]
     column = min(max(display_width(label) for label in labels), _MAX_LABEL, width // 2)
-    lines: list[str] = []
+    indent, lines = " " * (column + len(GAP)), list[str]()
     for label, (_, value) in zip(labels, block.rows, strict=True):
-        text = f"{pad(label, column, 'l')}{GAP}{clean(value)}"
-        lines += wrap(text, width, indent=" " * (column + len(GAP)))
+        if label:
+            lines += wrap(f"{pad(label, column, 'l')}{GAP}{clean(value)}", width, indent=indent)
+        else:  # goes on after the row before
+            lines += [indent + line for line in wrap(clean(value), width - len(indent))]
     return lines
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 from planner.render.screen import on_screen
-from planner.schedules.screen import OF, PARTS, paused_hours, schedule_screen
+from planner.schedules.screen import OF, PARTS, paused_hours, schedule_screen, usd_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -214,7 +214,7 @@ def _way(way: WayOut) -> str:
         "max_nodes": f"max_nodes of {remedy.target} {remedy.amount:,} higher",
         "both": f"{_nodes(remedy)} in each hour, and max_nodes {remedy.amount:,} higher",
     }[remedy.kind]
-    cost = f": {numbers.usd(Decimal(repr(round(way.usd, 6))))}" if way.usd is not None else ""
+    cost = f": {usd_known(Decimal(repr(round(way.usd, 6))))}" if way.usd is not None else ""
     return f"it fits with {words}{cost}"
 
 

@@ -29,15 +29,17 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
     Args:
         answer: the answer.
         why: there is no schedule, where there is none.
-        helps: what would make one possible.
+        helps: what each job lacks, then what would make one possible.
     """
     count = len(answer.jobs) or len(answer.missing)
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
     title = f"{answer.name}: {jobs}, forecast of {answer.n_hours:,} h from {answer.start:%Y-%m-%d %H:%M} UTC"
     if not answer.intervals:
         rows: list[Row] = [("plan", "plan", "none", "text", f"none: {why}")]
+        lacking = sum(missing > 0 for _, missing, _ in answer.missing)
         rows += [
-            (f"change_{at}", "" if at else "instead", text, "text", text) for at, text in enumerate(helps)
+            (f"change_{at}", "instead" if at == lacking else "", text, "text", text)
+            for at, text in enumerate(helps)
         ]
         proof = claims.state(answer.result.status.value, OF, answer.result.gap)
         following = NEXT[:1] if answer.explanation is not None else ("schedule FILE --time-limit 5m",)
@@ -48,7 +50,8 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
     return Screen(title, rows, _pools(answer), _notes(answer), proof, NEXT)
 
 
-def _usd(value: Decimal) -> str:
+def usd_known(value: Decimal) -> str:
+    """A cost in the digits that are known."""
     return dollars(value, min(known_places(float(value), 0.0), 2))
 
 
@@ -68,7 +71,7 @@ def _cost(answer: ScheduleAnswer) -> Row:
     parts = ", ".join(
         f"{PARTS[name]} {dollars(usd, places)}" for name, usd in answer.parts_usd.items() if usd
     )
-    return ("cost_usd", "cost", total, "usd", f"{_usd(total)} at the forecast's prices ({parts})")
+    return ("cost_usd", "cost", total, "usd", f"{usd_known(total)} at the forecast's prices ({parts})")
 
 
 def _done(answer: ScheduleAnswer) -> Row:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InputError
+from planner.inputs.settings import with_settings, work_setting
 from planner.simulation.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
 from planner.spot.policy.job import SpotZone
 
 if TYPE_CHECKING:
     from planner.advice.saved_plan import SpotPlan
+    from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan
     from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.trace import ZoneTrace
@@ -42,9 +44,10 @@ def spot_plan_of(path: Path) -> SpotPlan:
     """The plan of a workload if that is on spot, else the one with spot as the only way to buy.
 
     Of the latter the deadline's confidence is not asked: with on-demand as the way out, spot alone need not be certain.
+    Of a fleet that falls back it is the plan of one of its workers.
 
     Raises:
-        InputError: the workload is wrong, or nothing on spot fits it.
+        InputError: the workload is wrong, nothing on spot fits it, or no policy decides for the workers of its fleet.
     """
     from planner.advice.prices import with_prices
     from planner.advice.saved_plan import spot_plan
@@ -54,6 +57,9 @@ def spot_plan_of(path: Path) -> SpotPlan:
 
     loaded, options = load_workload(path, cache=False), Options(utc_now())
     answer = optimize(loaded, options)
+    if answer.plan.kind == "fleet":
+        loaded = _worker_of(loaded, answer.plan)
+        answer = optimize(loaded, options)
     if _is_on_spot(answer.plan):
         return with_prices(spot_plan(answer.plan, str(path)))[0]
     limits = loaded.workload.constraints.model_copy(
@@ -66,6 +72,32 @@ def spot_plan_of(path: Path) -> SpotPlan:
             f"{path}: nothing on spot fits this workload; `planner explain {path}` says what is in the way"
         )
     return with_prices(spot_plan(answer.plan, str(path)))[0]
+
+
+def _worker_of(loaded: LoadedWorkload, plan: Plan) -> LoadedWorkload:
+    """The worker with the most runs of a fleet that falls back, which is a job with the work of these runs.
+
+    Raises:
+        InputError: the workers of the plan do not change from spot to on-demand.
+    """
+    workload, line = loaded.workload, next((one for one in plan.lines if one.purchase_option == "spot"), None)
+    fleet, launch = workload.fleet, plan.launch
+    if line is None or fleet is None or launch is None or launch.strategy != "spot_with_fallback":
+        raise InputError(
+            f"{loaded.path}: policies decide when a worker changes from spot to on-demand, and no worker of this "
+            "fleet's plan does, or not all do: a part that does is planned by itself with fleet.runs, without shares; "
+            "else give the hours of one worker as --work-hours"
+        )
+    workers = max(line.nodes // fleet.nodes_per_run, 1)
+    runs = -(-fleet.runs // workers) if fleet.runs > 1 else 1 / workers  # the work of one run divides freely
+    work = work_setting(workload, runs * (fleet.mean_share or 1.0))
+    assert work is not None
+    return with_settings(loaded, [
+        "kind=training", "fleet=null", f"name={workload.name}, a worker with {runs:.3g} of {fleet.runs:,} runs", work,
+        f"constraints.max_nodes={fleet.nodes_per_run}", "constraints.budget_usd=null",
+        f"constraints.regions=[{line.provider}/{line.region}]",
+        f"constraints.instance_types={{allow: [{line.instance_type}]}}", "spot.zones=single",
+    ])  # fmt: skip
 
 
 def _is_on_spot(plan: Plan) -> bool:

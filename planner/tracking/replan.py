@@ -23,7 +23,7 @@ from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
 from planner.inputs.load import MAX_BYTES, load_workload
-from planner.inputs.settings import with_settings
+from planner.inputs.settings import with_settings, work_setting
 from planner.render.precision import dollars
 from planner.render.words import cluster, option, place
 from planner.tracking.advised import advised_of
@@ -41,8 +41,8 @@ STAY = "stay"
 _USUAL_CONFIDENCE = 0.9
 _MOST_FILES = 200
 _GB_PER_GIB = 1.073741824
-_QUANTITIES = ("tokens", "samples", "epochs", "steps")
 _LARGER = 4  # sizes up to so many times the present one are tried
+_BY_SET = "if values were given by --set, write them into it and plan once more"
 _LEAST_GAIN = 0.02  # of the cost from now on: less is not worth a change
 
 
@@ -56,7 +56,7 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
     if named is not None:
         loaded = load_workload(named)
         if loaded.sha256 != sha256:
-            raise InputError(f"--workload {named}: is not the workload file of this plan")
+            raise InputError(f"--workload {named}: is not the workload file of this plan; {_BY_SET}")
         return loaded
     folders = [Path.cwd()] if plan_path is None else [plan_path.resolve().parent, Path.cwd()]
     candidates = (
@@ -65,7 +65,7 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
     for path in candidates:
         if _sha256(path) == sha256:
             return load_workload(path)
-    raise InputError("--replan: needs the workload of this plan: name its file with --workload")
+    raise InputError(f"--replan: needs the workload of this plan: name its file with --workload; {_BY_SET}")
 
 
 def _sha256(path: Path) -> str:
@@ -99,15 +99,13 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
 
 def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tuple[str, ...]]:
     """The workload with what is left of work, time and money, and with the measured speed."""
-    planned, training = tracked.planned, getattr(loaded.workload, "training", None)
-    key = next((name for name in _QUANTITIES if getattr(training, name, None) is not None), None)
-    if training is None or key is None:
+    planned = tracked.planned
+    left = work_setting(loaded.workload, tracked.left_steps / planned.steps)
+    if left is None:
         raise InputError(
             f"{loaded.path}: --replan is for training jobs with training.tokens, samples, epochs or steps"
         )
-    share = tracked.left_steps / planned.steps
-    left = float(getattr(training, key)) * share
-    settings = [f"training.{key}={left:.6f}" if key == "epochs" else f"training.{key}={max(round(left), 1)}"]
+    settings = [left]
     notes: list[str] = []
     if planned.deadline is not None:
         minutes = (planned.deadline - tracked.now) / timedelta(minutes=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,30 @@ def test_spot_that_starts_in_a_later_window_costs_what_is_expected_of_that_day(
     assert now["offer_id"] == later["offer_id"]
     assert now["hours"] == later["hours"]
     assert now["cost_usd"] != later["cost_usd"]
+
+
+def test_a_job_that_is_late_alone_is_named_with_what_says_more(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moving its deadline is one remedy; those in its own file, such as more instances, `optimize` knows."""
+    job = textwrap.dedent(JOB.split("inline:\n")[1]).format(option="on_demand", name="run")
+    (tmp_path / "run.yaml").write_text(job, encoding="utf-8")
+    file = tmp_path / "jobs.yaml"
+    file.write_text(
+        "version: 1\nkind: portfolio\nname: two\nstart: 2027-01-04\njobs:\n"
+        "  - {name: slow, workload: run.yaml, deadline: 20h}\n  - {name: fine, workload: run.yaml, deadline: 90h}\n",
+        encoding="utf-8",
+    )
+    found = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20")
+    assert found.code == 3
+    (note,) = (note for note in json.loads(found.stdout)["notes"] if "whatever the other jobs do" in note)
+    assert note.startswith("slow cannot be in time")
+    command = note.split("`")[1]
+    monkeypatch.chdir(tmp_path)
+    alone = run_cli(*command.split()[1:], "-o", "json", "--as-of", "2026-11-20")
+    assert alone.code == 3
+    values = json.loads(alone.stdout)
+    assert (values["start"], values["deadline"]) == ("2027-01-04T00:00+00:00", "2027-01-04T20:00+00:00")
+    assert "max_nodes" in {item["constraint"] for item in values["relaxations"]}, values["relaxations"]
+    shown = run_cli("portfolio", str(file), "--as-of", "2026-11-20").stdout
+    assert "`optimize` searches for each job meets every limit" in " ".join(shown.split())

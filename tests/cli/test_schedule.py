@@ -89,6 +89,8 @@ def test_what_does_not_fit_is_explained(tmp_path: Path, run_cli: Run) -> None:
     assert table.code == 3 and "4 of 9 units cannot be done" in table.stdout
     assert "it fits with deadlines 1 h later" in table.stdout and "two: 1 job," in table.stdout
     assert "2 more nodes of pool spot in every hour" in table.stdout
+    rows = [line for line in table.stdout.splitlines() if line.startswith((" ", "PLAN", "INSTEAD"))]
+    assert [row[:9].strip() for row in rows[:4]] == ["PLAN", "", "INSTEAD", ""], rows
     assert "--time-limit" not in table.stdout  # more time does not make work fit
     assert "****" not in run_cli("schedule", path, "-o", "md").stdout
 

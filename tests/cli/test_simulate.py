@@ -299,3 +299,23 @@ def test_what_is_replayed_is_the_plan_of_the_workload(run_cli: Run) -> None:
     made_up = ("--generate", "2", "--starts", "2", "--policy", "greedy", "--no-optimum", "-o", "json")
     found = json.loads(run_cli("simulate", example, *made_up).stdout)
     assert f"zones of {first['instance_type']} x{first['nodes']} generated" in " ".join(found["notes"])
+
+
+@pytest.mark.catalog("small")
+def test_of_a_fleet_that_falls_back_one_worker_is_replayed(run_cli: Run, tmp_path: Path) -> None:
+    """Its share of the runs is a job; where no worker changes to on-demand, no policy has anything to decide."""
+    mixed = ROOT / "examples" / "hpo-fleet.yaml"
+    file = tmp_path / "fleet.yaml"
+    lines = mixed.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join(line for line in lines if "_share" not in line and "fallback:" not in line))
+    plan = json.loads(run_cli("optimize", str(file), "-o", "json").stdout)
+    line = next(line for line in plan["lines"] if line["purchase_option"] == "spot")
+    made_up = ("--generate", "2", "--starts", "2", "--policy", "greedy", "--no-optimum", "-o", "json")
+    made = run_cli("simulate", str(file), *made_up)
+    assert made.code == 0, made.stderr
+    found = json.loads(made.stdout)
+    share = -(-64 // line["nodes"])
+    assert f"hpo-fleet, a worker with {share} of 64 runs" in made.stdout
+    assert f"zones of {line['instance_type']} x1 generated" in " ".join(found["notes"])
+    refused = run_cli("simulate", str(mixed), *made_up)
+    assert refused.code == 2 and "policies decide when a worker changes" in " ".join(refused.stderr.split())

@@ -214,3 +214,44 @@ def test_a_task_on_cards_without_bf16_is_planned_in_fp16(run_cli: Run, tmp_path:
     stated = [item["value"] for item in made["assumptions"] if item["key"] == "training.precision"]
     assert (made["status"], stated) == ("planned", ["fp16"])
     assert run_cli("verify", str(tmp_path / "plan.json"), "--workload", str(path)).code == 0
+
+
+SELDOM = """version: 1
+name: rl
+model: {preset: llama-3.1-8b}
+training:
+  objective: grpo
+  steps: 192
+  global_batch: 2048
+  stack: tuned
+  rollouts:
+    prompt_tokens: {mean: 150, max: 512}
+    response_tokens: {mean: 870, p95: 1740, max: 3584}
+    samples_per_prompt: 32
+    update_batch: 512
+data: {samples: 32_000, location: aws/us-east-1}
+constraints:
+  deadline: 13d
+  max_nodes: 4
+  regions: [gcp/us-west2, gcp/europe-west4]
+  instance_types: {allow: [a4-highgpu-8g]}
+"""
+
+
+@pytest.mark.catalog("whole")
+def test_checkpoints_that_are_seldom_carried_are_off_by_what_their_chance_leaves_open(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    """A fall-back in another region that one run in thousands needs: `verify` of a single plan allows for it too."""
+    (tmp_path / "rl.yaml").write_text(SELDOM, encoding="utf-8")
+    file, answer = tmp_path / "jobs.yaml", tmp_path / "answer.json"
+    file.write_text(
+        "version: 1\nkind: portfolio\nname: one\nstart: 2027-01-01\njobs:\n  - {name: rl, workload: rl.yaml}\n",
+        encoding="utf-8",
+    )
+    made = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20", "--out", str(answer))
+    assert made.code == 0, made.stderr
+    (job,) = json.loads(answer.read_text(encoding="utf-8"))["jobs"]
+    assert "checkpoints carried between regions" in json.dumps(job["parts"])
+    verified = run_cli("verify", str(answer), "--workload", str(file))
+    assert verified.code == 0, verified.stdout

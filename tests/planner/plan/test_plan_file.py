@@ -229,7 +229,9 @@ def test_a_missing_key_is_named_unless_it_has_a_default(key: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("", "not JSON"), ("{", "not JSON"), ("[]", "JSON, but not a plan"), ("5", "JSON, but not a plan"),
-     ('{"a": 1}', "JSON, but not a plan"), ("[" * 10**5, "not JSON"),
+     ('{"a": 1}', "JSON, but not a plan"),
+     ('{"kind": "portfolio", "schema_version": 1, "status": "optimal", "catalog": [], "created_at": "", "jobs": []}',
+      "JSON, but not a plan: its kind is 'portfolio'; save"), ("[" * 10**5, "not JSON"),
      ('{"lines": NaN, "status": 1}', "schema_version: null"),
      ('{"hours": 1' + "0" * 5000 + "}", "not JSON")],
 )  # fmt: skip

@@ -19,6 +19,13 @@ START = datetime(2026, 12, 1, tzinfo=UTC)
 RACK = "provider: onprem, region: rack, instance_type: box, purchase_option: owned"
 CLOUD = "provider: aws, region: us-east-1, instance_type: p4d.24xlarge"
 
+TUNE = """version: 1
+name: tune
+model: {preset: llama-3.1-8b}
+training: {tokens: 2e8, global_batch: 64, sequence_length: 2048, method: lora}
+data: {size: 2GB, location: aws/us-east-1}
+"""
+
 
 class Job:
     """A job that runs on the rack, in the cloud, or on either."""
@@ -177,3 +184,24 @@ def test_an_answer_without_later_starts_says_so(
     found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
     assert float(found["totals"]["cost_usd"]) == 301.0
     assert any("a plan whose jobs follow each other may cost less" in note for note in found["notes"])
+
+
+@pytest.mark.catalog("small")
+def test_jobs_of_one_workload_take_turns_however_many_entries_name_it(tmp_path: Path, run_cli: Run) -> None:
+    """Later starts are limited by what is to be worked out for them: once for all eighteen, not at all for `free`."""
+    (tmp_path / "tune.yaml").write_text(TUNE, encoding="utf-8")
+    free = TUNE.replace("training: {", "constraints: {providers: [gcp]}\ntraining: {")
+    (tmp_path / "free.yaml").write_text(free, encoding="utf-8")
+    names = ", ".join(["free", *(f"j{at}" for at in range(18))])
+    rows = "\n".join(f"{name},{'free' if name == 'free' else 'tune'}.yaml,20d" for name in names.split(", "))
+    (tmp_path / "jobs.csv").write_text(f"name,workload,deadline\n{rows}\n", encoding="utf-8")
+    file = tmp_path / "jobs.yaml"
+    file.write_text(
+        "version: 1\nkind: portfolio\nname: turns\nstart: 2026-12-01\njobs_csv: jobs.csv\ncommitments:\n"
+        "  - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 1}\n",
+        encoding="utf-8",
+    )
+    result = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20")
+    found = json.loads(result.stdout)
+    assert sum(job["owned"] for job in found["jobs"]) == 18
+    assert len({job["start"] for job in found["jobs"] if job["owned"]}) == 18

@@ -123,7 +123,9 @@ def test_the_workload_is_found_by_its_content(plan: planner.Plan, tmp_path: Path
     assert workload_of(found, tmp_path / "plan.json", None).path == tmp_path / "mine.yaml"
     with pytest.raises(InputError, match="is not the workload file of this plan"):
         workload_of(found, None, ROOT / "examples" / "llama-3-8b.yaml")
-    with pytest.raises(InputError, match="name its file with --workload"):
+    with pytest.raises(
+        InputError, match="name its file with --workload; if values were given by --set, write"
+    ):
         workload_of(found, tmp_path / "none" / "plan.json", None)
 
 
