@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import stat
 import sys
@@ -62,8 +63,8 @@ def write_copy(
     Args:
         path: where it goes.
         write: writes the bytes.
-        pattern: glob of copies of its kind, in the same folder.
-        most: copies kept, this one among them.
+        pattern: names of copies of its kind, in the same folder, with `*` for what differs.
+        most: most copies kept, this one among them.
         mode: permissions, less the process's umask.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -73,8 +74,7 @@ def write_copy(
         with os.fdopen(os.open(partial, _WRITING, mode), "wb") as file:
             write(file)
         partial.replace(path)
-        _drop_oldest(path, pattern, most)
-        _drop_left(path.parent, pattern)
+        _tidy(path, pattern, most)
     except BaseException as error:  # a signal too: nothing is left behind
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -82,16 +82,28 @@ def write_copy(
             raise
 
 
-def _drop_oldest(newest: Path, pattern: str, most: int) -> None:
-    others = [path for path in newest.parent.glob(pattern) if path != newest]
-    if len(others) >= most:
-        for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[most - 1 :]:
-            path.unlink(missing_ok=True)
+def _tidy(newest: Path, pattern: str, most: int) -> None:
+    """Drop the oldest copies of a kind, and parts of copies whose writers were killed, in one look at the folder."""
+    prefix, suffix = pattern.split("*")
+    copies, parts = [], []
+    with os.scandir(newest.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and entry.name != newest.name:
+                if entry.name.endswith(suffix):
+                    copies.append(entry)
+                elif entry.name.endswith(".tmp") and f"{suffix}." in entry.name:
+                    parts.append(entry)
+    if len(copies) >= most:
+        copies.sort(key=_age_s)
+        for copy in copies[most - most // 8 - 1 :]:  # some more, so that not every copy asks for all ages
+            Path(copy.path).unlink(missing_ok=True)
+    for part in parts:
+        if _LEFT_S < _age_s(part) < math.inf:
+            Path(part.path).unlink(missing_ok=True)
 
 
-def _drop_left(folder: Path, pattern: str) -> None:
-    """Remove parts of copies of this kind whose writers were killed."""
-    for partial in folder.glob(f"{pattern}.*.tmp"):
-        with contextlib.suppress(FileNotFoundError):  # another process removed it
-            if time.time() - partial.stat().st_mtime > _LEFT_S:
-                partial.unlink()
+def _age_s(entry: os.DirEntry[str]) -> float:
+    try:
+        return time.time() - entry.stat().st_mtime
+    except FileNotFoundError:  # another process removed it
+        return math.inf

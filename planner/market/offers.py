@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MOST_KNOWN = 32  # answers about one set of offers
+_UNKNOWN = object()
 
 
 @record(frozen=True, eq=False)
@@ -110,13 +111,15 @@ class OfferSet(MachineSet):
             key: all that the answer follows from beside the offers, and whose it is.
             work: works it out.
         """
-        if key not in self._known:
+        made = self._known.pop(key, _UNKNOWN)
+        if made is _UNKNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            made = self._known[key] = work()
+            made = work()
             if isinstance(made, np.ndarray):
                 made.setflags(write=False)
-        known: _T = self._known[key]
+        self._known[key] = made  # last, for what was asked longest ago goes first
+        known: _T = made
         return known
 
     def offer_id(self, row: int) -> str:

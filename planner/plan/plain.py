@@ -17,12 +17,14 @@ def plain(value: Any) -> Any:
 
     Fields that the class names in `left_out` are missing where they are None.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _AS_IS:  # most values; an Enum of texts is of a type of its own
         return value
-    if dataclasses.is_dataclass(kind):
-        some, out = getattr(kind, "left_out", ()), {}
-        for name in _saved(kind):
+    saved = _saved(kind)
+    if saved is not None:
+        names, some = saved
+        out = {}
+        for name in names:
             field_value = getattr(value, name)
             if type(field_value) in _AS_IS:  # without a call of its own
                 if field_value is not None or name not in some:
@@ -44,8 +46,14 @@ def plain(value: Any) -> Any:
 
 
 @cache
-def _saved(kind: type) -> tuple[str, ...]:
-    """Names of the values of a part's class that are saved: its fields in order, then what it derives."""
+def _saved(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Names of the values of a part's class that are saved (its fields in order, then what it derives).
+
+    With them those that are left out where they are None; None for what is no part.
+    """
+    if not dataclasses.is_dataclass(kind):
+        return None
     hidden = getattr(kind, "unsaved", ())
     fields = (field.name for field in dataclasses.fields(kind))
-    return (*(name for name in fields if name not in hidden), *getattr(kind, "derived", ()))
+    names = (*(name for name in fields if name not in hidden), *getattr(kind, "derived", ()))
+    return names, getattr(kind, "left_out", ())

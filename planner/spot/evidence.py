@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planner.spot.risk import SpotRisk
 
 
-_MOST_KEPT = 8  # sets of gangs: the stages of one search ask for some of the same
+_MOST_KEPT = 8  # sets of gangs, and of assumptions: questions about the same offers ask for some of the same
 _NODE_BITS = 32  # of a gang's code, below its pool
 
 
@@ -89,6 +89,8 @@ def gang_risk(
         assume.spot_first_wait_ratio, assume.spot_dispersion_ratio,
     )  # fmt: skip
     kept = spot.gangs.setdefault(key, [])
+    if len(spot.gangs) > _MOST_KEPT:
+        del spot.gangs[next(iter(spot.gangs))]
     for known, (pool, source, sources, observed) in kept:  # most are some of those asked for before
         place = np.searchsorted(known, gangs)
         if len(known) and (known[np.minimum(place, len(known) - 1)] == gangs).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -121,11 +121,15 @@ class SpotRisk:
     @cached_property
     def gangs(self) -> dict[tuple[object, ...], list[tuple[Ints, _Fields]]]:
         """Sets of gangs asked for last, ascending, with the fields of `GangRisk` of each, by what decides them."""
-        return {}
+        return self._known("gangs")
 
     @cached_property
     def _recorded(self) -> dict[int, Pool | None]:
-        return {}
+        return self._known("recorded")
+
+    def _known(self, what: str) -> dict[Any, Any]:
+        """Answers of one kind, put in as they are asked for: of public records, by all questions about these offers."""
+        return {} if self.hazards is not None else self.offer_set.once((what, self.tariffs), dict)
 
 
 def _risk(offer_set: OfferSet, tariffs: Tariffs) -> OfferRisk:
