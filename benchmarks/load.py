@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from unittest import mock
 
 from benchmarks.file_faults import DAY, ROOT
 
@@ -85,7 +86,8 @@ def catalog(offers: int, folder: Path) -> tuple[str, ...]:
     from catalogs.store.history import save_snapshot
 
     types, rows = generate(offers)
-    save_snapshot(PROVIDER, types, rows, home=folder.parent / "data" / "catalog", as_of=date(2026, 11, 1))
+    with mock.patch.dict(os.environ, PLANNER_DATA_DIR=str(folder.parent / "data")):
+        save_snapshot(PROVIDER, types, rows, as_of=date(2026, 11, 1))
     return ("optimize", f"{ROOT}/examples/bert-large.yaml", "--as-of", "2026-11-20", "-o", "json")
 
 
