@@ -22,7 +22,6 @@ from benchmarks.fit_performance import (
     LOSS_SCALE,
     OTHER_STACKS,
     PRIOR_WEIGHT,
-    SAMPLED,
     family_of,
     free_constants,
     learned_factors,
@@ -42,10 +41,10 @@ from planner.performance.constants import DIRECTORY, Constants, load_constants
 KIND = "transformer"
 
 
-def fit_class(cases: Sequence[Case], stack: str, held: Constants, path: Path = DIRECTORY) -> Constants:
+def fit_class(cases: Sequence[Case], stack: str, held: Constants) -> Constants:
     """`held` with the fitted constants of `stack` and its factors on machines that it was measured on found anew."""
     own = [case for case in cases if case.training.stack == stack]
-    free = [f for f in free_constants(path, SAMPLED, True) if f.name.endswith(f".{stack}")]
+    free = [f for f in free_constants(DIRECTORY, True) if f.name.endswith(f".{stack}")]
     names = [f.name for f in free]
     priors = load_priors(held)
     low, high = np.log([f.lower for f in free]), np.log([f.upper for f in free])

@@ -66,11 +66,11 @@ class Free:
     upper: float
 
 
-def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list[Free]:
-    """Fitted constants whose name starts with one of `prefixes` (or with none of them when `outside`)."""
+def free_constants(path: Path, outside: bool) -> list[Free]:
+    """Fitted constants whose name starts with one of `SAMPLED` (or with none of them when `outside`)."""
     chosen = []
     for row in read_folder(path):
-        inside = row["name"].startswith(prefixes)
+        inside = row["name"].startswith(SAMPLED)
         if row["provenance"].startswith("fitted") and inside != outside:
             lower = max(float(row["lower"]), TINY)
             chosen.append(Free(row["name"], max(float(row["value"]), lower), lower, float(row["upper"])))
@@ -98,10 +98,7 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
         chosen = [case for case in cases if case.kind in kinds]
         if not chosen:
             continue
-        free = [
-            replace(f, value=constants[f.name])
-            for f in free_constants(path, SAMPLED, family == "transformer")
-        ]
+        free = [replace(f, value=constants[f.name]) for f in free_constants(path, family == "transformer")]
         constants = _fit_physical(chosen, free, constants)
         for kind in kinds:
             own = [case for case in chosen if case.kind == kind]
