@@ -18,9 +18,9 @@ from planner.job.model_mix import MixInput
 from planner.judge.lines import verify_plan
 from planner.plan.certificates.enumeration import check
 from planner.workloads.certificate import certify
-from solvers.problem.write_lp import lp_text
 from tests.draws import share_of
 from tests.few_remedies import of_each
+from tests.lp_text import lp_text
 from tests.planner.fleet.test_model_goldens import FOLDER
 from tests.planner.job.test_frontier import front_of
 from tests.planner.job.test_spine_brute_force import ONE_WAY, compare
