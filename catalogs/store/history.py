@@ -305,7 +305,7 @@ def _version_of(provider: str, version: str, ref: str) -> Snapshot:
     elif version == "bundled":
         matching = [snapshot for snapshot in snapshots if snapshot.is_bundled]
     elif version == "latest":
-        matching = [snapshot for snapshot in snapshots if snapshot.is_current] or snapshots
+        matching = [snapshot for snapshot in snapshots if snapshot.is_current] or list(snapshots)
     else:
         matching = [
             snapshot
