@@ -52,6 +52,7 @@ CHECKS = {
     "job: model": "fleet.test_brute_force:check_single",
     "job: plan of a workload": "job.test_spine_brute_force:check",
     "job: bought in parts": "candidates.test_bought_in_parts:check_mix",
+    "job: one engine": "job.test_one_engine:check_one_engine",
     "portfolio: full": "portfolios.test_brute_force:check_full",
     "portfolio: fast": "portfolios.test_brute_force:check_fast",
     "portfolio: least relaxation": "portfolios.test_infeasible:check_relaxation",

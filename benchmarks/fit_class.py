@@ -8,28 +8,22 @@ folds hold the bundled constants of other classes.
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
 from benchmarks.fit_intervals import interval_widths
 from benchmarks.fit_performance import (
     FOLDS,
-    LOSS_SCALE,
     OTHER_STACKS,
-    PRIOR_WEIGHT,
-    SAMPLED,
+    best_constants,
     family_of,
     free_constants,
     learned_factors,
     load_priors,
     log_gap,
     row_weights,
-    soft_gap,
 )
 from benchmarks.held_out import fold_labels
 from benchmarks.measured import Case, load_cases
@@ -42,39 +36,25 @@ from planner.performance.constants import DIRECTORY, Constants, load_constants
 KIND = "transformer"
 
 
-def fit_class(cases: Sequence[Case], stack: str, held: Constants, path: Path = DIRECTORY) -> Constants:
+def fit_class(cases: Sequence[Case], stack: str, held: Constants) -> Constants:
     """`held` with the fitted constants of `stack` and its factors on machines that it was measured on found anew."""
     own = [case for case in cases if case.training.stack == stack]
-    free = [f for f in free_constants(path, SAMPLED, True) if f.name.endswith(f".{stack}")]
-    names = [f.name for f in free]
     priors = load_priors(held)
-    low, high = np.log([f.lower for f in free]), np.log([f.upper for f in free])
-    centre = np.clip(np.log([max(priors[name], 1e-30) for name in names]), low, high)
+    free = [
+        replace(f, value=priors[f.name])
+        for f in free_constants(DIRECTORY, True)
+        if f.name.endswith(f".{stack}")
+    ]
     bare = held.replace({name: 1.0 for name in held.values if name.startswith("multiplier.")})
-    groups, measured = build_groups(own), np.log([case.measured.value for case in own])
     mine = [case.training.stack == stack for case in cases]
-    weights = np.sqrt(row_weights(cases)[mine])
-    prior = PRIOR_WEIGHT * LOSS_SCALE * math.sqrt(len(cases) / 500.0)
-
-    def at(x: Floats) -> Constants:
-        return bare.replace(dict(zip(names, np.exp(x).tolist(), strict=True)))
-
-    def residuals(x: Floats) -> Floats:
-        gap = np.log(throughput(groups, len(own), at(x))) - measured
-        return np.concatenate([weights * soft_gap(gap), prior * (x - centre) / ((high - low) / 4.0)])
-
-    start = np.clip(centre, low + 1e-6, high - 1e-6)
-    found = least_squares(
-        residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=40, xtol=1e-4, ftol=1e-4
-    )
-    fitted = at(found.x)
+    fitted = best_constants(own, row_weights(cases)[mine], len(cases), free, bare.replace)
     where = {family_of(case) for case in own} | {case.generation for case in own}
     factors = {
         name: value
         for name, value in learned_factors(cases, log_gap(cases, fitted), KIND).items()
         if name.endswith(f".{stack}") and name.split(".")[2] in where
     }
-    return held.replace({name: fitted[name] for name in names} | factors)
+    return held.replace({f.name: fitted[f.name] for f in free} | factors)
 
 
 def unseen(cases: Sequence[Case], stack: str, held: Constants) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,11 +66,11 @@ class Free:
     upper: float
 
 
-def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list[Free]:
-    """Fitted constants whose name starts with one of `prefixes` (or with none of them when `outside`)."""
+def free_constants(path: Path, outside: bool) -> list[Free]:
+    """Fitted constants whose name starts with one of `SAMPLED` (or with none of them when `outside`)."""
     chosen = []
     for row in read_folder(path):
-        inside = row["name"].startswith(prefixes)
+        inside = row["name"].startswith(SAMPLED)
         if row["provenance"].startswith("fitted") and inside != outside:
             lower = max(float(row["lower"]), TINY)
             chosen.append(Free(row["name"], max(float(row["value"]), lower), lower, float(row["upper"])))
@@ -98,10 +98,7 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
         chosen = [case for case in cases if case.kind in kinds]
         if not chosen:
             continue
-        free = [
-            replace(f, value=constants[f.name])
-            for f in free_constants(path, SAMPLED, family == "transformer")
-        ]
+        free = [replace(f, value=constants[f.name]) for f in free_constants(path, family == "transformer")]
         constants = _fit_physical(chosen, free, constants)
         for kind in kinds:
             own = [case for case in chosen if case.kind == kind]
@@ -140,19 +137,41 @@ def soft_gap(gap: Floats) -> Floats:
 
 
 def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants) -> Constants:
+    def at(values: dict[str, float]) -> Constants:
+        return in_order(constants.replace(values))
+
+    return best_constants(cases, row_weights(cases), len(cases), free, at)
+
+
+def best_constants(
+    cases: Sequence[Case],
+    row_weight: Floats,
+    n_rows: int,
+    free: Sequence[Free],
+    at: Callable[[dict[str, float]], Constants],
+) -> Constants:
+    """The constants that predict `cases` best, by a soft loss and a pull of each free one to its prior.
+
+    Args:
+        cases: rows to predict.
+        row_weight: of each case, shape `(n_cases,)`.
+        n_rows: rows of the whole fit, by whose number the pull grows.
+        free: the constants that are fitted, at their priors.
+        at: all constants for values of the free ones.
+    """
     groups = build_groups(cases)
     measured = np.log([case.measured.value for case in cases])
-    weights = np.sqrt(row_weights(cases))
-    centre = np.log([f.value for f in free])
+    weights = np.sqrt(row_weight)
     low, high = np.log([f.lower for f in free]), np.log([f.upper for f in free])
+    centre = np.log([max(f.value, 1e-30) for f in free])
     width = (high - low) / 4.0
-    prior = PRIOR_WEIGHT * LOSS_SCALE * math.sqrt(len(cases) / 500.0)
+    prior = PRIOR_WEIGHT * LOSS_SCALE * math.sqrt(n_rows / 500.0)
+
+    def named(x: Floats) -> Constants:
+        return at(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
 
     def residuals(x: Floats) -> Floats:
-        trial = in_order(
-            constants.replace(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
-        )
-        value = throughput(groups, len(cases), trial)
+        value = throughput(groups, len(cases), named(x))
         gap = np.log(np.maximum(value, 1e-30)) - measured
         gap = np.where(np.isfinite(gap), gap, 0.0)
         return np.concatenate([weights * soft_gap(gap), prior * (x - centre) / width])
@@ -161,9 +180,7 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
     found = least_squares(
         residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=40, xtol=1e-4, ftol=1e-4
     )
-    return in_order(
-        constants.replace(dict(zip((f.name for f in free), np.exp(found.x).tolist(), strict=True)))
-    )
+    return named(found.x)
 
 
 def log_gap(cases: Sequence[Case], constants: Constants) -> Floats:

@@ -15,13 +15,13 @@ from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
 from catalogs.tables.table import Floats
 from planner.performance.constants import Constants, load_constants
-from planner.performance.inference.engines import EngineRow, find_engine
+from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate, prefill_s, sequences, step_s
 
 
-def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] | None = None) -> Efficiency:
+def efficiency_of(rows: list[Measured], c: Constants) -> Efficiency:
     """What each row's engine reaches on its chip, by the planner's tables."""
-    found = engines or [find_engine(row.engine, row.year) for row in rows]
+    found = [find_engine(row.engine, row.year) for row in rows]
 
     def chip(word: str) -> Floats:
         return np.asarray([c.get(f"chip.{row.chip}.{word}", 1.0) for row in rows])

@@ -26,6 +26,7 @@ from planner.performance.search import estimate_layouts, estimate_shapes, search
 from planner.performance.search_job import build_job, distinct_devices
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
+SIZE = 100_000  # layouts estimated one by one
 LLAMA_70B = ModelSpec(
     "llama-3-70b", ModelFamily.TRANSFORMER, 70.6e9, layers=80, hidden=8192, heads=64, kv_heads=8, ffn=28672,
     vocab=128256, gated_mlp=True,
@@ -76,20 +77,20 @@ def measure(
     }  # fmt: skip
 
 
-def per_layout_us(hardware: Table, size: int = 100_000) -> float:
+def per_layout_us(hardware: Table) -> float:
     """Microseconds of CPU per (machine, nodes, layout) of `estimate_layouts` with all its columns."""
     model, training = JOBS["70B, batch 1920 x 4096"]
     job = build_job(model, training, hardware)
     runs = np.flatnonzero(job.devices.reason == "")
     made = grid((8,), tuple(range(1, 129)), build_bounds(model, training, False)).layout
-    rows = np.arange(size) % made.n_rows
+    rows = np.arange(SIZE) % made.n_rows
     layout = made.take(rows)
-    device = runs[np.arange(size) % len(runs)]
+    device = runs[np.arange(SIZE) % len(runs)]
     columns = {**layout.__dict__, "hardware": device}
     spent = min(
         cpu_s(lambda: estimate_layouts(model, training, hardware, Layouts(**columns))) for _ in range(3)
     )
-    return spent / size * 1e6
+    return spent / SIZE * 1e6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

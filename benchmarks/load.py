@@ -15,15 +15,15 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from unittest import mock
 
 from benchmarks.file_faults import DAY, ROOT
+from benchmarks.startup import run
 
 ENDED = (0, 3, 5)
 _HEAD = "version: 1\nkind: portfolio\nname: load\nstart: 2026-12-01\njobs_csv: jobs.csv\ncandidates_csv: ways.csv\n"
@@ -85,7 +85,8 @@ def catalog(offers: int, folder: Path) -> tuple[str, ...]:
     from catalogs.store.history import save_snapshot
 
     types, rows = generate(offers)
-    save_snapshot(PROVIDER, types, rows, home=folder.parent / "data" / "catalog", as_of=date(2026, 11, 1))
+    with mock.patch.dict(os.environ, PLANNER_DATA_DIR=str(folder.parent / "data")):
+        save_snapshot(PROVIDER, types, rows, as_of=date(2026, 11, 1))
     return ("optimize", f"{ROOT}/examples/bert-large.yaml", "--as-of", "2026-11-20", "-o", "json")
 
 
@@ -114,16 +115,8 @@ def measured(kind: Kind, size: int) -> tuple[float, float]:
         places = {"PLANNER_DATA_DIR": f"{name}/data", "PLANNER_CACHE_DIR": f"{name}/cache", "TMPDIR": name}
         inputs = folder / "inputs"
         inputs.mkdir()
-        words = [sys.executable, "-m", "planner", *kind.asked(size, inputs)]
-        with (folder / "err").open("wb") as err:
-            child = subprocess.Popen(
-                words, cwd=ROOT, env={**os.environ, **places}, stdout=subprocess.DEVNULL, stderr=err
-            )
-            _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode not in ENDED:
-            raise RuntimeError(f"exit code {child.returncode}: {(folder / 'err').read_text()[-300:]}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+        cost, _ = run(["-m", "planner", *kind.asked(size, inputs)], {**os.environ, **places}, ENDED)
+    return cost.cpu_ms / 1e3, cost.rss_mib * 2**20 / 1e9
 
 
 def exponent(sizes: tuple[int, ...], costs: list[float]) -> float:

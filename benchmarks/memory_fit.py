@@ -92,7 +92,7 @@ def _weights(rows: MemoryRows) -> Floats:
     return np.asarray(raw, dtype=np.float64)
 
 
-def leave_publishers_out(rows: MemoryRows, start: Constants, file: Path = FILE) -> Need:
+def leave_publishers_out(rows: MemoryRows, start: Constants) -> Need:
     """Every row predicted with constants fitted on the other publishers' rows."""
     size = len(rows.cases)
     parts = {name: np.full(size, np.nan) for name in ("device", "counted", "available", "full_recompute")}
@@ -100,14 +100,12 @@ def leave_publishers_out(rows: MemoryRows, start: Constants, file: Path = FILE) 
     informative = rows.flags(
         lambda case: math.isfinite(case.measured.memory_gib) or case.measured.metric == OOM
     )
-    every = fit_memory(rows, [True] * size, start, file)
+    every = fit_memory(rows, [True] * size, start)
     for name in sorted(set(names)):
         out = names == name
         # A publisher that states no peak has one-sided evidence only; leaving it out moves little but is done as well.
         fitted = (
-            fit_memory(rows, (~out).tolist(), start, file)
-            if (informative & out).any() or out.sum() > 50
-            else every
+            fit_memory(rows, (~out).tolist(), start) if (informative & out).any() or out.sum() > 50 else every
         )
         need = predict_memory([case for case, left in zip(rows.cases, out, strict=True) if left], fitted)
         for field in parts:

@@ -111,10 +111,10 @@ def predict_limit(row: dict[str, str], c: Constants) -> Limit:
     return Limit(row["case"], row["read_from"], out, float(need[0]), float(available[0]), float(risk[0]))
 
 
-def predict_limits(path: Path = LIMITS, c: Constants | None = None) -> list[Limit]:
+def predict_limits(c: Constants | None = None) -> list[Limit]:
     """Predict all published limits."""
     constants = c or load_constants()
-    return [predict_limit(row, constants) for row in read_csv(path)]
+    return [predict_limit(row, constants) for row in read_csv(LIMITS)]
 
 
 def false_alarms(data: Path | None, c: Constants) -> tuple[int, int]:
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", action="store_true", help="print each job")
     chosen = parser.parse_args(arguments)
     constants = load_constants()
-    limits = predict_limits(c=constants)
+    limits = predict_limits(constants)
     print("\n".join(lines(limits, constants["memory.oom_alarm"])))
     wrong, ran = false_alarms(chosen.data, constants)
     print(f"measured rows that ran: {wrong} of {ran} false alarms ({wrong / ran:.1%})")

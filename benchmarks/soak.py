@@ -16,7 +16,6 @@ import math
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.file_faults import DAY, EXAMPLES, ROOT, Files, files, fresh, planner
+from benchmarks.file_faults import DAY, EXAMPLES, Files, files, fresh, planner
+from benchmarks.startup import run as run_program
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     **{
@@ -164,18 +164,9 @@ def processes(
         for order in rounds(questions, count, random.Random(seed)):
             for name in order:
                 words = [word.replace("EX/", f"{EXAMPLES}/", 1) for word in questions[name]]
-                child = subprocess.Popen(
-                    [sys.executable, "-m", "planner", *words],
-                    cwd=ROOT,
-                    env={**os.environ, "PLANNER_REUSE_ANSWERS": "0"},  # each works its answer out
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-                _, status, used = os.wait4(child.pid, 0)
-                child.returncode = os.waitstatus_to_exitcode(status)
-                if child.returncode not in ENDED:
-                    raise RuntimeError(f"{name}: exit code {child.returncode}")
-                most.setdefault(name, []).append(used.ru_maxrss * 1024 / 1e6)
+                each_anew = {**os.environ, "PLANNER_REUSE_ANSWERS": "0"}
+                cost, _ = run_program(["-m", "planner", *words], each_anew, ENDED)
+                most.setdefault(name, []).append(cost.rss_mib * 2**20 / 1e6)
             first = first or _all_files(run)
         left = [name for name in _all_files(run) if name not in first or name.startswith("tmp/")]
     return most, left

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -57,11 +57,13 @@ class Cost(NamedTuple):
     rss_mib: float
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Cost, bytes]:
+def run(
+    command: Sequence[str], environment: Mapping[str, str], ended: Collection[int] = (0,)
+) -> tuple[Cost, bytes]:
     """Run a program; return what it cost and what it wrote.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: its exit code is none of `ended`.
     """
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(
@@ -72,7 +74,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Cost, b
         process.stderr.close()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        if process.returncode not in ended:
             raise RuntimeError(
                 f"{' '.join(command)} ended with {process.returncode}: {errors.decode()[-2000:]}"
             )

@@ -184,8 +184,8 @@ def unet3d_kits19() -> Built:
     return _module(forward, down=down, up=up, merge=merge, out=nn.Conv3d(32, 3, 1)), (1, 128, 128, 128)
 
 
-def _unet(size: int, text: int, width: int, **configuration: Any) -> Built:
-    """Latent U-Net of diffusers with `text` tokens of `width` channels beside the latents of `size` x `size`."""
+def _unet(size: int, width: int, **configuration: Any) -> Built:
+    """Latent U-Net of diffusers with 77 tokens of `width` channels beside the latents of `size` x `size`."""
     torch, diffusers = importlib.import_module("torch"), importlib.import_module("diffusers")
     net = diffusers.UNet2DConditionModel(sample_size=size, cross_attention_dim=width, **configuration)
 
@@ -196,25 +196,25 @@ def _unet(size: int, text: int, width: int, **configuration: Any) -> Built:
             return torch.empty((batch, *shape), device="meta")
 
         added = {"text_embeds": empty(1280), "time_ids": empty(6)}
-        return self.net(x, empty(), empty(text, width), added_cond_kwargs=added).sample
+        return self.net(x, empty(), empty(77, width), added_cond_kwargs=added).sample
 
     return _module(forward, net=net), (4, size, size)
 
 
 def stable_diffusion_1() -> Built:
     """U-Net of Stable Diffusion 1.5 (its model card's configuration) on latents of 64 x 64, that is 512 pixels."""
-    return _unet(64, 77, 768, attention_head_dim=8)
+    return _unet(64, 768, attention_head_dim=8)
 
 
 def stable_diffusion_2() -> Built:
     """U-Net of Stable Diffusion 2 (its model card's configuration) on latents of 64 x 64, that is 512 pixels."""
-    return _unet(64, 77, 1024, attention_head_dim=(5, 10, 20, 20), use_linear_projection=True)
+    return _unet(64, 1024, attention_head_dim=(5, 10, 20, 20), use_linear_projection=True)
 
 
 def stable_diffusion_xl() -> Built:
     """U-Net of Stable Diffusion XL (its model card's configuration) on latents of 128 x 128, that is 1,024 pixels."""
     return _unet(
-        128, 77, 2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
+        128, 2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
         transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",

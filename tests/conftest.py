@@ -458,3 +458,12 @@ def run_process(base_environment: dict[str, str], tmp_path: Path) -> Callable[..
         return CliResult(done.returncode, out, err)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def one_bill() -> Iterator[None]:
+    """Each bill is opened once, by whatever command of the module: what is reviewed of it is not kept."""
+    from tests.one_bill import opened_once
+
+    with opened_once():
+        yield

@@ -25,7 +25,6 @@ def make_commit(
     hours: int = YEAR_HOURS,
     risk_weight: float = 0.3,
     whole: bool = True,
-    spot: bool = True,
     two_rates: bool = False,
 ) -> CommitModel:
     """Return a question with `hours` sampled hours per scenario of one year.
@@ -37,7 +36,6 @@ def make_commit(
         hours: rows per scenario; fewer than a year's are drawn without repetition and weighted up.
         risk_weight: share of CVaR 90 % in the objective.
         whole: reservations in whole instances.
-        spot: part of the demand may use spot, at prices and capacities of each hour.
         two_rates: 3-year savings-plan rates that are no multiple of the 1-year ones.
     """
     draw = np.random.default_rng(seed)
@@ -47,7 +45,7 @@ def make_commit(
     ]
     plan_1y = (on_demand * draw.uniform(0.66, 0.74, pools)).round(4)
     plan_3y = (plan_1y * draw.uniform(0.64, 0.80, pools)).round(4)
-    blocks = [_year(draw, number, pools, hours, on_demand, spot=spot) for number in range(scenarios)]
+    blocks = [_year(draw, number, pools, hours, on_demand) for number in range(scenarios)]
     peak = np.max([block.demand.max(axis=0) for block in blocks], axis=0)
     dollars = float(np.max([(block.demand @ plan_1y).max() for block in blocks]))
     columns = []
@@ -76,9 +74,7 @@ def make_commit(
     )
 
 
-def _year(
-    draw: np.random.Generator, number: int, pools: int, hours: int, on_demand: Floats, *, spot: bool
-) -> Hours:
+def _year(draw: np.random.Generator, number: int, pools: int, hours: int, on_demand: Floats) -> Hours:
     """One year of demand, of which `hours` rows are kept."""
     hour = np.arange(YEAR_HOURS)
     rhythm = 1 + 0.25 * np.sin(2 * np.pi * (hour % 24 - 8) / 24)
@@ -95,8 +91,6 @@ def _year(
     if hours < YEAR_HOURS:
         demand = demand[np.sort(draw.choice(YEAR_HOURS, hours, replace=False))]
     weight = np.full(len(demand), YEAR_HOURS / len(demand))
-    if not spot:
-        return Hours(number, 0, weight, demand)
     share = np.clip(draw.beta(2, 2, pools) + 0.25 * draw.standard_normal(demand.shape), 0, 1)
     share *= draw.random(demand.shape) < 0.93
     usd = on_demand * np.clip(0.35 + 0.08 * draw.standard_normal(demand.shape), 0.15, 0.8)

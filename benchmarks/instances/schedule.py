@@ -8,7 +8,7 @@ from planner.schedules.question import ScheduleInput
 
 
 def schedule_instance(
-    n_hours: int, n_pools: int, seed: int, *, one_region: bool, regions: int = 4, most: int = 16, slack: float = 3.0
+    n_hours: int, n_pools: int, seed: int, *, one_region: bool, regions: int = 4, most: int = 16
 ) -> ScheduleInput:  # fmt: skip
     """One job over `n_hours`.
 
@@ -19,7 +19,6 @@ def schedule_instance(
         one_region: whether its nodes of an hour must be in one region.
         regions: regions, the data is in the first.
         most: most nodes of a pool.
-        slack: how many times over `most` average nodes could do the work.
     """
     draw = np.random.default_rng(seed)
     spot = draw.random(n_pools) < 0.6
@@ -39,7 +38,7 @@ def schedule_instance(
         available=np.where(spot, offered, most).astype(np.float64),
         offered=np.ones((n_hours, n_pools), dtype=np.bool_),
         startup_hours=np.full(n_pools, 0.25), startup_usd=np.zeros(n_pools), jobs=("job",),
-        work=np.array([round(float(speed.mean()) * most * n_hours / slack, 1)]), speed=speed[None, :],
+        work=np.array([round(float(speed.mean()) * most * n_hours / 3.0, 1)]), speed=speed[None, :],
         first=np.zeros(1, dtype=np.int64), last=np.full(1, n_hours), min_nodes=np.ones(1, dtype=np.int64),
         max_nodes=np.full(1, n_pools * most), one_region=np.array([one_region]), copy_usd=copy[None, :],
         keep_usd_per_hour=keep[None, :], ready=np.zeros((1, regions), dtype=np.int64),

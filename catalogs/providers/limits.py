@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -110,7 +109,7 @@ def _content(response: requests.Response) -> Iterator[bytes]:
         raise requests.exceptions.ChunkedEncodingError(str(error)) from None
 
 
-def retry_after_s(text: str | None, now: Callable[[], float] = time.time) -> float | None:
+def retry_after_s(text: str | None) -> float | None:
     """Seconds that a `Retry-After` asks for: a number or a date; None for anything else.
 
     >>> retry_after_s("7"), retry_after_s("soon"), retry_after_s("-1"), retry_after_s(None)
@@ -127,5 +126,5 @@ def retry_after_s(text: str | None, now: Callable[[], float] = time.time) -> flo
             return None
         if date.tzinfo is None:
             date = date.replace(tzinfo=UTC)
-        seconds = max(0.0, (date - datetime.fromtimestamp(now(), UTC)).total_seconds())
+        seconds = max(0.0, (date - datetime.now(UTC)).total_seconds())
     return seconds if 0 <= seconds < float("inf") else None

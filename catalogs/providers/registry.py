@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.providers.base import FetchOptions, Provider
@@ -54,23 +54,15 @@ COMES_WITH: Mapping[str, str] = dict.fromkeys(
 )
 
 
-class _EntryPoints(Protocol):
-    def __call__(self, *, group: str) -> Iterable[EntryPoint]: ...
-
-    def __hash__(self) -> int: ...
-
-
-def third_party(entry_points: _EntryPoints | None = None) -> dict[str, EntryPoint]:
+def third_party() -> dict[str, EntryPoint]:
     """Entry points of installed packages by provider id, the built-in names left out."""
-    if entry_points is None:
-        from importlib.metadata import entry_points as installed
+    from importlib.metadata import entry_points
 
-        entry_points = installed
     return dict(_found(entry_points))
 
 
 @lru_cache(maxsize=1)  # every installed package is looked at: 5 ms, several times a refresh
-def _found(entry_points: _EntryPoints) -> Mapping[str, EntryPoint]:
+def _found(entry_points: Callable[..., Iterable[EntryPoint]]) -> Mapping[str, EntryPoint]:
     points = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {name: points[name] for name in sorted(points) if name not in BUILT_IN}
 

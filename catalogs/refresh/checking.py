@@ -49,9 +49,7 @@ class Checked:
     refused_offers: tuple[Row, ...] = ()
 
 
-def check_fetched(
-    types: Sequence[Row], offers: Sequence[Row], regions: Sequence[str] = (), day: str = ""
-) -> Checked:
+def check_fetched(types: Sequence[Row], offers: Sequence[Row], regions: Sequence[str] = ()) -> Checked:
     """Check text rows of one provider by the data dictionary, the known regions and plausible prices.
 
     A provider without a fetcher of its own here may have any region it lists itself.
@@ -60,7 +58,6 @@ def check_fetched(
         types: rows of `instance_types`.
         offers: rows of `offers`.
         regions: region ids the provider listed.
-        day: ISO date by which machines are retired; default: today.
     """
     plain = {_key(row) for row in types if _has_no_accelerator(row)}
     typed = [row for row in types if _key(row) not in plain]
@@ -70,9 +67,8 @@ def check_fetched(
     good_types, type_faults = validate_rows(
         "instance_types", typed, References.of(accelerators, [], currencies)
     )
-    good_types, priced = mark_retired(
-        with_racks(good_types), priced, day or datetime.now(UTC).date().isoformat()
-    )
+    today = datetime.now(UTC).date().isoformat()
+    good_types, priced = mark_retired(with_racks(good_types), priced, today)
     references = _with_own_regions(References.of(accelerators, good_types, currencies), priced, regions)
     good_offers, offer_faults = validate_rows("offers", flag_dear_spot(priced), references)
     faults = (*type_faults, *offer_faults)

@@ -80,7 +80,6 @@ def save_snapshot(
     purchase_options: Collection[str] | None = None,
     quarantine: Sequence[Mapping[str, Any]] = (),
     as_of: date | None = None,
-    home: Path | None = None,
     lock_timeout_s: float = LOCK_TIMEOUT_S,
 ) -> SaveResult:
     """Store what a refresh returned and make it the snapshot in use.
@@ -97,7 +96,6 @@ def save_snapshot(
         purchase_options: purchase options asked for; None is all.
         quarantine: quotes that wait for a person, each with its `row`; kept in the manifest.
         as_of: the day the snapshot stands for; default: of its newest row.
-        home: directory of the history; default see `history_directory`.
         lock_timeout_s: longest wait for another writer, in seconds.
 
     Raises:
@@ -108,7 +106,7 @@ def save_snapshot(
         raise CatalogError(f"{provider!r} is not a provider id (lower-case letters, digits, - and _)")
     new_types, new_offers = text_rows(types_rows), text_rows(offers_rows)
     scope = Scope.of(merge_regions, regions, purchase_options)
-    with writing(home or history_directory(), provider, lock_timeout_s) as directory:
+    with writing(history_directory(), provider, lock_timeout_s) as directory:
         last = stored_source(directory)
         base = last or (None if scope.is_whole else _bundled_source(provider))
         old = source_rows(base) if base and not scope.is_whole else ([], [])
@@ -197,27 +195,26 @@ def _add(
     return SaveResult("added", manifest, directory / name, merged.kept_regions, merged.n_kept_offers)
 
 
-def list_snapshots(provider: str | None = None, *, home: Path | None = None) -> tuple[Snapshot, ...]:
+def list_snapshots(provider: str | None = None) -> tuple[Snapshot, ...]:
     """List snapshots with a readable manifest, the bundled ones included, from old to new per provider.
 
     Args:
         provider: only of this provider.
-        home: directory of the history; default see `history_directory`.
     """
     snapshots = [bundled_snapshot(directory) for directory in provider_directories(bundled_directory())]
-    for directory in histories(home or history_directory()):
+    for directory in histories(history_directory()):
         snapshots.extend(stored_snapshots(directory))
     chosen = [snapshot for snapshot in snapshots if provider in (None, snapshot.provider)]
     return tuple(sorted(chosen, key=lambda snapshot: (snapshot.provider, *snapshot.order)))
 
 
-def catalog_as_of(day: date, *, home: Path | None = None, cache: bool = True) -> Catalog:
+def catalog_as_of(day: date) -> Catalog:
     """The catalog as it was known on `day`: per provider the newest snapshot not after it.
 
     Raises:
         CatalogError: when no provider has one; names the oldest there is.
     """
-    return assemble(newest_sources(home or history_directory(), day), cache=cache)
+    return assemble(newest_sources(history_directory(), day))
 
 
 def catalog_by_hash(hashes: Mapping[str, str]) -> Catalog:
@@ -238,35 +235,32 @@ def catalog_by_hash(hashes: Mapping[str, str]) -> Catalog:
     return assemble([read_provider(paths[key]) for key in sorted(hashes.items())])
 
 
-def open_snapshot(ref: str, *, home: Path | None = None, cache: bool = True) -> Catalog:
+def open_snapshot(ref: str) -> Catalog:
     """Open a snapshot by its name.
 
     Args:
         ref: `bundled`, `latest`, a date, `provider@date` (the newest not after it), `provider@latest`,
             `provider@bundled`, `provider@<first digits of the hash>`, or a path.
-        home: directory of the history; default see `history_directory`.
-        cache: use (and write) the compiled copy.
 
     Raises:
         CatalogInputError: when nothing has that name; tells which there are.
         CatalogError: when it cannot be read.
     """
-    root = home or history_directory()
     provider, at, version = ref.partition("@")
     if at and PROVIDER_ID.fullmatch(provider):
-        return assemble([read_provider(_version_of(provider, version, ref, root).path)], cache=cache)
+        return assemble([read_provider(_version_of(provider, version, ref).path)])
     if ref == "bundled":
-        return load_catalog(bundled_directory(), cache=cache)
+        return load_catalog(bundled_directory())
     if ref == "latest":
-        return load_catalog(cache=cache) if home is None else assemble(newest_sources(root), cache=cache)
+        return load_catalog()
     day = _date(ref)
     if day is not None:
-        return catalog_as_of(day, home=root, cache=cache)
+        return catalog_as_of(day)
     path = Path(ref)
     if (path / MANIFEST).is_file():
-        return assemble([read_provider(path)], cache=cache)
+        return assemble([read_provider(path)])
     if path.is_dir():
-        return load_catalog(path, cache=cache)
+        return load_catalog(path)
     raise CatalogInputError(
         f"no snapshot {ref!r}: give bundled, latest, a date, provider@date or a directory "
         "(`planner catalog history` lists them)"
@@ -303,8 +297,8 @@ def _holds(path: Path, manifest: ProviderManifest) -> bool:
         return False
 
 
-def _version_of(provider: str, version: str, ref: str, home: Path) -> Snapshot:
-    snapshots: Sequence[Snapshot] = list_snapshots(provider, home=home)
+def _version_of(provider: str, version: str, ref: str) -> Snapshot:
+    snapshots = list_snapshots(provider)
     day = _date(version)
     if day is not None:
         matching = [snapshot for snapshot in snapshots if snapshot.as_of <= day]

@@ -19,7 +19,6 @@ def compact(
     older_than_days: int = COMPACT_AFTER_DAYS,
     provider: str | None = None,
     today: date | None = None,
-    home: Path | None = None,
 ) -> tuple[Snapshot, ...]:
     """Remove old snapshots that hold the same as the one before them: no answer about the past changes.
 
@@ -29,7 +28,6 @@ def compact(
         older_than_days: only snapshots older than this.
         provider: only of this provider.
         today: the day ages are counted from; default: today (UTC).
-        home: directory of the history; default see `history_directory`.
 
     Returns:
         The snapshots removed.
@@ -37,7 +35,7 @@ def compact(
     Raises:
         CatalogError: when another writer does not end or the directory is not writable.
     """
-    return _remove(_repeats, older_than_days, provider, today, home)
+    return _remove(_repeats, older_than_days, provider, today)
 
 
 def prune(
@@ -45,13 +43,12 @@ def prune(
     older_than_days: int = PRUNE_AFTER_DAYS,
     provider: str | None = None,
     today: date | None = None,
-    home: Path | None = None,
 ) -> tuple[Snapshot, ...]:
     """Remove old snapshots but the first and the last of each month, and the one in use.
 
     Arguments, result and errors are those of `compact`.
     """
-    return _remove(list, older_than_days, provider, today, home)
+    return _remove(list, older_than_days, provider, today)
 
 
 def _remove(
@@ -59,9 +56,8 @@ def _remove(
     older_than_days: int,
     provider: str | None,
     today: date | None,
-    home: Path | None,
 ) -> tuple[Snapshot, ...]:
-    root = home or history_directory()
+    root = history_directory()
     before = (today or datetime.now(UTC).date()) - timedelta(days=older_than_days)
     removed: list[Snapshot] = []
     for history in histories(root):

@@ -68,12 +68,6 @@ class Reevaluated:
     paid_usd: Floats
 
 
-def no_errors(count: int) -> Errors:
-    """All is as expected, with the spread that expectations hold."""
-    one = np.ones(count)
-    return Errors(one, one, one, known=False)
-
-
 def reevaluate(candidates: Candidates, at: Ints, errors: Errors) -> Reevaluated:
     """Work out candidates `at`, which may name one several times, each under its own errors.
 

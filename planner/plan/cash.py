@@ -8,15 +8,16 @@ from decimal import Decimal
 
 from planner.plan.model import CashMonth, CostLine
 
+QUANTUM = Decimal("0.000001")  # smallest unit of a month's part
 
-def spread_months(
-    lines: Sequence[tuple[CostLine, datetime, datetime]], *, quantum: Decimal = Decimal("0.000001")
-) -> tuple[CashMonth, ...]:
+
+def spread_months(lines: Sequence[tuple[CostLine, datetime, datetime]]) -> tuple[CashMonth, ...]:
     """Spread each line evenly over the time it is owed for, by calendar month.
+
+    The last month of a line takes the remainder, so sums are exact.
 
     Args:
         lines: cost line, from when and until when it accrues (equal moments: due at once).
-        quantum: smallest unit of a month's part; the last month of a line takes the remainder, so sums are exact.
     """
     months: dict[str, Decimal] = {}
     for line, begin, end in lines:
@@ -25,7 +26,7 @@ def spread_months(
         for position, (moment, share) in enumerate(parts):
             month = f"{moment:%Y-%m}"
             last = position == len(parts) - 1
-            part = left if last else (line.amount_usd * Decimal(repr(share))).quantize(quantum)
+            part = left if last else (line.amount_usd * Decimal(repr(share))).quantize(QUANTUM)
             months[month] = months.get(month, Decimal(0)) + part
             left -= part
     return tuple(CashMonth(month, amount) for month, amount in sorted(months.items()))

@@ -23,6 +23,7 @@ from solvers.search.search import Clock
 from solvers.search.tighten import caps_from_reduced_costs, safe_bound
 
 BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for
+TOLERANCE = 1e-7  # slack that is none
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,6 @@ def least_violation(
     columns: Mapping[Hashable, float] | None = None,
     *,
     options: SolveOptions | None = None,
-    tolerance: float = 1e-7,
     below: float = math.inf,
     worth: float = 0.0,
 ) -> LeastViolation:
@@ -152,7 +152,6 @@ def least_violation(
         rows: weight per row block name.
         columns: weight per column key.
         options: how to solve.
-        tolerance: slack that is none.
         below: what a known way violates: only less is looked for, and a solution without a point says that there is
             none (within the gap, or `worth`).
         worth: part of `below` by which something lighter is worth a search: where the relaxation shows that all weighs
@@ -171,6 +170,6 @@ def least_violation(
         softened = restrict(replace(softened, ub=caps), np.flatnonzero(caps > softened.lb))
     solution = solve(softened, replace(options, time_limit_s=clock.for_next_s()))
     amounts = {
-        key: value for key, value in solution.x.items() if isinstance(key, Slack) and value > tolerance
+        key: value for key, value in solution.x.items() if isinstance(key, Slack) and value > TOLERANCE
     }
     return LeastViolation(solution, amounts, solution.objective)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from catalogs.store.load import load_catalog
-from catalogs.store.read import bundled_directory
+from catalogs.store.read import bundled_directory, history_directory
 from catalogs.tables.model import Catalog
 
 
@@ -16,6 +16,13 @@ from catalogs.tables.model import Catalog
 def bundled() -> Catalog:
     """The snapshot shipped with the package."""
     return load_catalog(bundled_directory(), cache=False)
+
+
+@pytest.fixture
+def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty history, in use."""
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+    return history_directory()
 
 
 @pytest.fixture

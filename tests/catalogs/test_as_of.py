@@ -15,13 +15,11 @@ from catalogs.tables.model import Catalog
 from tests.catalogs.history_rows import refresh
 
 
-@pytest.fixture
-def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def refreshed(home: Path) -> None:
     """A history of three refreshes: the middle one was taken back."""
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
     for day, price in (("2026-09-01", "10"), ("2026-10-01", "12"), ("2026-11-01", "10")):
         save_snapshot("acme", *refresh(day, {"north": price}))
-    return tmp_path / "catalog"
 
 
 def price(catalog: Catalog) -> str:
@@ -44,7 +42,7 @@ def price(catalog: Catalog) -> str:
 def test_the_newest_not_after_the_day_counts(home: Path, day: str, expected: str) -> None:
     when = date.fromisoformat(day)
     assert price(load_catalog(cache=False, as_of=when)) == expected
-    assert price(catalog_as_of(when, cache=False)) == expected
+    assert price(catalog_as_of(when)) == expected
 
 
 def test_the_bundled_snapshot_counts_by_its_newest_price(
@@ -75,17 +73,17 @@ def test_a_directory_that_was_named_is_used_whatever_its_date(home: Path) -> Non
 def test_a_damaged_snapshot_of_the_day_is_passed_over(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     (october,) = (home / "acme").glob("2026-10-01-*")
     (october / "offers.csv.gz").write_bytes(b"")
-    assert price(catalog_as_of(date(2026, 10, 15), cache=False)) == "10"
+    assert price(catalog_as_of(date(2026, 10, 15))) == "10"
     assert "passed over" in caplog.text
 
 
 def test_two_snapshots_of_one_day_go_by_the_order_of_writing(home: Path) -> None:
     for value in ("11", "9", "13"):
         save_snapshot("acme", *refresh("2026-11-10", {"north": value}))
-    assert price(catalog_as_of(date(2026, 11, 10), cache=False)) == "13"
+    assert price(catalog_as_of(date(2026, 11, 10))) == "13"
 
 
 def test_a_refresh_that_found_nothing_new_has_no_day_of_its_own(home: Path) -> None:
     save_snapshot("acme", *refresh("2026-11-15", {"north": "10"}))
-    catalog = catalog_as_of(date(2026, 11, 5), cache=False)
+    catalog = catalog_as_of(date(2026, 11, 5))
     assert {m.provider: m.newest_as_of for m in catalog.manifests}["acme"] == "2026-11-01"

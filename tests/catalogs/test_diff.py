@@ -144,8 +144,7 @@ def test_every_offer_is_counted_once_and_the_reverse_is_the_mirror(
     )
 
 
-def test_names_of_one_provider_cut_the_other_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+def test_names_of_one_provider_cut_the_other_down(home: Path) -> None:
     save_snapshot("acme", *refresh("2026-11-01", {"north": "10"}))
     save_snapshot("acme", *refresh("2026-11-08", {"north": "11"}))
     found = diff_refs("acme@2026-11-01", "latest")

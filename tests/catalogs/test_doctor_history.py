@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from catalogs.inspection.doctor import examine
 from catalogs.inspection.history import HistoryHealth, examine_history
 from catalogs.store.history import save_snapshot
@@ -18,12 +16,6 @@ from tests.catalogs.history_rows import Rows, refresh
 from tests.conftest import CliResult
 
 TODAY = datetime.date(2026, 11, 20)
-
-
-@pytest.fixture
-def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
-    return tmp_path / "catalog"
 
 
 def only(home: Path) -> HistoryHealth:

@@ -34,13 +34,6 @@ BUNDLED = sum(one.is_dir() for one in bundled_directory().iterdir())  # provider
 PRICES = {"north": "16.00", "south": "20.00"}
 
 
-@pytest.fixture
-def home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data directory, in use."""
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
-    return tmp_path / "data" / "catalog"
-
-
 def prices(catalog: Catalog) -> dict[str, str]:
     own = catalog.offers.take(catalog.offers.equals("provider", "acme"))
     return dict(zip(own["region"], own["price_per_hour"], strict=True))
@@ -89,7 +82,7 @@ def test_a_changed_price_adds_a_snapshot_and_keeps_the_old_one(home: Path) -> No
     assert [one.is_current for one in found] == [False, True]
     assert [one.sequence for one in found] == [1, 2]
     assert prices(stored("acme"))["north"] == "15.00"
-    assert prices(open_snapshot("acme@2026-11-07", cache=False))["north"] == "16.00"
+    assert prices(open_snapshot("acme@2026-11-07"))["north"] == "16.00"
 
 
 def test_a_failed_region_keeps_its_last_rows_with_their_age(home: Path) -> None:
@@ -384,14 +377,14 @@ def test_a_file_in_the_way_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_snapshot_is_opened_by_name(home: Path, ref: str, count: int) -> None:
     save_snapshot("acme", *refresh("2026-11-01", PRICES))
     save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
-    assert len(open_snapshot(ref, cache=False).manifests) == count
+    assert len(open_snapshot(ref).manifests) == count
 
 
 def test_a_snapshot_is_opened_by_path_and_hash(home: Path) -> None:
     saved = save_snapshot("acme", *refresh("2026-11-01", PRICES))
     for ref in (str(saved.path), f"acme@{saved.manifest.sha256[:8]}"):
-        assert prices(open_snapshot(ref, cache=False)) == PRICES
-    assert len(open_snapshot(str(bundled_directory()), cache=False).manifests) == BUNDLED
+        assert prices(open_snapshot(ref)) == PRICES
+    assert len(open_snapshot(str(bundled_directory())).manifests) == BUNDLED
 
 
 @pytest.mark.parametrize(
@@ -416,13 +409,13 @@ def test_the_manifest_tells_the_story(home: Path) -> None:
 @given(days=st.lists(st.tuples(st.integers(1, 28), st.integers(1, 3)), min_size=1, max_size=8))
 @draws(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_series_of_refreshes_reads_as_the_last_one(
-    tmp_path_factory: pytest.TempPathFactory, days: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, days: list[tuple[int, int]]
 ) -> None:
-    root = tmp_path_factory.mktemp("history")
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path_factory.mktemp("history")))
     for day, price in days:
-        save_snapshot("acme", *refresh(f"2026-11-{day:02}", {"north": str(price)}), home=root)
-        assert prices(open_snapshot("acme@latest", home=root, cache=False)) == {"north": str(price)}
-    found = list_snapshots("acme", home=root)
+        save_snapshot("acme", *refresh(f"2026-11-{day:02}", {"north": str(price)}))
+        assert prices(open_snapshot("acme@latest")) == {"north": str(price)}
+    found = list_snapshots("acme")
     changes = sum(one[1] != other[1] for one, other in itertools.pairwise(days))
     assert len(found) <= 1 + changes
     assert len({one.path for one in found}) == len(found)

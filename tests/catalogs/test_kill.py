@@ -22,9 +22,9 @@ def test_writers_killed_anywhere_never_show_a_mix(
     tmp_path: Path, run_process: Callable[..., CliResult]
 ) -> None:
     done = run_process(
-        *("-m", "tests.catalogs.kill_driver", tmp_path, str(KILLS), "20261120"),
+        *("-m", "tests.catalogs.kill_driver", str(KILLS), "20261120"),
         python=True,
-        env={"OPENBLAS_NUM_THREADS": "1"},
+        env={"OPENBLAS_NUM_THREADS": "1", "PLANNER_DATA_DIR": str(tmp_path)},
     )
     assert done.code == 0, done.stderr
     assert not done.stderr  # no reader had to fall back

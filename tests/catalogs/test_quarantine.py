@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,12 +107,7 @@ def test_the_bundled_snapshot_has_no_derived_price_at_the_end_of_its_scale_unfla
     )
 
 
-@pytest.fixture
-def _home(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
-
-
-@pytest.mark.usefixtures("_home")
+@pytest.mark.usefixtures("home")
 def test_a_person_confirms_a_quote_and_it_stays_confirmed() -> None:
     def run(price: float) -> Outcome:
         one = FakeProvider()
@@ -238,7 +232,7 @@ CLOUDS = {"alibaba": _alibaba, "gcp": _gcp, "azure": _azure, "aws": _aws}
 FACTORS = (0.01, 0.1, 0.34, 0.5, 2.0, 10.0, 100.0)
 
 
-@pytest.mark.usefixtures("_home")
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_a_list_that_moved_never_wins_unseen(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scale = {"by": 1.0}

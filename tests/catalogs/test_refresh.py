@@ -31,8 +31,7 @@ OPTIONS = FetchOptions(max_workers=4)
 
 
 @pytest.fixture(autouse=True)
-def _own_store(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+def _own_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PLANNER_CATALOG_DIR", raising=False)
 
 

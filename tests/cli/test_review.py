@@ -15,16 +15,11 @@ from planner.finops.read import open_bill
 from tests.conftest import CliResult
 from tests.focus_company.plans import write_plans, write_utilisation
 from tests.focus_company.shared import small_company
-from tests.one_bill import opened_once
 from tests.planner.finops.small_bill import charge, sections_only, write_bill
 
+pytestmark = pytest.mark.usefixtures("one_bill")
+
 Run = Callable[..., CliResult]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_bill() -> Iterator[None]:
-    with opened_once():
-        yield
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,18 +13,11 @@ import pytest
 from tests.conftest import CliResult
 from tests.focus_company import Truth
 from tests.focus_company.shared import small_company
-from tests.one_bill import opened_once
 
 Run = Callable[..., CliResult]
-pytestmark = pytest.mark.catalog("small")
+pytestmark = [pytest.mark.catalog("small"), pytest.mark.usefixtures("one_bill")]
 
 SLUG = "analyze-service-costs-by-region"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_bill() -> Iterator[None]:
-    with opened_once():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,18 @@ FAULTS = (
 )
 # Faults after which a sound client still has the whole answer.
 HARMLESS = frozenset({"throttle_then_ok", "http_500_once", "duplicate_rows", "odd_rows"})
+# What a refresh calls a fault.
+KINDS = {
+    "throttle_forever": "rate_limited",
+    "http_500_forever": "unreachable",
+    "slow": "unreachable",
+    "truncated_body": "unreachable",
+    "connection_reset": "unreachable",
+    "malformed_json": "schema_changed",
+    "changed_schema": "schema_changed",
+    "expired_credentials": "credentials_missing",
+    "access_denied": "permission_denied",
+}
 _ONCE = frozenset({"throttle_then_ok", "http_500_once"})
 # For tests of time limits: how late a slow reply is (never waited for: a server that stops sends it), and a limit that
 # every other reply keeps, however busy the machine is.

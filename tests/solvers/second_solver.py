@@ -1,6 +1,6 @@
 """CBC, a solver with no code in common with HiGHS, as a program of its own (the one inside the PuLP package).
 
-It reads the LP text that `solvers.problem.write_lp` writes, so that text is tested too. It runs as a subprocess because
+It reads the LP text that `tests.lp_text` writes, so that text is tested too. It runs as a subprocess because
 solver libraries do not share a process well (highspy and ortools cannot; `import pulp` imports highspy).
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solvers.problem.milp import Milp
-from solvers.problem.write_lp import lp_text
+from tests.lp_text import lp_text
 
 
 @dataclass(frozen=True)

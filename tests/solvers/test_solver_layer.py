@@ -23,9 +23,9 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import dominated, restrict
 from solvers.problem.scaling import COST_HIGH, ROW_HIGH, ROW_LOW, scale
 from solvers.problem.solution import STATUS_OF, Status, Termination, relative_gap, status_of
-from solvers.problem.write_lp import lp_text
 from solvers.search.elastic import Slack, least_violation, soften
 from solvers.search.tighten import caps_from_reduced_costs, largest, with_cutoff
+from tests.lp_text import lp_text
 from tests.solvers import cases
 
 

@@ -58,7 +58,7 @@ def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...]
     )  # fmt: skip
 
 
-def find_relaxations(search: CandidateSearch, *, limit: int = MOST_RELAXATIONS) -> tuple[Relaxation, ...]:
+def find_relaxations(search: CandidateSearch) -> tuple[Relaxation, ...]:
     """Return the smallest changes of one limit (else of two together) that make a plan possible.
 
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
@@ -80,7 +80,7 @@ def find_relaxations(search: CandidateSearch, *, limit: int = MOST_RELAXATIONS) 
             item.constraint,
         )
     )
-    return tuple(out[:limit])
+    return tuple(out[:MOST_RELAXATIONS])
 
 
 def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:

@@ -68,7 +68,7 @@ def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
     return lines
 
 
-def summarize(candidates: Candidates, at: int, reference: int | None, label: str = "") -> Summary:
+def summarize(candidates: Candidates, at: int, reference: int | None) -> Summary:
     """Describe candidate `at`, with differences to candidate `reference` of the same set (0 without one)."""
     context = candidates.context
     row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
@@ -91,7 +91,7 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     marginal, full = _own_machines(candidates, at, cost)
     kwh, kg = footprint_of(candidates, at)
     return Summary(
-        label=label,
+        label="",
         provider=provider,
         region=region,
         instance_type=instance_type,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from catalogs.providers.base import FetchOptions
@@ -12,7 +10,7 @@ from catalogs.refresh.run import refresh
 from tests.catalogs.providers.test_alibaba import QUICK, provider
 from tests.catalogs.stored import stored
 from tests.fakes import alibaba as fake
-from tests.fakes.http_base import LATE_S, LIMIT_S
+from tests.fakes.http_base import KINDS, LATE_S, LIMIT_S
 
 APIS = (
     "DescribeRegions",
@@ -21,20 +19,11 @@ APIS = (
     "DescribePrice",
     "DescribeSpotPriceHistory",
 )
-KINDS = {
-    "throttle_forever": "rate_limited",
-    "http_500_forever": "unreachable",
-    "slow": "unreachable",
-    "truncated_body": "unreachable",
-    "connection_reset": "unreachable",
-    "malformed_json": "schema_changed",
-    "changed_schema": "schema_changed",
-    "expired_credentials": "credentials_missing",
-    "access_denied": "permission_denied",
-}
 N_SPOT = 16
 N_OFFERS = 58  # on demand 14, spot 16, by the month and by the year 14 each
 HARMLESS = ("throttle_then_ok", "http_500_once")
+
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def _run(faults: dict[str, str] | None = None) -> Outcome:
@@ -50,11 +39,6 @@ def _run(faults: dict[str, str] | None = None) -> Outcome:
 
         report = refresh(["alibaba"], options, create=create)
     return report.outcomes[0]
-
-
-@pytest.fixture(autouse=True)
-def _yesterday(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
 
 
 # Every fault at one interface, one of each kind of error at the others: how a fault is read is the same for all.

@@ -19,19 +19,8 @@ from catalogs.refresh.run import refresh
 from tests.catalogs.stored import stored
 from tests.fakes.aws import NOW, SECRETS, World, environment, fake_aws
 from tests.fakes.aws_clients import SharedClients
-from tests.fakes.http_base import LATE_S, LIMIT_S
+from tests.fakes.http_base import KINDS, LATE_S, LIMIT_S
 
-KINDS = {
-    "throttle_forever": "rate_limited",
-    "http_500_forever": "unreachable",
-    "slow": "unreachable",
-    "truncated_body": "unreachable",
-    "connection_reset": "unreachable",
-    "malformed_json": "schema_changed",
-    "changed_schema": "schema_changed",
-    "expired_credentials": "credentials_missing",
-    "access_denied": "permission_denied",
-}
 HARMLESS = ("throttle_then_ok", "http_500_once", "duplicate_rows")
 # Without these nothing can be known; the others cost a part.
 FATAL = {"regions": "ec2:DescribeRegions", "types": "ec2:DescribeInstanceTypes"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from catalogs.providers.base import ProviderError
@@ -12,6 +10,7 @@ from catalogs.refresh.run import refresh
 from tests.catalogs.providers.azure_setup import REGIONS, make, options, provider
 from tests.catalogs.stored import stored
 from tests.fakes import azure as fake
+from tests.fakes.http_base import KINDS as COMMON_KINDS
 from tests.fakes.http_base import LATE_S, LIMIT_S
 
 APIS = {fake.SKUS: "Microsoft.Compute/skus", fake.RETAIL: "Retail Prices API"}
@@ -20,24 +19,10 @@ PERMISSIONS = {
     fake.USAGES: "Microsoft.Compute/locations/usages/read",
     fake.RETAIL: "Retail Prices API",
 }
-KINDS = {
-    "throttle_forever": "rate_limited",
-    "http_500_forever": "unreachable",
-    "slow": "unreachable",
-    "truncated_body": "unreachable",
-    "connection_reset": "unreachable",
-    "malformed_json": "schema_changed",
-    "changed_schema": "schema_changed",
-    "empty_page": "schema_changed",
-    "expired_credentials": "credentials_missing",
-    "access_denied": "permission_denied",
-}
+KINDS = {**COMMON_KINDS, "empty_page": "schema_changed"}
 HARMLESS = ("throttle_then_ok", "http_500_once", "duplicate_rows")
 
-
-@pytest.fixture(autouse=True)
-def _own_store(small_bundle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def _refresh(faults: dict[str, str], *, regions: tuple[str, ...] = tuple(REGIONS)) -> Outcome:

@@ -87,9 +87,7 @@ def test_what_our_checks_refuse_is_refused_with_a_reason() -> None:
     }
 
 
-def test_each_cloud_is_stored_as_its_own_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
-
+def test_each_cloud_is_stored_as_its_own_provider(home: Path) -> None:
     def create(name: str, options: FetchOptions) -> GpuhuntProvider:
         return GpuhuntProvider(options, lambda: fake.module({"oci": OSError("down")}))
 
@@ -109,8 +107,7 @@ def test_lists_copied_to_every_region_say_nothing_of_the_place() -> None:
     assert {flag for provider, flag in flags if provider != "lambda"} == {""}
 
 
-def test_the_other_clouds_of_gpuhunt_are_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+def test_the_other_clouds_of_gpuhunt_are_refreshed(home: Path) -> None:
     loaded = lambda: fake.module(items=fake.MORE)  # noqa: E731 - what stands for the import
     report = refresh(["gpuhunt"], FetchOptions(), create=lambda _, options: GpuhuntProvider(options, loaded))
     assert {outcome.provider: (outcome.status, outcome.n_offers) for outcome in report.outcomes} == {

@@ -8,7 +8,6 @@ from tests.catalogs.providers.network_faults import FAULTS
 from tests.catalogs.providers.network_harness import INTERFACES, NEEDED, opened, outcome
 
 WHOLE = "azure retail"  # plain HTTP, which the public lists of three providers share
-OF_THE_SDK = pytest.mark.filterwarnings("ignore")  # its own modules warn
 EVERY = 6  # of the others: each SDK sees another sixth of the table
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,8 +44,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_package_adds_a_provider(installed: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+def test_a_package_adds_a_provider(installed: None, home: Path) -> None:
     assert registry.provider_names()[-3:] == ("broken", "incomplete", "mycloud")
     (outcome,) = refresh(["mycloud"], FetchOptions()).outcomes
     assert (outcome.status, outcome.n_offers) == ("added", 1)
@@ -55,10 +55,7 @@ def test_a_built_in_is_not_replaced_unseen(installed: None) -> None:
     assert not isinstance(made, FakeProvider) and made.info.name == "aws"
 
 
-def test_a_broken_package_is_told_and_hides_no_other(
-    installed: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+def test_a_broken_package_is_told_and_hides_no_other(installed: None, home: Path) -> None:
     report = refresh(["broken", "incomplete", "mycloud"], FetchOptions())
     assert [outcome.status for outcome in report.outcomes] == ["failed", "failed", "added"]
     assert "no_such_package_anywhere" in report.outcomes[0].failures[0].message

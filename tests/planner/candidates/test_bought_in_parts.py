@@ -18,12 +18,13 @@ from planner.job.model_mix import MixInput
 from planner.judge.lines import verify_plan
 from planner.plan.certificates.enumeration import check
 from planner.workloads.certificate import certify
-from solvers.problem.write_lp import lp_text
 from tests.draws import share_of
 from tests.few_remedies import of_each
+from tests.lp_text import lp_text
 from tests.planner.fleet.test_model_goldens import FOLDER
 from tests.planner.job.test_frontier import front_of
 from tests.planner.job.test_spine_brute_force import ONE_WAY, compare
+from tests.planner.judge.tampering import resum
 from tests.planner.spine_catalogs import (
     A10G,
     NAN,
@@ -214,20 +215,7 @@ def _more_than_owned(plan: Json) -> None:
         item = next(cost for cost in line["costs"] if cost["kind"] == "compute")
         if line["option_variant"] != "already_owned":
             item["quantity"] = str(Decimal(line["billed_hours"]) * nodes)
-    _resum(plan)
-
-
-def _resum(plan: Json) -> None:
-    """Make all sums of a changed plan agree again, as a careful forger would."""
-    for line in plan["lines"]:
-        for cost in line["costs"]:
-            product = (
-                Decimal(cost["quantity"]) * Decimal(cost["unit_price"]) * Decimal(cost["usd_per_currency"])
-            )
-            cost["amount_usd"] = str(product.quantize(Decimal("1e-12")))
-        line["cost_usd"] = str(sum((Decimal(cost["amount_usd"]) for cost in line["costs"]), Decimal(0)))
-    plan["total_usd"] = str(sum((Decimal(line["cost_usd"]) for line in plan["lines"]), Decimal(0)))
-    plan["cash"] = [{**plan["cash"][0], "amount_usd": plan["total_usd"]}]
+    resum(plan)
 
 
 def _other_region(plan: Json) -> None:
@@ -236,13 +224,13 @@ def _other_region(plan: Json) -> None:
     line["offer_id"] = "aws/eu-west-1/-/g5.2xlarge/on_demand/-"
     for cost in line["costs"]:
         cost["unit_price"] = "1.05"
-    _resum(plan)
+    resum(plan)
 
 
 def _storage_twice(plan: Json) -> None:
     first, second = plan["lines"]
     second["costs"] += [cost for cost in first["costs"] if cost["kind"] == "checkpoint_storage"]
-    _resum(plan)
+    resum(plan)
 
 
 def _fewer_hours(plan: Json) -> None:
@@ -250,12 +238,12 @@ def _fewer_hours(plan: Json) -> None:
     line["billed_hours"] = str(Decimal(line["billed_hours"]) / 2)
     item = next(cost for cost in line["costs"] if cost["kind"] == "compute")
     item["quantity"] = str(Decimal(line["billed_hours"]) * line["nodes"])
-    _resum(plan)
+    resum(plan)
 
 
 def _only_owned(plan: Json) -> None:
     plan["lines"] = plan["lines"][:1]
-    _resum(plan)
+    resum(plan)
 
 
 def _other_layout(plan: Json) -> None:

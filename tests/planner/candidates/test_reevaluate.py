@@ -11,7 +11,7 @@ from planner.asked.options import Options
 from planner.candidates.decisions import best_decisions
 from planner.candidates.engine import CandidateSearch
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
-from planner.candidates.reevaluate import Errors, no_errors, reevaluate
+from planner.candidates.reevaluate import Errors, reevaluate
 from planner.inputs.load import load_workload
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT
@@ -36,7 +36,8 @@ def some_of_every_kind(found: CandidateSearch) -> np.ndarray:
 
 def test_without_an_error_they_are_the_candidates_themselves(found: CandidateSearch) -> None:
     made, at = found.candidates, some_of_every_kind(found)
-    again = reevaluate(made, at, no_errors(len(at)))
+    one = np.ones(len(at))
+    again = reevaluate(made, at, Errors(one, one, one, known=False))
     np.testing.assert_allclose(again.cost_usd, made.cost_usd[at], rtol=1e-9)
     np.testing.assert_allclose(again.hours, made.hours[at], rtol=1e-9)
     np.testing.assert_allclose(again.cash_usd, made.cash_usd[at], rtol=1e-9)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive
-from solvers.problem.write_lp import lp_text
+from tests.lp_text import lp_text
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "commit" / "extensive.lp"
 

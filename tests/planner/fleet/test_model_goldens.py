@@ -21,7 +21,7 @@ from planner.fleet.model.prepared import prepare
 from planner.fleet.question import FleetInput
 from planner.job.model import SingleInput, build_single
 from solvers.problem.milp import Milp
-from solvers.problem.write_lp import lp_text
+from tests.lp_text import lp_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "lp"
 LIMITS: dict[str, dict[str, object]] = {

@@ -19,7 +19,7 @@ from planner.fleet.workers import Workers
 from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination
-from solvers.problem.write_lp import lp_text
+from tests.lp_text import lp_text
 from tests.planner.fleet.test_model_goldens import FOLDER
 
 UNITS = 8.0  # of a run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from benchmarks.forgeries import is_number, same_moment, scaled, steps
@@ -67,3 +68,16 @@ def _uncaught(saved: Saved, changes: Sequence[Change]) -> list[str]:
         return _uncaught(saved, left) if left else []
     half = (len(left) + 1) // 2
     return [path for part in (left[:half], left[half:]) if part for path in _uncaught(saved, part)]
+
+
+def resum(plan: dict[str, Any]) -> None:
+    """Make all sums of a changed plan agree again, as a careful forger would."""
+    for line in plan["lines"]:
+        for cost in line["costs"]:
+            product = (
+                Decimal(cost["quantity"]) * Decimal(cost["unit_price"]) * Decimal(cost["usd_per_currency"])
+            )
+            cost["amount_usd"] = str(product.quantize(Decimal("1e-12")))
+        line["cost_usd"] = str(sum((Decimal(cost["amount_usd"]) for cost in line["costs"]), Decimal(0)))
+    plan["total_usd"] = str(sum((Decimal(line["cost_usd"]) for line in plan["lines"]), Decimal(0)))
+    plan["cash"] = [{**plan["cash"][0], "amount_usd": plan["total_usd"]}]

@@ -15,6 +15,7 @@ from planner.judge.limits import check_limits
 from planner.judge.lines import verify_plan
 from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
+from tests.planner.judge.tampering import resum
 from tests.planner.spine_catalogs import (
     A10,
     A10G,
@@ -74,20 +75,6 @@ def _cost(plan: Json, kind: str = "compute") -> Json:
     return cost
 
 
-def _resum(plan: Json) -> None:
-    """Make all sums of a changed plan agree again, as a careful forger would."""
-    for line in plan["lines"]:
-        for cost in line["costs"]:
-            product = (
-                Decimal(cost["quantity"]) * Decimal(cost["unit_price"]) * Decimal(cost["usd_per_currency"])
-            )
-            cost["amount_usd"] = str(product.quantize(Decimal("1e-12")))
-        line["cost_usd"] = str(sum((Decimal(cost["amount_usd"]) for cost in line["costs"]), Decimal(0)))
-    plan["total_usd"] = str(sum((Decimal(line["cost_usd"]) for line in plan["lines"]), Decimal(0)))
-    first = {**plan["cash"][0], "amount_usd": plan["total_usd"]}
-    plan["cash"] = [first]
-
-
 def _amount(plan: Json) -> None:
     _cost(plan)["amount_usd"] = "0.01"
 
@@ -102,7 +89,7 @@ def _unit_price(plan: Json) -> None:
 
 def _negative(plan: Json) -> None:
     _cost(plan)["quantity"] = "-1"
-    _resum(plan)
+    resum(plan)
 
 
 def _total(plan: Json) -> None:
@@ -115,7 +102,7 @@ def _line_total(plan: Json) -> None:
 
 def _fewer_hours(plan: Json) -> None:
     _cost(plan)["quantity"] = str(Decimal(_cost(plan)["quantity"]) / 2)
-    _resum(plan)
+    resum(plan)
 
 
 def _nodes(plan: Json) -> None:
@@ -126,7 +113,7 @@ def _too_many_nodes(plan: Json) -> None:
     line = plan["lines"][0]
     line["nodes"] = 5
     _cost(plan)["quantity"] = str(Decimal(line["billed_hours"]) * 5)
-    _resum(plan)
+    resum(plan)
 
 
 def _list_price(plan: Json) -> None:
@@ -135,17 +122,17 @@ def _list_price(plan: Json) -> None:
 
 def _both_prices(plan: Json) -> None:
     plan["lines"][0]["price_per_hour"] = _cost(plan)["unit_price"] = "0.55"
-    _resum(plan)
+    resum(plan)
 
 
 def _cheaper_compute(plan: Json) -> None:
     _cost(plan)["unit_price"] = "0.55"
-    _resum(plan)
+    resum(plan)
 
 
 def _other_rate(plan: Json) -> None:
     _cost(plan)["usd_per_currency"] = "0.5"
-    _resum(plan)
+    resum(plan)
 
 
 def _region(plan: Json) -> None:
@@ -180,7 +167,7 @@ def _drop_transfer(plan: Json) -> None:
 def _drop_compute(plan: Json) -> None:
     line = plan["lines"][0]
     line["costs"] = [cost for cost in line["costs"] if cost["kind"] != "compute"]
-    _resum(plan)
+    resum(plan)
 
 
 def _no_lines(plan: Json) -> None:

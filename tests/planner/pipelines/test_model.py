@@ -28,8 +28,8 @@ from planner.pipelines.tree import solve_tree
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from solvers.problem.write_lp import lp_text
 from tests.draws import draws, share_of
+from tests.lp_text import lp_text
 
 EXACT = SolveOptions(gap=0.0)
 PER_SEED = share_of(10)

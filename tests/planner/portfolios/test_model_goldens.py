@@ -14,7 +14,7 @@ from planner.portfolios.model.families import PORTFOLIO_FAMILIES, build_portfoli
 from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.shared_limits import CAPACITY, QUOTA, PortfolioInput
 from solvers.problem.milp import Milp
-from solvers.problem.write_lp import lp_text
+from tests.lp_text import lp_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "lp" / "portfolio"
 

@@ -26,8 +26,8 @@ from planner.schedules.solve import ScheduleResult, solve_schedule
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination
-from solvers.problem.write_lp import lp_text
 from tests.draws import draws
+from tests.lp_text import lp_text
 
 EXACT = SolveOptions(gap=0.0, backend="auto")
 SCIPY = SolveOptions(gap=0.0)  # a second model by the backend that is always there

@@ -22,8 +22,8 @@ from solvers.execution.solve import solve
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from solvers.problem.write_lp import lp_text
 from tests.draws import draws, share_of
+from tests.lp_text import lp_text
 
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "serving.lp"

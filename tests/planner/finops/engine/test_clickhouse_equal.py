@@ -15,20 +15,8 @@ from tests.planner.finops.engine.golden import (
     QUERIES,
     check_equal,
     check_things_equal,
-    make_small_bill,
     parameters_of,
 )
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return make_small_bill(tmp_path_factory.mktemp("bill"))
-
-
-@pytest.fixture(scope="module")
-def duckdb_bill(files: dict[str, Path]) -> Iterator[Bill]:
-    with open_bill(list(files.values())) as bill:
-        yield bill
 
 
 @pytest.fixture(scope="module")

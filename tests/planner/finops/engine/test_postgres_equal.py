@@ -17,17 +17,11 @@ from tests.planner.finops.engine.golden import (
     QUERIES,
     check_equal,
     check_things_equal,
-    make_small_bill,
     parameters_of,
 )
 
 # As a database keeps a FOCUS export: exact amounts, moments with a time zone.
 TYPES = {"text": "text", "json": "json", "number": "numeric", "moment": "timestamptz", "flag": "boolean"}
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return make_small_bill(tmp_path_factory.mktemp("bill"))
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +43,6 @@ def address(files: dict[str, Path]) -> Iterator[str]:
         connection.ask("COMMIT")
         connection.close()
         yield server.address
-
-
-@pytest.fixture(scope="module")
-def duckdb_bill(files: dict[str, Path]) -> Iterator[Bill]:
-    with open_bill(list(files.values())) as bill:
-        yield bill
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from planner.finops.review.inputs import Beside
 from planner.finops.review.model import Review
 from tests.conftest import CliResult
 from tests.draws import draws
-from tests.one_bill import opened_once
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import (
     charge,
@@ -32,6 +31,8 @@ from tests.planner.finops.small_bill import (
     sections_only,
     write_bill,
 )
+
+pytestmark = pytest.mark.usefixtures("one_bill")
 
 SEPTEMBER, OCTOBER, LAST = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
 SPOT = action_id("switch_option", "AWS", "EC2", "gpu")
@@ -57,13 +58,6 @@ def rows() -> Iterator[dict[str, str]]:
         )
     yield from each_day(SEPTEMBER, date(2026, 9, 30), 3, ServiceName="EBS", ServiceCategory="Storage", SkuId="disk",
                         ResourceId="vol-1", ConsumedQuantity="0")  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_bill() -> Iterator[None]:
-    """Each bill is opened once, by whatever command: what is reviewed of it is not kept."""
-    with opened_once():
-        yield
 
 
 @pytest.fixture(scope="module")

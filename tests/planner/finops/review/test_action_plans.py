@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,19 +16,13 @@ from planner.finops.plan_vs_actual import PlannedRun
 from planner.finops.review.report import review_answer
 from planner.render import render_answer
 from tests.conftest import CliResult
-from tests.one_bill import opened_once
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, write_bill
+
+pytestmark = pytest.mark.usefixtures("one_bill")
 
 Run = Callable[..., CliResult]
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 MACHINE = '{"InstanceType":"p5.48xlarge"}'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_bill() -> Iterator[None]:
-    """The commands of an answer ask the bill that it is about."""
-    with opened_once():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from tests.planner.finops.small_bill import (
 )
 from tests.planner.finops.usage.test_read import SACCT, write
 
-OCTOBER, NOVEMBER, DECEMBER = date(2026, 10, 1), date(2026, 11, 1), date(2026, 12, 1)
+OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
 EIGHT = '{"GpuCount":8,"CoreCount":96,"InstanceType":"p5.48xlarge"}'
 BLOCK = {"SkuPriceDetails": EIGHT, "CapacityReservationId": "cr-1"}
 
