@@ -29,7 +29,7 @@ _OTHERS = re.compile(
     r"vl|vision|visual|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
-# The same behind a model's name, and networks that are only called after it: cut, grown, tiny, or stated by their sizes.
+# The same behind a model's name, and networks that are only called after it: cut, grown, tiny, or sized anew.
 _OTHER_SIZES = re.compile(
     rf"{_OTHERS.pattern}|specul|prune|reap|shear|depth|width|half|layer|expand|upscal|franken|mini|tiny|micro|random|"
     r"dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
