@@ -103,7 +103,8 @@ def load_objectives() -> dict[str, Objective]:
     return {
         row["objective"]: Objective(
             row["objective"], int(row["sequences_per_sample"]), row["reference"] == "true",
-            int(row["mismatched"]), row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true", row["description"],
+            int(row["mismatched"]), row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true",
+            row["description"],
         )
         for row in bundled_rows("objectives.csv")
     }  # fmt: skip

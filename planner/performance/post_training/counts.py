@@ -10,7 +10,7 @@ adapted             adapted matrices that a token meets in a layer
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
-forward_passes      forward passes without learning (reference, teacher, old policy, the learner itself) over one of the learner
+forward_passes      forward passes without learning (reference, teacher, old policy) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples

@@ -109,7 +109,7 @@ class Tuning:
         lengths: lengths of sequences, None where all are as long as `TrainingSpec.sequence_length`; `packed`: several
             fill one of that length; `grouped`: those of like length share a batch.
         reference: none, resident, precomputed or adapters_off; `mismatched` answers to each prompt that learner and
-            reference read beside a sample, without learning from them; `critic`: a model of the same size learns values.
+            reference read beside a sample, not to learn; `critic`: a model of the same size learns values.
         teacher_params, teacher_active_params: of distillation.
         rollouts: of reinforcement learning; `requests`: of batch inference; `contrastive`: of pairs.
     """
