@@ -97,7 +97,7 @@ def test_adapters_are_their_own_reference_without_a_second_model() -> None:
 
 
 def test_kto_also_reads_answers_to_other_prompts_with_both_models() -> None:
-    """The divergence comes from mismatched answers: three forward passes beside learning, a reference alone takes one."""
+    """The divergence comes from mismatched answers: three forward passes where a reference takes one."""
     plain = estimate()
     kto, cached = estimate(objective="kto"), estimate(objective="kto", reference="precomputed")
     assert kto["other_models_s"] == pytest.approx(3.0 * cached["other_models_s"], rel=0.02)
