@@ -68,7 +68,7 @@ def test_a_start_that_leads_nowhere_is_one_of_several() -> None:
 
 
 def test_a_loop_in_python_that_was_never_measured_is_as_slow_as_its_launches() -> None:
-    """Transformers writes some 40 tokens/s of a 7B model on an A100 (premAI; 25 ms a token), whatever the card reads."""
+    """Transformers writes some 40 tokens/s of a 7B model on an A100 (premAI), whatever the card could read."""
     rates = {}
     for engine in ("vllm", "other"):
         question = _question(engine, 0.45, 2e-3)
