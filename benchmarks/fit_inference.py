@@ -21,13 +21,16 @@ from benchmarks.inference_rows import Measured, load_cases, possible
 from benchmarks.rows import read_csv, write_records
 from catalogs.tables.table import Floats, Ints
 from planner.files import write_atomically
-from planner.performance.constants import DIRECTORY
+from planner.performance.constants import DIRECTORY, load_constants
 from planner.performance.inference.engines import find_engine
-from planner.performance.inference.rates import Cases, Efficiency, output_rate
+from planner.performance.inference.rates import USUAL_LAYERS, Cases, Efficiency, output_rate
 
 FOLDS = 4
 # Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
 ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)
+# Programs without a name of their own are loops in Python (Transformers, Lightning, AutoGPTQ, ...): the host launches
+# every layer, as in engines without CUDA graphs.
+UNNAMED = "other"
 CHIP_PULL = 1.5
 # Other starts of an engine's three values, over the typical ones.
 OTHER_STARTS = ((1.0, 1.0, 1.0), (0.2, 1.0, 1.0), (1.0, 1.0, 5.0), (0.2, 1.0, 5.0), (2.0, 1.2, 0.3))
@@ -61,9 +64,12 @@ class Question:
         self.possible = possible(cases, rows)
         self.hosted = [at for at, key in enumerate(self.engines) if find_engine(*key).sequence_s > 0.0]
         hosted = len(self.hosted)
+        compute, bandwidth, step = ENGINE
+        launched = step + USUAL_LAYERS * load_constants()["decode.eager_layer_s"]
+        steps = [launched if name == UNNAMED else step for name, _ in self.engines]
         self.start = np.concatenate(
             [
-                np.repeat(np.log(ENGINE), len(self.engines)),
+                np.log([compute] * len(steps) + [bandwidth] * len(steps) + steps),
                 np.zeros(3 * (len(self.chips) - 1)),
                 COMMON_START,
                 np.full(hosted, np.log(HOST)),

@@ -29,6 +29,7 @@ class Objective:
     name: str
     sequences: int
     reference: bool
+    mismatched: int
     rollouts: bool
     critic: bool
     teacher: bool
@@ -55,6 +56,7 @@ class PostTraining:
         lengths: lengths of sequences, None where all are as long as `sequence_length`; `packed`: several fill one;
             `grouped`: those of like length share a batch.
         reference: none, resident, precomputed or adapters_off; `critic`: a model of the same size learns values.
+        mismatched: answers to each prompt that learner and reference read beside a sample.
         teacher_params, teacher_active_params: of distillation.
         rollouts: the section, with its complete lengths in `prompts` and `answers`; the same of `inference`.
         passes: forward passes per item of `inference`; `rate_ratio`: its rate over that of these passes alone.
@@ -70,6 +72,7 @@ class PostTraining:
     packed: bool = True
     grouped: bool = False
     reference: str = "none"
+    mismatched: int = 0
     critic: bool = False
     teacher_params: float | None = None
     teacher_active_params: float | None = None
@@ -100,7 +103,8 @@ def load_objectives() -> dict[str, Objective]:
     return {
         row["objective"]: Objective(
             row["objective"], int(row["sequences_per_sample"]), row["reference"] == "true",
-            row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true", row["description"],
+            int(row["mismatched"]), row["rollouts"] == "true", row["critic"] == "true", row["teacher"] == "true",
+            row["description"],
         )
         for row in bundled_rows("objectives.csv")
     }  # fmt: skip
@@ -179,6 +183,7 @@ def resolve_post_training(
         # trainers of reinforcement learning pack answers, or sort them by length
         grouped=training.group_by_length or training.rollouts is not None,
         reference=reference if objective.reference else "none",
+        mismatched=objective.mismatched,
         critic=objective.critic,
         teacher_params=teacher,
         teacher_active_params=active,

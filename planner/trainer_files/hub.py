@@ -24,11 +24,18 @@ _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 _CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/snapshots(?:/[^/]*)?)?/?")
 _MOST_ENDINGS = 8
 _LONGEST = 200
-# Beginnings of what is more, or less, than the model at the end of the name.
+# Words of what is more, or less, than the model that the rest of the name tells.
 _OTHERS = re.compile(
     r"vl|vision|visual|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
     re.IGNORECASE,
 )
+# The same behind a model's name, and networks that are only called after it: cut, grown, tiny, or sized anew.
+_OTHER_SIZES = re.compile(
+    rf"{_OTHERS.pattern}|specul|prune|reap|shear|depth|width|half|layer|expand|upscal|franken|mini|tiny|micro|random|"
+    r"dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(r"[0-9]+(\.[0-9]+)?[bm]", re.IGNORECASE)
 
 
 def name_of_folder(name: str) -> str:
@@ -55,7 +62,7 @@ def preset_of_hub_name(name: str) -> Preset | None:
         if shorter in (word, ""):
             break
         word = shorter
-    return None if why_not_modelled(word) else _tuned_from(word) or _tuned_between(word)
+    return None if why_not_modelled(word) else _tuned_from(word) or _tuned_between(word) or _tuned_after(word)
 
 
 def _tuned_from(word: str) -> Preset | None:
@@ -79,6 +86,20 @@ def _tuned_between(word: str) -> Preset | None:
         family, between = "-".join(head[:end]), "-".join(head[end:])
         if any(letter.isdigit() for letter in family) and not _OTHERS.search(between):
             preset = find_preset(f"{family}-{size}")
+            if preset is not None:
+                return preset
+    return None
+
+
+def _tuned_after(word: str) -> Preset | None:
+    """The preset before what the one who tuned it put behind the size: `Mistral-7B-OpenOrca`."""
+    parts = re.split(r"[-_]", word)
+    for end in range(len(parts) - 1, 0, -1):
+        base, behind = "-".join(parts[:end]), "-".join(parts[end:])
+        if _OTHER_SIZES.search(behind):
+            return None
+        if any(_SIZE.fullmatch(part) for part in parts[:end]):
+            preset = find_preset(base) or _tuned_from(base) or _tuned_between(base)
             if preset is not None:
                 return preset
     return None

@@ -30,7 +30,10 @@ _STEPWISE = ("gelu_new", "gelu_fast")
 
 @record(frozen=True)
 class Experts:
-    """Experts of a model: how many, how many a token passes, width of one; layers that have them."""
+    """Experts of a model: how many, how many a token passes, width of one; layers that have them.
+
+    `latent` is the width in which routed experts work; None: that of the model.
+    """
 
     routed: int
     per_token: int
@@ -38,6 +41,7 @@ class Experts:
     ffn: int
     shared_ffn: int
     layers: tuple[bool, ...]
+    latent: int | None = None
 
 
 def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> ConfigModel:
@@ -61,9 +65,12 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     if not gated and _activation(keys) in _STEPWISE:
         values["stepwise_gelu"] = True
     if experts is not None:
+        width = experts.ffn  # of an expert as wide as the model that has as many weights
+        if experts.latent is not None:
+            width = max(1, round(width * experts.latent / attention.hidden))
         values |= {
             "experts": experts.routed, "experts_per_token": experts.per_token,
-            "shared_experts": round(experts.shared * experts.shared_ffn / experts.ffn), "moe_ffn": experts.ffn,
+            "shared_experts": round(experts.shared * experts.shared_ffn / width), "moe_ffn": width,
             "dense_layers": experts.layers.count(False),
         }  # fmt: skip
     mixers = mixers_of(keys, layers)
@@ -176,7 +183,8 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
         shared, shared_width = 1, keys.need(*HIDDEN)
     if keys.flag("enable_moe_block", False):  # Gemma 4: the plain network works beside the experts
         shared, shared_width = 1, ffn
-    return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers))
+    latent = keys.size("moe_latent_size", "routed_expert_hidden_size")
+    return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers), latent)
 
 
 def _expert_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
@@ -219,8 +227,11 @@ def _count(
         layer_keys = keys.of_layer(layer)
         total += mixer_params(mixer, layer_keys, attention if layer_keys is keys else _attention(layer_keys))
     active = total
-    expert_params = matrices * hidden * experts.ffn if experts else 0
-    always = matrices * hidden * experts.shared_ffn * experts.shared if experts else 0
+    latent = experts.latent if experts else None  # and the two matrices to it and back
+    expert_params = matrices * (latent or hidden) * experts.ffn if experts else 0
+    always = (
+        matrices * hidden * experts.shared_ffn * experts.shared + 2 * hidden * (latent or 0) if experts else 0
+    )
     doubled = (keys.count("num_kv_shared_layers") or 0) if keys.flag("use_double_wide_mlp", False) else 0
     for layer, has_mlp in enumerate(_has_mlp(keys, len(mixers))):
         if experts is not None and experts.layers[layer]:
@@ -267,6 +278,12 @@ def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
         notes.append(
             f"{len(others)} of {len(mixers)} layers mix tokens without full attention: their parameters count, "
             "the state that they keep does not"
+        )
+    latent = keys.size("moe_latent_size", "routed_expert_hidden_size")
+    if latent is not None:
+        notes.append(
+            f"experts work on {latent:,} values of a token: they are counted as narrower ones that work on all, "
+            "and so is what they exchange"
         )
     if "kv_lora_rank" in keys:
         notes.append("latent attention: parameters are counted from its ranks, its time as plain attention")

@@ -10,7 +10,7 @@ adapted             adapted matrices that a token meets in a layer
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
-forward_passes      forward passes of other models (reference, teacher, old policy) over one of the learner
+forward_passes      forward passes without learning (reference, teacher, old policy) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples
@@ -114,7 +114,8 @@ def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
     """Parameters of resident other models, and their forward passes per sample, both relative to the learner's."""
     tuning = training.tuning
     resident = 1.0 if tuning.reference == "resident" else 0.0
-    passes = 1.0 if tuning.reference in ("resident", "adapters_off") else 0.0
+    passes = 1.0 + tuning.mismatched if tuning.reference in ("resident", "adapters_off") else 0.0
+    passes += tuning.mismatched  # the learner's own
     # the policy that generated gives the log-probabilities that an update is measured against
     passes += 1.0 if tuning.rollouts is not None and tuning.rollouts.old_logprobs else 0.0
     if tuning.teacher_params is not None:

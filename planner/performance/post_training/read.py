@@ -24,6 +24,7 @@ def tuning_of(post: Any) -> Tuning:
         packed=post.packed,
         grouped=post.grouped,
         reference=post.reference,
+        mismatched=post.mismatched,
         critic=post.critic,
         teacher_params=post.teacher_params,
         teacher_active_params=post.teacher_active_params,

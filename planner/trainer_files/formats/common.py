@@ -36,6 +36,8 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r".*adamw.*|distributedfusedadam.*|.*adam", "adamw", ""),
 )
 
+# FlashAttention-3 and 4, by their own names and those of kernels in a collection; `auto` assumes the usual 2.
+_NEW_ATTENTION = re.compile(r"(flash[-_]?att(n|ention)[-_]?|\bfa)[34]", re.IGNORECASE)
 _HOSTS = re.compile(
     r"[\w.-]+:\d+(,\d+)*(@[\w.-]+:\d+(,\d+)*)*"
 )  # of deepspeed: `localhost:4,5`, `a:0,1@b:0,1`
@@ -223,9 +225,13 @@ class Reader(Lookup, Reading):
             self.add(NODES, int(nodes), "#SBATCH")
 
     def add_attention(self, *names: str) -> None:
-        """Note attention whose scores go through memory, as Transformers' `eager` computes it."""
-        key = next((name for name in names if self.text(name).lower() == "eager"), "")
-        self.add("training.attention", "materialised" if key else None, f"{key} eager")
+        """Note attention that takes its scores through memory (Transformers' `eager`), and kernels newer than usual."""
+        for name in names:
+            kernel = self.text(name)
+            if kernel.lower() == "eager":
+                self.add("training.attention", "materialised", f"{name} eager")
+            elif _NEW_ATTENTION.search(kernel):
+                self.add("training.attention", "native", f"{name} {kernel}")
 
     def add_eager(self, *names: str) -> None:
         """Note that the engine of rollouts launches every kernel from the host."""

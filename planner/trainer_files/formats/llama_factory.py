@@ -140,6 +140,7 @@ def _memory(reader: Reader) -> None:
             "training.layout.recompute", "full", "on unless disable_gradient_checkpointing", assumed=True
         )
     reader.add_whole("training.layout.context_parallel", "sequence_parallel_size", "alst_ulysses_degree")
+    reader.add_attention("flash_attn")
     if reader.text("flash_attn").lower() == "disabled":
         reader.add("training.attention", "materialised", "flash_attn disabled")
     if reader.flag("enable_liger_kernel"):

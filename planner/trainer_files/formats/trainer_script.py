@@ -78,6 +78,7 @@ def read(document: Document) -> Reading:
     loaded = _by_name(_loaded(trainer, calls))
     adapters = [call for call in _adapters(trainer, calls) if call.named.get("r") or _is_lora(call)]
     data = _arguments(trainer, settings.named, loaded, adapters)
+    teacher = data.pop("teacher_model", None)
     if any(call.name == "torch.compile" for call in calls):
         data["torch_compile"] = True
     unsloth = any(call.name.startswith("Fast") for call in calls)
@@ -95,6 +96,7 @@ def read(document: Document) -> Reading:
     if "lora_r" not in data and any(_is_lora(call) for call in adapters):
         reading.add("training.lora_rank", _RANK, "the default of PEFT", assumed=True)
     _settle(reading, document, trainer, data)
+    _settle_distillation(reading, trainer, data, teacher)
     sources = [settings, trainer, *adapters, *([loaded] if loaded is not None else [])]
     names = dict.fromkeys(name for source in sources for name in _not_read(source))
     unread = [name for name in names if name in _MATTERS or name.startswith("**")]
@@ -114,15 +116,21 @@ def _settle(reading: Reading, document: Document, trainer: Call, data: Mapping[s
             trl.add_lengths_of_trl(reading, rloo=trainer.last == "RLOOTrainer")
     if _OBJECTIVES.get(trainer.last) == "contrastive":
         reading.add("training.packing", False, trainer.last)
-    teacher = data.get("teacher_model")
-    if teacher:
-        reading.add("training.teacher", teacher, "teacher_model")
     if data.get("auto_find_batch_size") is True:
         reading.warn(f"auto_find_batch_size: {reading.facts[MICRO_BATCH].value} is where it begins")
     defaults: list[str] = document.data["defaults"]
     if defaults:
         shown = ", ".join(defaults[:8]) + (" ..." if len(defaults) > 8 else "")
         reading.warn(f"arguments of its command line are read as their defaults: {shown}")
+
+
+def _settle_distillation(reading: Reading, trainer: Call, data: Mapping[str, Any], teacher: object) -> None:
+    """The teacher, and that the student's own answers are not counted: half of the batches by GKD's default."""
+    if teacher:
+        reading.add("training.teacher", teacher, "teacher_model")
+    share = data.get("lmbda")
+    if trainer.last == "GKDTrainer" and share != 0:
+        reading.warn("lmbda: the time in which the student writes its own answers is not counted")
 
 
 def _not_read(call: Call) -> Iterator[str]:

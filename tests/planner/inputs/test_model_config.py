@@ -28,6 +28,14 @@ QFORMER = {"hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 307
            "max_position_embeddings": 512, "cross_attention_frequency": 2, "encoder_hidden_size": 1408}  # fmt: skip
 EVA = {"hidden_size": 1408, "intermediate_size": 6144, "num_hidden_layers": 39, "num_attention_heads": 16,
        "image_size": 224, "patch_size": 14}  # fmt: skip
+LATENT_EXPERTS = {
+    "model_type": "nemotron_h", "hidden_size": 4096, "intermediate_size": 2688, "vocab_size": 131072,
+    "hybrid_override_pattern": "MEMEMEM*" + "EMEMEMEM*" * 2 + "EMEMEMEMEM*" * 4 + "EMEMEMEM*EMEMEMEME",
+    "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "mamba_num_heads": 128,
+    "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "expand": 2, "conv_kernel": 4,
+    "n_routed_experts": 512, "num_experts_per_tok": 22, "n_shared_experts": 1, "moe_intermediate_size": 2688,
+    "moe_shared_expert_intermediate_size": 5376, "moe_latent_size": 1024, "tie_word_embeddings": False,
+}  # fmt: skip
 OPT_125M = {"model_type": "opt", "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072,
             "num_attention_heads": 12, "vocab_size": 50272, "max_position_embeddings": 2048}  # fmt: skip
 
@@ -259,6 +267,7 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
     (479, {"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864, "num_hidden_layers": 35,
            "num_attention_heads": 56, "num_key_value_heads": 8, "num_local_experts": 128, "num_experts_per_tok": 2,
            "parallel_attn_mlp_res": True, "vocab_size": 32000, "tie_word_embeddings": False}),
+    (120.6, LATENT_EXPERTS),
     (20.43, {"_class_name": "QwenImageTransformer2DModel", "num_layers": 60, "in_channels": 64, "out_channels": 16,
              "joint_attention_dim": 3584, "num_attention_heads": 24, "attention_head_dim": 128}),
     (11.90, {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38, "in_channels": 64,
@@ -345,6 +354,17 @@ def test_parameters_are_the_published_ones_to_one_per_cent(billions: float, conf
     model = model_of_config(config, "config.json")
     assert model.values["params"] / 1e9 == pytest.approx(billions, rel=0.01)
     assert model.values.get("active_params", 0) < model.values["params"]
+
+
+def test_experts_that_work_on_a_part_of_a_token_have_the_published_parameters_in_use() -> None:
+    """Nemotron 3 Super: 12.7 B of 120.6 B, and sizes that give both in the performance model."""
+    model = model_of_config(LATENT_EXPERTS, "config.json")
+    values = model.values
+    assert values["active_params"] / 1e9 == pytest.approx(12.7, rel=0.01)
+    experts = values["experts"] * 2 * values["hidden"] * values["moe_ffn"] * 40
+    assert experts == 512 * 2 * 1024 * 2688 * 40
+    assert values["shared_experts"] * values["moe_ffn"] == 5376
+    assert any("1,024 values of a token" in note for note in model.notes)
 
 
 def test_tables_of_embeddings_for_each_layer_are_looked_up_not_multiplied() -> None:

@@ -25,7 +25,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "tariffs" / "model_presets.csv"
 # Attention of these models is not described by heads and head_dim: their sizes are given, not counted.
 LATENT_ATTENTION = {
     "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "kimi-k2", "moonlight-16b-a3b", "glm-4.7-flash",
-    "minicpm3-4b", "deepseek-v3.2", "glm-5", "kimi-vl-a3b",
+    "minicpm3-4b", "deepseek-v3.2", "glm-5", "kimi-vl-a3b", "mistral-small-4-119b",
 }  # fmt: skip
 # Their layers differ, or parts stand before the language model: counted in test_model_config.py, by the size of the
 # encoder (`ENCODERS`), or compared with the published size alone.
@@ -39,7 +39,8 @@ COUNTED_BY_LAYER = {
     "nemotron-nano-12b-v2", "qwen3.5-9b", "qwen3.5-35b-a3b", "voxtral-mini-3b", "granite-4.0-h-micro",
     "granite-4.0-h-tiny", "granite-4.0-h-small", "granite-4.0-h-1b", "qwen3.5-4b", "qwen3.5-27b", "lfm2-1.2b",
     "lfm2-2.6b", "lfm2.5-vl-1.6b", "falcon-h1-3b", "falcon-h1-7b", "kimi-linear-48b-a3b", "gemma-3n-e2b",
-    "gemma-3n-e4b",
+    "gemma-3n-e4b", "qwen3.5-0.8b", "qwen3.5-122b-a10b", "qwen3.5-397b-a17b", "nemotron-3-super-120b-a12b",
+    "nemotron-3-ultra-550b-a55b", "nemotron-h-56b", "nemotron-3-nano-4b",
     "gemma-4-e2b", "gemma-4-e4b", "gemma-4-26b-a4b", "gemma-4-31b", "internvl2.5-4b", "internvl2.5-8b",
     *(f"internvl3-{size}" for size in ("1b", "2b", "8b", "14b", "38b", "78b")),
     *(f"internvl3.5-{size}" for size in ("1b", "2b", "4b", "8b", "14b", "38b", "30b-a3b")), "llava-1.5-7b",
@@ -379,6 +380,26 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("distil-whisper/distil-large-v3", 0.756),
         ("nllb-200-distilled-600m", 0.615),
         ("qwen3-coder-480b-a35b", 480),
+        ("qwen3.5-122b-a10b", 122),
+        ("qwen3.5-397b-a17b", 397),
+        ("nemotron-3-super-120b-a12b", 120),
+        ("nemotron-3-ultra-550b-a55b", 550),
+        ("nvidia/NVIDIA-Nemotron-3-Nano-4B", 4),
+        ("nemotron-h-56b", 56),
+        ("mistral-small-4-119b", 119),
+        ("iquest-coder-v1-40b", 40),
+        ("qwen1.5-72b", 72.3),
+        ("qwen2-57b-a14b", 57.4),
+        ("mistral-nemo-minitron-8b", 8.41),
+        ("hunyuan-a13b", 80),
+        ("deepseek-coder-1.3b", 1.35),
+        ("pythia-14m", 0.0141),
+        ("eurobert-210m", 0.21),
+        ("bert-base-chinese", 0.102),
+        ("bart-base", 0.139),
+        ("mbart-large-50", 0.611),
+        ("xglm-564m", 0.564),
+        ("qwen/qwen3.6-27b", 27.4),
     ],
 )
 def test_well_known_sizes(name: str, billions: float) -> None:

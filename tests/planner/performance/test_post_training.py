@@ -96,6 +96,16 @@ def test_adapters_are_their_own_reference_without_a_second_model() -> None:
     assert off["step_time_s"] == pytest.approx(resident["step_time_s"])
 
 
+def test_kto_also_reads_answers_to_other_prompts_with_both_models() -> None:
+    """The divergence comes from mismatched answers: three forward passes where a reference takes one."""
+    plain = estimate()
+    kto, cached = estimate(objective="kto"), estimate(objective="kto", reference="precomputed")
+    assert kto["other_models_s"] == pytest.approx(3.0 * cached["other_models_s"], rel=0.02)
+    assert plain["other_models_s"] == 0 < cached["other_models_s"]
+    assert 1.6 * plain["step_time_s"] < kto["step_time_s"] < 2.05 * plain["step_time_s"]
+    assert cached["memory_needed_gib"] == pytest.approx(plain["memory_needed_gib"], rel=0.02)
+
+
 def test_padding_costs_time_and_grouping_by_length_saves_it() -> None:
     lengths = {"mean": 500, "p95": 1500}
     pin = {

@@ -25,12 +25,18 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         ("meta-llama/Llama-3.2-11B-Vision-Instruct", "llama-3.2-vision-11b"), ("KAKA22/CodeRM-8B", "llama-3.1-8b"),
         ("nvidia/Minitron-4B-Base", "minitron-4b"), ("Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"),
         ("facebook/dinov3-vitl16-pretrain-lvd1689m", "dinov3-vitl16"), ("LiquidAI/LFM2-8B-A1B", "lfm2-8b-a1b"),
-        ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None),
+        ("Open-Orca/Mistral-7B-OpenOrca", "mistral-7b"), ("tiiuae/Falcon-H1-1.5B-Base", None),
         ("OpenGVLab/InternVL3_5-8B-HF", "internvl3.5-8b"), ("google/gemma-3n-E4B-it", "gemma-3n-e4b"),
         ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "multilingual-minilm-l12"),
         ("someone/tuned-multilingual-MiniLM-L6", None),
         ("Snowflake/snowflake-arctic-embed-m-v2.0", "gte-multilingual-base"),  # built on it, not on BERT as before
         ("openai/clip-vit-large-patch14-336", None), ("facebook/convnext-base-384", None),  # larger images
+        ("princeton-nlp/Llama-3-Instruct-8B-SimPO", "llama-3-8b"), ("someone/Qwen3_8B_openED", "qwen3-8b"),
+        ("bartowski/Llama-3.2-3B-Instruct-Q4_K_M", "llama-3.2-3b"), ("AITeamVN/GRPO-VI-Qwen2-7B-RAG", "qwen2.5-7b"),
+        # cut, tiny or another network, whatever it is called after
+        ("someone/Llama-3.1-8B-pruned-5B", None), ("someone/Qwen3-32B-toy-256D-3L-8H", None),
+        ("someone/Llama-3.1-8B-Instruct-Medusa", None), ("someone/Mixtral-8x7B-v0.1-REAP", None),
+        ("nvidia/Mistral-NeMo-custom-9B", None), ("someone/Llama-3.1-8B-and-Qwen3-4B-merge", None),
         ("", None), ("-", None),
     ],
 )  # fmt: skip

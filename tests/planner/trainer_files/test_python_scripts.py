@@ -156,6 +156,11 @@ GKDTrainer(model=student, teacher_model=teacher, args=GKDConfig(output_dir="o", 
     found = draft(tmp_path, text, "train.py")
     assert (found["model.preset"], found["training.teacher.preset"]) == ("qwen3-8b", "qwen3-32b")
     assert found["training.objective"] == "distill"
+    warnings = "; ".join(read(tmp_path, text, "train.py").warnings)
+    assert "writes its own answers is not counted" in warnings and "teacher_model" not in warnings
+    assert not read(tmp_path, text, "train.py").unknown
+    off_policy = text.replace("max_steps=10", "max_steps=10, lmbda=0.0")
+    assert not any("own answers" in text for text in read(tmp_path, off_policy, "train.py").warnings)
 
 
 def test_a_script_without_its_model_asks_for_it(tmp_path: Path) -> None:

@@ -146,6 +146,17 @@ def test_simpo_is_told_by_its_margin_and_eager_attention_by_name(tmp_path: Path)
     assert found["training.objective"] == "orpo"  # without a reference model, as SimPO
     assert found["training.attention"] == "materialised"
     assert "training.attention" not in draft(tmp_path, "run.yaml", f"{text}attn_implementation: sdpa\n")
+    for kernel in (
+        "flash_attention_3",
+        "kernels-community/vllm-flash-attn3",
+        "kernels-community/flash-attn4",
+    ):
+        new = draft(tmp_path, "run.yaml", f"{text}attn_implementation: {kernel}\n")
+        assert new["training.attention"] == "native"
+    for kernel in ("flash_attention_2", "kernels-community/flash-attn2", "kernels-community/flash-attn"):
+        assert "training.attention" not in draft(
+            tmp_path, "run.yaml", f"{text}attn_implementation: {kernel}\n"
+        )
 
 
 def test_bfloat16_auto_of_axolotl(tmp_path: Path) -> None:
@@ -303,6 +314,7 @@ def test_llama_factory_without_a_kernel_of_attention(tmp_path: Path) -> None:
            "per_device_train_batch_size": "1", "template": "qwen", "dataset": "x"}  # fmt: skip
     found = draft(tmp_path, "run.yaml", _yaml({**run, "flash_attn": "disabled"}))
     assert found["training.attention"] == "materialised"
+    assert draft(tmp_path, "run.yaml", _yaml({**run, "flash_attn": "fa3"}))["training.attention"] == "native"
     assert "training.attention" not in draft(tmp_path, "run.yaml", _yaml({**run, "flash_attn": "fa2"}))
 
 
