@@ -78,7 +78,7 @@ def _tornado(answer: TcoAnswer) -> Section:
     columns = (
         Column("factor", "input", "text"), Column("from", "low", "three"), Column("low", "saves at low", "usd_change"),
         Column("to", "high", "three"), Column("high", "saves at high", "usd_change"), Column("unit", "unit", "text"),
-        Column("turns", "can reverse it", "text"),
+        Column("turns", "reverses it", "text"),
     )  # fmt: skip
     rows = [_bar(bar) for bar in answer.bars]
     notes = (

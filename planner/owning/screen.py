@@ -141,12 +141,10 @@ def _turns(answer: TcoAnswer) -> list[Row]:
     """Factors within whose range the other answer holds."""
     found = [bar.words for bar in answer.bars if bar.turns]
     if not found:
-        text = "no single input can reverse this within its range"
-        return [("turns", "depends on", 0, "count", text)]
+        return [("turns", "reversed by", 0, "count", "no single input, over its whole range")]
     more = f" and {len(found) - _BIGGEST} more" if len(found) > _BIGGEST else ""
-    alone = "each alone " if len(found) > 1 else ""
-    text = f"{', '.join(found[:_BIGGEST])}{more}: {alone}can reverse this within its range"
-    return [("turns", "depends on", len(found), "count", text)]
+    text = f"{', '.join(found[:_BIGGEST])}{more}, {'each alone ' if len(found) > 1 else ''}within its range"
+    return [("turns", "reversed by", len(found), "count", text)]
 
 
 def _shown(answer: TcoAnswer) -> Section:
