@@ -182,6 +182,17 @@ def test_the_reason_against_a_type_follows_the_table(ask: Run) -> None:
     assert "p4d.24xlarge" in to_json.stderr
 
 
+def test_why_not_breaks_no_line_within_a_region(
+    ask: Run, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = (str(BERT), "--why-not", "p4d.24xlarge")
+    region = re.search(r"feasible: .*? (\w+/\w+-)[\w-]+", ask(*asked).unwrapped)
+    assert region is not None
+    monkeypatch.setenv("COLUMNS", str(region.end(1) - region.start()))  # room for the first half of its name
+    against = run_cli("optimize", *asked, *DAY).stdout.partition("feasible: ")[2]
+    assert region[0].split()[-1] in against, against
+
+
 @pytest.mark.catalog("whole")
 def test_why_not_tells_what_removes_a_type(run_cli: Run, tmp_path: Path) -> None:
     path = write(tmp_path, constraints={"instance_types": {"deny": ["p4d.*"]}})
