@@ -213,6 +213,7 @@ def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, .
         from planner.render.terminal import terminal_width
 
         stream = sys.stdout if output == "table" else sys.stderr
-        lines = explain(answer.context.asked, answer.context.market, answer.found, name)
+        lines = explain(answer.context.asked, answer.context.market, answer.found, name, answer.plan)
         width = terminal_width(stream)
-        click.echo("\n" + "\n".join(fill(line, width, subsequent_indent="  ") for line in lines), file=stream)
+        told = (fill(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+        click.echo("\n" + "\n".join(told), file=stream)

@@ -12,7 +12,9 @@ from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
 from planner.market.machines import machine_hint
-from planner.render.numbers import usd, usd_change, whole_percent
+from planner.plan.front_scale import Scale
+from planner.render.numbers import usd_change_known, whole_percent
+from planner.render.precision import rounded
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Ints, Table
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from planner.plan.model import Plan
 
 
-def explain_kinds(search: CandidateSearch | None) -> list[str]:
+def explain_kinds(search: CandidateSearch | None, plan: Plan) -> list[str]:
     """Name the best candidate of each kind of plan: the same that the baseline, `why` and the alternatives name."""
     if search is None:
         return []
@@ -36,7 +38,7 @@ def explain_kinds(search: CandidateSearch | None) -> list[str]:
     best = [(kind, best_of(candidates, kind)) for kind in KINDS]
     return [
         f"{kind.words}: "
-        + ("no candidate meets every limit" if at is None else _against(candidates, at, winner))
+        + ("no candidate meets every limit" if at is None else _against(candidates, at, winner, plan))
         for kind, at in best
     ]
 
@@ -45,10 +47,12 @@ def _counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'s' * (number != 1)}"
 
 
-def _against(candidates: Candidates, at: int, winner: int) -> str:
-    brief = summarize(candidates, at, winner)
+def _against(candidates: Candidates, at: int, winner: int, plan: Plan) -> str:
+    """A candidate beside the plan; costs in the digits that are known of the plan's."""
+    brief, scale = summarize(candidates, at, winner), Scale.of(plan)
+    more = rounded(brief.delta_cost_usd, scale.places(brief.cost_usd))
     change = f"{brief.delta_hours:+,.1f} h against the plan"
-    cost = f"{usd(brief.cost_usd)} ({usd_change(brief.delta_cost_usd)})"
+    cost = f"{scale.usd(brief.cost_usd)} ({usd_change_known(more)})"
     return f"{describe(brief)}, {cost}, {brief.hours:,.1f} h ({change})"
 
 
@@ -73,7 +77,9 @@ def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
     return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
 
 
-def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted: str) -> list[str]:
+def why_not(
+    asked: Asked, market: Market, search: CandidateSearch | None, wanted: str, plan: Plan
+) -> list[str]:
     """Say, line by line, why instance type `wanted` is not the plan.
 
     Args:
@@ -81,6 +87,7 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
         market: what can be bought, and its prices.
         search: all candidates.
         wanted: an instance type of the catalog.
+        plan: the plan.
     """
     offers = market.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
@@ -108,7 +115,7 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
     best = best_where(candidates, mine & (candidates.bits == 0), asked.workload.preferences.objective)
     if best is not None:
         assert winner is not None
-        return [*out, f"feasible: {_against(candidates, best, winner)}"]
+        return [*out, f"feasible: {_against(candidates, best, winner, plan)}"]
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
     return [*out, *_why_no_shape(search, rows)]

@@ -59,7 +59,7 @@ def _pairs(answer: TcoAnswer) -> Section:
     months = answer.figures.months
     columns = (
         Column("own", "own", "text"), Column("rent", "rent", "text"), Column("saving_usd", "owning saves", "text"),
-        Column("break_even_month", "pays in month", "text"), Column("use", "costs less", "text"),
+        Column("break_even_month", "pays in month", "text"), Column("use", "own if busy", "text"),
     )  # fmt: skip
     rows = [
         (
@@ -78,7 +78,7 @@ def _tornado(answer: TcoAnswer) -> Section:
     columns = (
         Column("factor", "input", "text"), Column("from", "low", "three"), Column("low", "saves at low", "usd_change"),
         Column("to", "high", "three"), Column("high", "saves at high", "usd_change"), Column("unit", "unit", "text"),
-        Column("turns", "turns it", "text"),
+        Column("turns", "reverses it", "text"),
     )  # fmt: skip
     rows = [_bar(bar) for bar in answer.bars]
     notes = (

@@ -131,9 +131,9 @@ def _pays(answer: TcoAnswer) -> Row:
     if pair.break_even_month is None:
         when = f"no cash break-even in {months} months"
     when += f" against {words.way(pair.rent)}"
-    busy = " of the time busy" if pair.break_even_utilisation_ratio is not None else ""
-    less = "owning costs more at any use" if pair.holds == "never" else f"owning costs less {words.use(pair)}"
-    text = f"{when}; {less}{busy}"
+    less = {"never": "owning costs more at any use", "always": "owning costs less at any use"}
+    use = less.get(pair.holds, f"owning costs less {words.use(pair)} of the time busy")
+    text = f"{when}; {use}"
     return ("break_even_month", "pays", pair.break_even_month, "count", text)
 
 
@@ -141,10 +141,10 @@ def _turns(answer: TcoAnswer) -> list[Row]:
     """Factors within whose range the other answer holds."""
     found = [bar.words for bar in answer.bars if bar.turns]
     if not found:
-        return [("turns", "turned by", 0, "count", "no single input within its range")]
+        return [("turns", "reversed by", 0, "count", "no single input, over its whole range")]
     more = f" and {len(found) - _BIGGEST} more" if len(found) > _BIGGEST else ""
     text = f"{', '.join(found[:_BIGGEST])}{more}, {'each alone ' if len(found) > 1 else ''}within its range"
-    return [("turns", "turned by", len(found), "count", text)]
+    return [("turns", "reversed by", len(found), "count", text)]
 
 
 def _shown(answer: TcoAnswer) -> Section:
@@ -152,27 +152,27 @@ def _shown(answer: TcoAnswer) -> Section:
     rents = sorted(answer.figures.rent, key=lambda way: way.usd_per_useful_hour)
     ways = sorted((*answer.figures.own, *rents[:_RENTS]), key=lambda way: way.usd_per_useful_hour)
     columns = (
-        Column("way", "way", "text"), Column("offer", "offer", "text"),
+        Column("way", "own or rent", "text"), Column("offer", "offer", "text"),
         Column("usd_per_useful_hour", "USD per useful h", "text"),
         Column("break_even_month", "pays in, months", "text"),
-        Column("break_even_utilisation", "own costs less", "text"),
+        Column("break_even_utilisation", "own if busy", "text"),
     )  # fmt: skip
     left = len(rents) - _RENTS
     notes = (f"{left} more expensive ways to rent: --details ways",) if left > 0 else ()
     rows = [(*cells[:3], *cells[4:]) for cells in (_way(answer, way) for way in ways)]
-    return table_section("cheapest", "Ways", columns, rows, notes)
+    return table_section("cheapest", "Ways to own or rent", columns, rows, notes)
 
 
 def ways_table(answer: TcoAnswer) -> Section:
     """Every way, cheapest first, with when and from which use the best site beats it."""
     ways = sorted((*answer.figures.own, *answer.figures.rent), key=lambda way: way.usd_per_useful_hour)
     columns = (
-        Column("way", "way", "text"), Column("offer", "offer", "text"),
+        Column("way", "own or rent", "text"), Column("offer", "offer", "text"),
         Column("usd_per_useful_hour", "USD per useful h", "text"), Column("npv_usd", "NPV", "text"),
         Column("break_even_month", "pays in, months", "text"),
-        Column("break_even_utilisation", "own costs less", "text"),
+        Column("break_even_utilisation", "own if busy", "text"),
     )  # fmt: skip
-    return table_section("ways", "Ways", columns, [_way(answer, way) for way in ways])
+    return table_section("ways", "Ways to own or rent", columns, [_way(answer, way) for way in ways])
 
 
 def _way(answer: TcoAnswer, way: Way) -> tuple[Value, ...]:

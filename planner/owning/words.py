@@ -79,9 +79,9 @@ def month(pair: Pair, months: int) -> str:
 
 
 def use(pair: Pair) -> str:
-    """At which use owning costs less."""
+    """Shares of the time busy at which owning costs less: `always`, `never`, `from 66 %`."""
     if pair.break_even_utilisation_ratio is None:
-        return {"always": "at any use", "never": "at no use"}[pair.holds]
+        return pair.holds
     word = {"from": "from", "up_to": "up to"}[pair.holds]
     return f"{word} {percent(pair.break_even_utilisation_ratio, 0)}"
 

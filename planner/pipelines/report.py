@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.pipelines.screen import pipeline_screen, set_aside_notes
+from planner.pipelines.screen import known_total, pipeline_screen, set_aside_notes
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.precision import dollars_enough, dollars_stated
@@ -108,7 +108,7 @@ def _said(answer: PipelineAnswer) -> tuple[str, tuple[str, ...]]:
         return f"No plan for {answer.name}: {_reason(answer)}", _advice(answer)
     end = answer.start + timedelta(hours=answer.end_hours)
     title = (
-        f"{answer.name}: {numbers.usd(answer.total_usd)}, done in {numbers.hours(answer.end_hours)} h "
+        f"{answer.name}: {known_total(answer)}, done in {numbers.hours(answer.end_hours)} h "
         f"({end:%Y-%m-%d %H:%M} UTC)"
     )
     return title, _advice(answer)

@@ -108,11 +108,17 @@ def _places(usd: Decimal, total: Decimal, half: float) -> int:
     return min(known_places(float(usd), known), 0 if usd >= _WHOLE_FROM else 2)
 
 
+def known_total(answer: PipelineAnswer) -> str:
+    """The cost of a plan in the digits that its interval leaves."""
+    assert answer.total_usd is not None
+    return dollars(answer.total_usd, _places(answer.total_usd, answer.total_usd, _half_usd(answer)))
+
+
 def _cost(answer: PipelineAnswer) -> Row:
     total, half = answer.total_usd, _half_usd(answer)
     assert total is not None
     places = _places(total, total, half)
-    parts = [f"{dollars(total, places)} expected"]
+    parts = [f"{known_total(answer)} expected"]
     if answer.between_usd is not None:
         low, high = answer.between_usd
         parts.append(

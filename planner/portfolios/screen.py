@@ -130,7 +130,7 @@ def _cost(totals: _Values, sized: int) -> Row:
         spread = f"{shown[1]} to {shown[2]}, if the errors of all jobs coincide"
         parts = [
             f"{shown[0]} expected",
-            "80 %: " + (spread if shown[1] != shown[2] else "the same, as far as shown"),
+            "80 %: " + (spread if shown[1] != shown[2] else "the same in the digits shown"),
         ]
         if sized:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")

@@ -104,6 +104,7 @@ def _compiled() -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["whole_options"] = _whole_options
     return environment.get_template("page.html.j2")
 
 
@@ -121,6 +122,17 @@ def _safe(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704 - style sheet, script, and charts, whose texts are escaped where they are drawn
+
+
+# `--details`: browsers end a line after each dash.
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def _whole_options(text: str) -> Any:
+    """A text, escaped, in which no line ends within an option of a command."""
+    from markupsafe import escape
+
+    return _safe(_OPTION.sub(r'<span class="d">\g<0></span>', str(escape(text))))
 
 
 # Between a number and its unit: a line that breaks there reads badly on a phone.

@@ -104,12 +104,15 @@ def pad(text: str, width: int, align: str) -> str:
     return fill + text if align == "r" else text + fill
 
 
-def _fit(natural: list[int], words: list[int], align: str, width: int) -> list[int] | None:
-    """Shrink the widest text columns until the row fits, breaking lines first and words only then.
+def _fit(
+    natural: list[int], words: list[int], headings: list[int], align: str, width: int
+) -> list[int] | None:
+    """Shrink the widest text columns until the row fits, breaking lines first and words of cells only then.
 
     Args:
         natural: width of each column's widest cell.
         words: width of each column's longest word.
+        headings: width of the longest word of each column's heading, which is never broken.
         align: one of `l`, `r` per column; only `l` columns shrink.
         width: columns to fit into.
 
@@ -118,7 +121,8 @@ def _fit(natural: list[int], words: list[int], align: str, width: int) -> list[i
     """
     sizes = list(natural)
     excess = sum(sizes) + len(GAP) * (len(sizes) - 1) - width
-    for floors in (words, [min(size, _MIN_WRAPPED) for size in natural]):
+    least = [min(size, max(word, _MIN_WRAPPED)) for size, word in zip(natural, headings, strict=True)]
+    for floors in (words, least):
         while excess > 0:
             shrinkable = [i for i, a in enumerate(align) if a == "l" and sizes[i] > floors[i]]
             if not shrinkable:
@@ -203,7 +207,7 @@ def _grid(
             for i, (size, longest, a) in enumerate(zip(natural, _header_words(header), align, strict=True))
         ]
         words = [min(word, size) for word, size in zip(words, natural, strict=True)]
-    sizes = _fit(natural, words, align, width)
+    sizes = _fit(natural, words, _header_words(header), align, width)
     if sizes is None or any(size < min(pair) for size, *pair in zip(sizes, least, natural, strict=False)):
         return None
     lines: list[str] = []

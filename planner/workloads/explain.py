@@ -97,7 +97,7 @@ def explain(
     """
     answer = optimize(loaded, options, catalog_dir=catalog_dir)
     asked, market, found, plan = answer.context.asked, answer.context.market, answer.found, answer.plan
-    others = tuple((name, tuple(why_not(asked, market, found, name))) for name in types)
+    others = tuple((name, tuple(why_not(asked, market, found, name, plan))) for name in types)
     if found is None or plan.status == "infeasible":
         return Explanation(plan, why_not=others)
     candidates = found.candidates
@@ -112,7 +112,7 @@ def explain(
         compared=0 if stays is None else len(stays.rivals),
         rivals=() if stays is None else _rivals(candidates, at, stays),
         lost=lost_offers(found, at), layouts=tuple(explain_layout(asked, market, plan)),
-        kinds=tuple(explain_kinds(found)), why_not=others,
+        kinds=tuple(explain_kinds(found, plan)), why_not=others,
     )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from planner.plan.front_scale import chance
@@ -30,7 +29,6 @@ _NAMES = {
     "read_gb_per_s": "GB/s read", "network_gbps": "Gb/s of network", "device_memory_gb": "GB per accelerator",
     "nodes": "nodes", "loading_ratio": "of the step for loading", "workers": "loader workers each",
 }  # fmt: skip
-_RULE_WIDTH = 60  # characters of a rule on the screen
 NEXT = ("size --data SIZE --goal GOAL --write workload.yaml", "optimize workload.yaml")
 _OTHER_RUN = "is for another amount of data or another goal"
 _FLAT = (
@@ -117,13 +115,10 @@ def _screen(size: Size) -> Screen:
         ("needs", "needs", host, "text", host), ("storage", "storage", needs.storage, "text", needs.storage),
         *_large(size),
     ]  # fmt: skip
-    refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
-    notes += [
-        f"a rule that does not hold here: {_in_short(one.rule.rule)}: {_range(one)}"
-        f" {_NAMES[one.rule.quantity]}, {number(one.model)} needed ({one.rule.rule_id})"
-        for one in refuted
-    ]
+    if refuted := len(_contradicted(size)):
+        what = "published rules of thumb do" if refuted > 1 else "published rule of thumb does"
+        notes.append(f"{refuted} {what} not hold for this run: --details refuted says why")
     evaluated, left = len(size.rules) + len(size.published), len(size.undetermined)
     proof = (
         f"{evaluated} of {evaluated + left} published rules evaluated, {left} cannot be applied to this run."
@@ -292,12 +287,6 @@ def _cores(size: Size) -> str:
     return f"CPU cores: {number(size.needs.vcpus)} vCPUs, {counted}{why}"
 
 
-def _in_short(rule: str) -> str:
-    """A rule in one line: without what stands in brackets, where it is long."""
-    text = rule if len(rule) <= _RULE_WIDTH else rule.partition(" (")[0]
-    return shorten(text, _RULE_WIDTH, placeholder=" ...")
-
-
 def _range(one: Judged) -> str:
     low = number(one.low) if one.low < _LARGE else f"{one.low:.3g}"
     return (
@@ -315,10 +304,16 @@ def _cost(one: Judged) -> str:
     return "no plan" if one.cost.total_usd is None else one.cost.usd_words
 
 
+def _contradicted(size: Size) -> list[Judged]:
+    """Contradicted rules that ask for something else than this run needs."""
+    return [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
+
+
 def _refuted(size: Size) -> list[Section]:
     """Why the contradicted rules above do not hold."""
     lines = tuple(
-        f"{one.rule.rule_id} ({one.rule.rule}): {one.rule.against}. Instead: {one.rule.instead}"
-        for one in size.rules if one.rule.verdict == "contradicted" and one.rule.against and one.differs
-    )  # fmt: skip
+        f"{one.rule.rule_id} ({one.rule.rule}): {_range(one)} {_NAMES[one.rule.quantity]}, {number(one.model)} needed; "
+        f"{one.rule.against}. Instead: {one.rule.instead}"
+        for one in _contradicted(size)
+    )
     return [Section("refuted", "Rules that do not hold", lines, warning=True)] if lines else []

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -171,11 +172,25 @@ def test_the_reason_against_a_type_follows_the_table(ask: Run) -> None:
     done = ask(str(BERT), "--why-not", "p4d.24xlarge", "--why-not", "p9.metal")
     assert done.code == 0
     assert "p4d.24xlarge: " in done.stdout
-    assert "against the plan" in done.stdout
+    against = re.search(
+        r"(\$[\d,]+) \(\+\$[\d,]+\), [\d.]+ h \(\+[\d.]+ h against the plan\)", done.unwrapped
+    )
+    assert against and against[1].endswith("0"), done.stdout  # no digits beyond those on the screen
     assert "p9.metal: not in the catalog" in done.stdout
     to_json = ask(str(BERT), "--why-not", "p4d.24xlarge", "-o", "json")
     json.loads(to_json.stdout)  # the answer stays machine-readable
     assert "p4d.24xlarge" in to_json.stderr
+
+
+def test_why_not_breaks_no_line_within_a_region(
+    ask: Run, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = (str(BERT), "--why-not", "p4d.24xlarge")
+    region = re.search(r"feasible: .*? (\w+/\w+-)[\w-]+", ask(*asked).unwrapped)
+    assert region is not None
+    monkeypatch.setenv("COLUMNS", str(region.end(1) - region.start()))  # room for the first half of its name
+    against = run_cli("optimize", *asked, *DAY).stdout.partition("feasible: ")[2]
+    assert region[0].split()[-1] in against, against
 
 
 @pytest.mark.catalog("whole")

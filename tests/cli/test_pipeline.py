@@ -95,6 +95,9 @@ def test_the_example_plans_in_every_format(
     asked_once("planner.pipelines.answer.plan_pipeline")
     table = run_cli("pipeline", EXAMPLE, "--solver", solver, "--details", "all", *DAY)
     assert table.code == 0 and "Data between tasks" in table.stdout
+    screen = run_cli("pipeline", EXAMPLE, "--solver", solver, *DAY).stdout
+    cost = screen.partition("COST")[2].partition(" expected")[0].strip()
+    assert f"encoder-and-adapters: {cost}, done in " in table.stdout  # the title, in the digits of the screen
     assert max(map(len, table.stdout.splitlines())) <= 100
     rows = list(
         csv.DictReader(

@@ -51,7 +51,7 @@ COMMANDS = {
     "portfolio": ((str(EXAMPLES / "portfolio.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
     "tco": (
         (str(EXAMPLES / "tco-4xa100.yaml"), *DAY),
-        ("VERDICT", "OWN", "RENT", "NPV", "PAYS", "TURNED BY"),
+        ("VERDICT", "OWN", "RENT", "NPV", "PAYS", "REVERSED BY"),
         True,
     ),
 }

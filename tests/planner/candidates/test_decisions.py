@@ -14,7 +14,9 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import describe, summarize
 from planner.job.explain import explain_kinds, why_not
 from planner.plan.brief import Summary
-from planner.render.numbers import usd_change
+from planner.plan.front_scale import Scale
+from planner.render.numbers import usd_change_known
+from planner.render.precision import rounded
 from planner.workloads.answer import Answer
 from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
@@ -168,11 +170,13 @@ def test_why_the_baseline_explain_and_the_alternatives_name_the_same_candidate()
     usd = f"${base.cost_usd:,.2f}"
     assert plan.launch is not None
     assert plan.launch.why[0] == f"on-demand alone would cost {usd} and take {base.hours:,.1f} h: {said}"
-    (kind,) = [line for line in explain_kinds(answer.found) if line.startswith("on-demand alone")]
+    (kind,) = [line for line in explain_kinds(answer.found, plan) if line.startswith("on-demand alone")]
     assert any((one.cost_usd, describe(one)) == (base.cost_usd, said) for one in plan.alternatives)
-    lines = why_not(answer.context.asked, answer.context.market, answer.found, base.instance_type)
+    lines = why_not(answer.context.asked, answer.context.market, answer.found, base.instance_type, plan)
+    scale = Scale.of(plan)
+    more = usd_change_known(rounded(base.delta_cost_usd, scale.places(base.cost_usd)))
     for line in (kind, lines[-1]):
-        assert f"{said}, {usd} ({usd_change(base.delta_cost_usd)})" in line
+        assert f"{said}, {scale.usd(base.cost_usd)} ({more})" in line
 
 
 def test_a_type_that_fits_too_rarely_says_how_often_it_does_not() -> None:
@@ -181,6 +185,6 @@ def test_a_type_that_fits_too_rarely_says_how_often_it_does_not() -> None:
     job = work(model={"preset": "gpt-2-774m"}, constraints={"max_nodes": 1}, training=training)
     answer = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.2")]), job)
     assert answer.plan.status == "infeasible"
-    lines = why_not(answer.context.asked, answer.context.market, answer.found, A10G.instance_type)
+    lines = why_not(answer.context.asked, answer.context.market, answer.found, A10G.instance_type, answer.plan)
     said = next(line for line in lines if "does not run on" in line and "GiB" in line)
     assert "GiB per accelerator and runs out with " in said and ", has " not in said

@@ -277,6 +277,22 @@ def test_on_a_phone_a_number_that_begins_a_row_is_named(browser: Browser, tmp_pa
     assert "Figure 0" in browser.value(first)
 
 
+def test_on_a_phone_no_line_ends_within_an_option(browser: Browser, tmp_path: Path) -> None:
+    """At any width: each is one box, where a browser would break after its dashes."""
+    said = tuple(
+        f"{'a' * before} {'word ' * 8}planner budget --fiscal-year-start 2" for before in range(1, 30)
+    )
+    text = render_answer(Answer("Options", "One", (), (Section("p", "Next", said),), {}), "html")
+    (tmp_path / "page.html").write_text(str(text), encoding="utf-8")
+    browser.open(tmp_path / "page.html", 390)
+    broken = """[...document.querySelectorAll('section p bdi')].filter(e => {
+        const node = [...e.childNodes].map(n => n.firstChild || n).find(n => n.textContent.includes('--fiscal'));
+        const range = document.createRange(), from = node.textContent.indexOf('--fiscal');
+        range.setStart(node, from); range.setEnd(node, from + '--fiscal-year-start'.length);
+        return new Set([...range.getClientRects()].map(r => r.top)).size > 1; }).length"""
+    assert browser.value(broken) == 0
+
+
 _AXE = find_axe()
 _GRAVE = """axe.run(document, {resultTypes: ['violations']}).then(found => [found.passes.length, found.violations
     .filter(one => ['serious', 'critical'].includes(one.impact))

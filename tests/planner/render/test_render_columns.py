@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +48,15 @@ def test_headers_of_numbers_break_before_columns_are_joined() -> None:
     lines = columns(("RUN", "PER USEFUL GPU-HOUR"), [("7" * 20, "4.50")], "rr", 32)
     assert [line.split()[-1] for line in lines[:3]] == ["PER", "USEFUL", "GPU-HOUR"]
     assert lines[-1].endswith("4.50")
+
+
+def test_no_heading_breaks_within_a_word() -> None:
+    header = ("INSTANCE TYPE", "ACCELERATORS", "WHERE", "OPTION", "HOURS", "PRICE/H", "COST", "SAMPLES/S")
+    row = ("4 x Standard_NC24ads_A100_v4", "4 x a100-80gb-pcie", "azure/germanywestcentral", "spot", "8.00",
+           "$0.8395", "$27.02", "1,865")  # fmt: skip
+    for width in range(40, 161):
+        text = " ".join(columns(header, [row], "llllrrrr", width))
+        assert {"INSTANCE", "TYPE", "ACCELERATORS"} <= set(re.split(r"[ ,]+", text)), (width, text)
 
 
 @given(

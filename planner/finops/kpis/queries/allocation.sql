@@ -6,7 +6,8 @@
 --   values with a digit dashes count (team-1-2 is not team-12).
 -- unit: ratio; costs are money in the billing currency
 -- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits,
---   adjustments, purchases of commitments and unused commitments. Up to six tags.
+--   adjustments, purchases of commitments and unused commitments. Up to six tags; parameters that are not needed
+--   repeat the first.
 -- source: FOCUS use case analyze-tag-coverage; FinOps maturity model (crawl about 50 %, walk 80 %, run above 90 %)
 -- columns: ChargePeriodStart, ChargeCategory, CommitmentDiscountId, CommitmentDiscountStatus, Tags, EffectiveCost,
 --   ServiceProviderName

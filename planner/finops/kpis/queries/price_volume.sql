@@ -6,7 +6,7 @@
 -- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
 --   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
 --   q1 = 0 is retired. The sum is the change, to 1e-9.
--- source: mid-point, symmetric decomposition
+-- source: Bennet 1920 (J. R. Stat. Soc. 83): mid-point, symmetric decomposition
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter,
 --   ChargeDescription, SkuPriceDetails

@@ -80,7 +80,9 @@ def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
     limit = grams_of(free.plan) - 1
     with registered(Grams(limit)):
         clean = plan_on(make_catalog(OFFERS), work(constraints={"max_nodes": 1}))
-        text = "\n".join(why_not(clean.context.asked, clean.context.market, clean.found, A10G.instance_type))
+        text = "\n".join(
+            why_not(clean.context.asked, clean.context.market, clean.found, A10G.instance_type, clean.plan)
+        )
         shown = str(
             render_answer(plan_answer(clean.plan, verbose=True, details=["filters"]), "table", width=200)
         )
