@@ -194,8 +194,8 @@ def write(question: Question, values: Floats, data: Path) -> None:
     path = data / "performance" / "inference.csv"
     text = path.read_text(encoding="utf-8").splitlines()
     cells = [line.split(",") for line in text]
-    out = [[c[0], f"{changed[c[0]]:.4g}", *c[2:]] if c[0] in changed else c for c in cells]
-    write_atomically(path, "\n".join(",".join(c) for c in out) + "\n")
+    fitted = [[c[0], f"{changed[c[0]]:.4g}", *c[2:]] if c[0] in changed else c for c in cells]
+    write_atomically(path, "\n".join(",".join(c) for c in fitted) + "\n")
 
 
 def _show(name: str, question: Question, predicted: Floats) -> None:

@@ -187,8 +187,10 @@ def _others(item: Estimate) -> list[Section]:
         return []
     if report.offload_gib is not None and report.host_gib is not None:
         fits = "would fit" if report.offload_gib <= report.available_gib else "would still not fit"
-        text = f"optimizer states in host memory: {three(report.offload_gib)} GiB, {fits}; {three(report.host_gib)} GiB"
-        return [Section("offload", "Offload", (f"{text} of each node's memory; its time is not predicted",))]
+        text = f"with {report.offload_words}: {three(report.offload_gib)} GiB, {fits}"
+        return [
+            Section("offload", "Offload", (f"{text}; {three(report.host_gib)} GiB of each node's memory",))
+        ]
     rows: list[tuple[Value, ...]] = [
         (
             other.words, other.over_best_ratio, other.memory_gib,

@@ -49,6 +49,7 @@ def one_screen(
             ("fits", "fits", "no", "text", f"no: {item.reason}"),
             _memory(item),
             *_remedy(item),
+            *_offload(item),
             *prices.price_rows(item),
         ]
         return Screen(title, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
@@ -135,6 +136,18 @@ def _remedy(item: Estimate) -> list[Row]:
     if remedy.dropped:
         text += f", without fixing {', '.join(remedy.dropped)}"
     return [("nearest_fit", "instead", text, "text", text)]
+
+
+def _offload(item: Estimate) -> list[Row]:
+    """What would fit these machines with more in host memory, where that holds it."""
+    report, host = item.others, item.host.memory_gib
+    if report is None or report.offload_gib is None or report.host_gib is None:
+        return []
+    if report.offload_gib > report.available_gib or (host is not None and report.host_gib > host):
+        return []
+    text = f"{report.offload_words}: {three(report.offload_gib)} GiB, and "
+    text += f"{three(report.host_gib)} GiB of each node's {'memory' if host is None else f'{three(host)}'}"
+    return [("offload", "or here", report.offload_gib, "gib", text)]
 
 
 def _step(item: Estimate, words: Mapping[str, str]) -> Section:

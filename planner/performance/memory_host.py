@@ -55,13 +55,18 @@ def host_needs(job: Footprint, layout: Layouts, per_node: Floats, c: Constants) 
 def offloaded_bytes(job: Footprint, layout: Layouts) -> Floats:
     """Bytes per accelerator that live in host memory instead."""
     work = job.work
-    dense, experts, _ = held_params(job, layout)
+    dense, experts, ends = held_params(job, layout)
     ranks, _ = sharing_ranks(job, layout)
     held = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), dense + experts)
     states = held * (job.opt_bytes + np.where(layout.zero >= 2, job.grad_bytes, 0.0))
     states = job.offload_optimizer * np.where(layout.zero >= 1, states / ranks, states)
     zero3 = layout.zero >= 3
-    weights = job.offload_weights * np.where(zero3, (dense + experts) * job.weight_bytes / ranks, 0.0)
+    # Quantised layers have fewer bits, as on the accelerator.
+    saved = np.where(work.dequantised > 0, job.weight_bytes - work.frozen_bytes, 0.0) * (
+        dense - ends + experts
+    )
+    whole = (dense + experts) * job.weight_bytes - saved
+    weights = job.offload_weights * np.where(zero3, whole / ranks, 0.0)
     return states + weights + _offloaded_activations(job, layout)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,17 @@ from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
 from planner.performance.measured_layouts import LAYOUT_ERROR, measured_words, nearby, with_measured
 from planner.performance.memory import NONE, SELECTIVE
+from planner.performance.memory_host import offloaded_bytes
 from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
 from planner.records import record
 
+# What may move to host memory, by keys of `training.memory`, in the order in which it is tried.
+_OFFLOADS: tuple[tuple[str, ...], ...] = (
+    ("offload_optimizer",),
+    ("offload_weights",),
+    ("offload_optimizer", "offload_weights"),
+)
 _RECOMPUTE = ("no recompute", "selective recompute", "full recompute")
 _PARTS = {
     "compute_s": "compute", "memory_bound_s": "memory traffic", "tp_comm_s": "tensor, context and expert traffic",
@@ -63,8 +71,8 @@ class LayoutReport:
         others: the best layout of each other combination of degrees, fastest first.
         blocked: of the layouts that would be faster but do not fit, the one that needs least memory, None without any.
         least: the layout that needs least memory, where nothing fits.
-        offload_gib: what the most frugal layout would need with its optimizer states in host memory, None where
-            something fits; `host_gib`: what the states then take of each node's memory. No time is claimed for it.
+        offload_gib: what the most frugal layout would need with more in host memory, None where something fits;
+            `host_gib`: what that takes of each node's memory; `offload`: keys of `training.memory` that put it there.
         measured: who measured the best layout as the fastest, where others are predicted to be a little faster.
         simpler: the layout with the fewest kinds of parallelism within the model's error, where the best has more.
     """
@@ -86,6 +94,12 @@ class LayoutReport:
     host_gib: float | None
     measured: str = ""
     simpler: RankedLayout | None = None
+    offload: tuple[str, ...] = ()
+
+    @property
+    def offload_words(self) -> str:
+        """What to state for more in host memory."""
+        return f"training.memory: {{{', '.join(f'{key}: true' for key in self.offload)}}}"
 
     @property
     def simpler_words(self) -> str:
@@ -153,9 +167,11 @@ def _report(job: Job, grid: Grid, counted: tuple[int, float, int, int, int, int]
     table = _Ranking(job, layout, need)
     if not fits.any():
         least = int(np.argmin(needs[2]))
-        offload, host = _offload(job, grid.layout)
         ranked_layout = table.ranked(least, None)
-        return LayoutReport(*counted, len(fits), len(fits), 0, None, (), None, ranked_layout, offload, host)
+        keys, offload, host = _offload(job, grid.layout, budget)
+        return LayoutReport(
+            *counted, len(fits), len(fits), 0, None, (), None, ranked_layout, offload, host, offload=keys
+        )
     best, measured = _best(job, layout, np.where(fits, table.total, np.inf))
     order = [best, *(k for k in np.argsort(table.total, kind="stable").tolist() if fits[k] and k != best)]
     return LayoutReport(
@@ -240,11 +256,18 @@ def _blocked(
     return min(ranked_layouts, key=lambda layout: layout.memory_gib, default=None)
 
 
-def _offload(job: Job, layout: Layouts) -> tuple[float, float]:
-    """Least memory per accelerator with the optimizer states in host memory, and what they take per node, GiB."""
-    without = replace(job, footprint=replace(job.footprint, offload_optimizer=np.ones(1)))
-    states = float(job.work.opt_bytes[0] * job.work.trainable_params[0]) / 1024.0**3
-    return float(memory_levels(without, layout)[2].min()), states / float(layout.nodes[0])
+def _offload(job: Job, layout: Layouts, budget: float) -> tuple[tuple[str, ...], float, float]:
+    """The first of `_OFFLOADS` with which a layout fits (else the last), its least memory, and the host's, GiB."""
+    for keys in _OFFLOADS:
+        moved: dict[str, Any] = dict.fromkeys(keys, np.ones(1))
+        footprint = replace(job.footprint, **moved)
+        needs = memory_levels(replace(job, footprint=footprint), layout)[2]
+        at = int(np.argmin(needs))
+        per_node = float(job.devices.count[0]) * offloaded_bytes(footprint, layout)
+        need, host = float(needs[at]), float(per_node[at]) / 1024.0**3
+        if need <= budget:
+            break
+    return keys, need, host
 
 
 def describe_layout(layout: Layouts, at: int, updates: int = 1) -> str:
@@ -292,7 +315,7 @@ def report_lines(report: LayoutReport) -> list[str]:
     if report.offload_gib is not None and report.host_gib is not None:
         fit = "fits" if report.offload_gib <= report.available_gib else "does not fit either"
         lines.append(
-            f"with optimizer states in host memory: {report.offload_gib:,.1f} GiB per accelerator ({fit}), "
-            f"{report.host_gib:,.0f} GiB of each node's memory; not searched, its speed is not modelled"
+            f"with {report.offload_words}: {report.offload_gib:,.1f} GiB per accelerator ({fit}), "
+            f"{report.host_gib:,.0f} GiB of each node's host memory; searched only where stated"
         )
     return lines

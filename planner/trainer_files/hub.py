@@ -26,13 +26,15 @@ _MOST_ENDINGS = 8
 _LONGEST = 200
 # Words of what is more, or less, than the model that the rest of the name tells.
 _OTHERS = re.compile(
-    r"vl|vision|visual|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|moe|merge|[0-9]x",
+    r"vl|vision|visual|vila|blip|vace|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|"
+    r"moe|merge|[0-9]x",
     re.IGNORECASE,
 )
-# The same behind a model's name, and networks that are only called after it: cut, grown, tiny, or sized anew.
+# The same behind a model's name, and networks that are only called after it: those that guess its next words, and what
+# is cut, grown, looped, tiny, or sized anew.
 _OTHER_SIZES = re.compile(
-    rf"{_OTHERS.pattern}|specul|prune|reap|shear|depth|width|half|layer|expand|upscal|franken|mini|tiny|micro|random|"
-    r"dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
+    rf"{_OTHERS.pattern}|specul|dflash|dspark|hydra|accelerator|\bassistant$|\bv$|\bloop|prune|reap|shear|depth|width|half|"
+    r"layer|expand|upscal|franken|mini|tiny|micro|random|dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"[0-9]+(\.[0-9]+)?[bm]", re.IGNORECASE)

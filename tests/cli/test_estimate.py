@@ -249,6 +249,28 @@ def test_a_layout_that_only_may_fit_says_how_likely_it_fails_and_what_would_acce
     assert run_cli("estimate", path, "--instance-type", "gpu_1x_a6000", *accepting).code == 0
 
 
+def test_what_fits_with_weights_in_host_memory_says_so_where_the_host_holds_them(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    """QLoRA of 70 B parameters on 2 x 24 GB (FSDP with its weights on the host does the same)."""
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "version: 1\nname: q\nmodel: {preset: llama-3.1-70b}\ntraining: {samples: 1e4, global_batch: 16,"
+        " sequence_length: 1024, method: qlora, objective: sft, precision: bf16}\n"
+    )
+    refused = run_cli("estimate", path, "--instance-type", "g5.8xlarge", "--nodes", "2")
+    assert refused.code == 3
+    assert "training.memory: {offload_weights: true}" in refused.unwrapped
+    # half of 70 B weights of 4.5 bits, tables in 16: as much as the machine with 16 GiB has in all
+    assert re.search(r"and (18|19|20)(\.\d)? GiB of each node's 128", refused.unwrapped)
+    assert (
+        "offload_weights"
+        not in run_cli("estimate", path, "--instance-type", "g5.xlarge", "--nodes", "2").stdout
+    )
+    stated = ("--set", "training.memory={offload_weights: true}")
+    assert run_cli("estimate", path, "--instance-type", "g5.8xlarge", "--nodes", "2", *stated).code == 0
+
+
 def test_the_fewest_pins_are_released(run_cli: Run) -> None:
     pins = ("--layout", "zero=0,tp=1,pp=1,cp=1")
     (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", *pins, code=3)["estimates"]

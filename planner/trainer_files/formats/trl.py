@@ -180,6 +180,10 @@ def _precision(reader: Reader) -> None:
 def _objective(reader: Reader, document: Document) -> None:
     """By a key or a loss that one trainer alone has, else by the name of the file."""
     key, loss = next((name for name in _KEYS_OF if reader.has(name)), ""), reader.text("loss_type").lower()
+    if loss == "apo_zero_unpaired":
+        reader.warn(
+            "loss_type: passes over answers to other prompts are counted as KTO's, which this loss does without"
+        )
     if key:
         reader.add("training.objective", _KEYS_OF[key], key)
     elif loss in _LOSSES_OF:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,8 @@ def _gaps(*parts: tuple[str, list[float]]) -> Gaps:
 
 def test_a_publisher_counts_once_whatever_its_rows_and_not_with_few() -> None:
     found = effects(KEY, _gaps(("a", [0.1, 0.3] * 50), ("b", [-0.5] * 5), ("c", [2.0] * 4)))
-    assert found == [Effect("a", KEY, 100, pytest.approx(0.2)), Effect("b", KEY, 5, pytest.approx(-0.5))]
+    near: Any = pytest.approx
+    assert found == [Effect("a", KEY, 100, near(0.2)), Effect("b", KEY, 5, near(-0.5))]
     made = [Effect(str(at), KEY, 5, off) for at, off in enumerate((0.1, -0.2, 0.3, -0.4, 0.5, 0.0))]
     assert between(made) == pytest.approx(0.4)
 

@@ -65,7 +65,7 @@ BAD = replace(
     breakdown_s={}, limited_by="", loading=None, nodes=1,
     memory=Memory(52.5, 39.4, 36.8, {}, 0.974),
     remedy=Remedy(LAYOUT, 2, ("recompute", "tensor_parallel"), 11_500.0),
-    others=replace(SEEN, offload_gib=20.4, host_gib=244.0),
+    others=replace(SEEN, offload_gib=20.4, host_gib=244.0, offload=("offload_optimizer",)),
     calibration="1 measurement of this model on ampere: measured / predicted step time 1.03",
 )  # fmt: skip
 CALIBRATED = Calibrated(

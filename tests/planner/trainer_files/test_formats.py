@@ -948,3 +948,5 @@ def test_the_objective_of_trl_follows_from_keys_that_one_trainer_alone_has(
     text = TRL.replace("max_length: 1024", f"max_length: 1024\n{keys}")
     found = gather([write(tmp_path, "run.yaml", text)], Wishes())
     assert found.facts["training.objective"].value == objective
+    # KTO's divergence, which this loss does not compute, is said to be counted
+    assert ("apo_zero_unpaired" in keys) == any("answers to other prompts" in text for text in found.warnings)

@@ -36,6 +36,11 @@ from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
         # cut, tiny or another network, whatever it is called after
         ("someone/Llama-3.1-8B-pruned-5B", None), ("someone/Qwen3-32B-toy-256D-3L-8H", None),
         ("someone/Llama-3.1-8B-Instruct-Medusa", None), ("someone/Mixtral-8x7B-v0.1-REAP", None),
+        ("google/gemma-4-31B-it-assistant", None), ("z-lab/Qwen3-8B-DFlash-b16", None),  # guess the next words of it
+        ("ibm-granite/granite-3.1-8b-instruct-accelerator", None), ("vicgalle/Mistral-7B-OpenAssistant", "mistral-7b"),
+        ("IQuestLab/IQuest-Coder-V1-40B-Loop-Instruct", None), ("BAAI/Bunny-v1_1-Llama-3-8B-V", None),
+        ("Efficient-Large-Model/Llama-3-VILA1.5-8B", None), ("Wan-AI/Wan2.1-VACE-1.3B", None),
+        ("Salesforce/instructblip-vicuna-7b", None),
         ("nvidia/Mistral-NeMo-custom-9B", None), ("someone/Llama-3.1-8B-and-Qwen3-4B-merge", None),
         ("", None), ("-", None),
     ],
