@@ -211,6 +211,7 @@ def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
             and plain_name(row["model_name"]).startswith(plain_name(rule["model_prefix"]))
             and float(rule["min_sequence"] or 0) <= (number(row, "seq_len") or 0.0)
             and (number(row, "seq_len") or 0.0) <= (number(rule, "max_sequence") or math.inf)
+            and (number(row, "gpus") or 0.0) <= (number(rule, "max_accelerators") or math.inf)
         ):
             return rule
     raise Skip("no source rule")
@@ -354,10 +355,8 @@ def hardware_of(
     networks: dict[str, dict[str, str]],
 ) -> tuple[dict[str, Any], int]:
     """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
-    of = next(
-        name for name in (str(device["accelerator"]), str(device["generation"]), "") if name in networks
-    )
-    default = networks[of]
+    stated = (networks.get(str(device[of])) for of in ("accelerator", "generation"))
+    default = next(filter(None, stated), networks[""])
     gbps = parse_gbps(row["interconnect"])
     if gbps is None:
         gbps = float(default["internode_gbps"]) * per_node / float(default["accelerators"] or per_node)

@@ -17,7 +17,7 @@ from catalogs.tables.model import PurchaseOption
 from catalogs.tariffs.carbon import Site
 
 Faults = list[tuple[int, str]]
-_LINKS = ("nvswitch", "nvlink", "pcie", "neuronlink", "xgmi", "single", "unknown")
+_LINKS = ("nvswitch", "nvlink", "pcie", "neuronlink", "xgmi", "ici", "single", "unknown")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_-]*")
 
 

@@ -187,6 +187,8 @@ MACHINES = {
     "gpu_8x_a100_80gb_sxm4": ("a100-80gb-sxm", "unknown", None, None, ""),
     "trn1.32xlarge": ("trn1-32gb", "neuronlink", None, 800, "efa"),
     "g6.xlarge": ("l4-24gb-pcie", "single", None, 2.5, ""),
+    "ct5p-hightpu-4t": ("tpu-v5p-95gb", "ici", 400, None, ""),
+    "ct5lp-hightpu-8t": ("tpu-v5e-16gb", "ici", 200, None, ""),
 }
 
 

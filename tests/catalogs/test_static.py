@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from catalogs.errors import CatalogInputError
 from catalogs.offers.owned_cost import OwnedCost
 from catalogs.offers.static import load_static, owned_cost_breakdown
+from catalogs.tables.columns import load_columns
 
 GOOD = """\
 version: 1
@@ -82,6 +83,14 @@ def test_own_machines_become_offers_with_finite_capacity(tmp_path: Path) -> None
     assert types["accelerator_memory_gib"].tolist() == [80.0, 16.0, 80.0]
     assert types["intra_node"].tolist() == ["nvswitch", "single", "unknown"]
     assert np.isnan(types["internode_gbps"][1])
+
+
+@pytest.mark.parametrize(
+    "link", next(c.choices for c in load_columns()["instance_types"] if c.name == "intra_node")
+)
+def test_every_link_of_the_catalog_can_be_stated(tmp_path: Path, link: str) -> None:
+    text = GOOD.replace("intra_node: nvswitch", f"intra_node: {link}")
+    assert load_static(write(tmp_path, text)).instance_types["intra_node"][0] == link
 
 
 def costs(tmp_path: Path, text: str = GOOD) -> tuple[OwnedCost, OwnedCost]:

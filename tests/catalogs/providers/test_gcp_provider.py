@@ -156,6 +156,12 @@ def test_machines_of_new_series(name: str, kind: str, count: int, partitions: in
     assert tuple(row[cell] for cell in cells) == expected
 
 
+def test_chips_of_a_tpu_machine_have_their_own_links() -> None:
+    chips = Machine("ct5p-hightpu-4t", "r-a", 208, Decimal(448), "ct5p", 4, 0, "x86_64", False)
+    (row,) = type_rows([chips], AS_OF, FetchLog())
+    assert (row["intra_node"], row["intra_node_gb_per_s"]) == ("ici", "400")
+
+
 def test_a_virtual_workstation_is_no_machine_of_its_own() -> None:
     log = FetchLog()
     item = {

@@ -253,6 +253,23 @@ def test_every_accelerator_of_a_rack_has_its_network(name: str, per_node: int, g
     assert hardware["internode_gbps"] == gbps
 
 
+@pytest.mark.parametrize(
+    ("model", "gpus", "precision"),
+    [
+        ("Llama3-8B", "8", "fp4"),
+        ("Llama3-8B", "72", "fp8"),
+        ("Llama2-70B LoRA", "512", "fp8"),
+        ("Llama3.1-405B", "512", "fp4"),
+    ],
+)
+def test_a_round_of_mlperf_ran_in_the_precision_of_its_configurations(
+    model: str, gpus: str, precision: str
+) -> None:
+    nvidia = {"source": "MLPerf Training v5.1 (NVIDIA)", "precision": "fp8/fp4/bf16 mixed", "gpu": "GB300"}
+    cases, _ = load_cases([{**ROW, **nvidia, "model_name": model, "gpus": gpus}], load_devices())
+    assert cases[0].training.precision == precision
+
+
 def test_a_searched_layout_is_scored_with_its_virtual_stages() -> None:
     cases, _ = load_cases([{**ROW, "tp": "", "pp": "", "dp": "", "micro_batch": ""}], load_devices())
     (case,), _ = settle(cases, load_constants())
