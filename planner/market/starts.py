@@ -48,8 +48,8 @@ class StartRule:
 
     Attributes:
         provider, accelerator: patterns.
-        lead_hours: whatever the size, from when it is planned; hours: more for as many accelerators as asking brings (where nothing bounds them,
-            `accelerators`), in proportion.
+        lead_hours: whatever the size, from when it is planned; hours: more for as many accelerators as asking brings
+            (where nothing bounds them, `accelerators`), in proportion.
         never_ratio: probability that so many never come, in proportion too.
         start_utc: hour of the day at which it starts, None: any.
         basis: `assumed`, or `recorded` where a public record shows it.
