@@ -118,7 +118,7 @@ def test_a_decision_that_ends_as_soon_and_costs_much_less_is_named(
         other.best, nodes=3, parts=(), hours=2.0 + later, cost_usd=plan.total_usd * Decimal(str(part))
     )
     cheaper = replace(other, best=best, kinds=("cheaper",))
-    made = replace(fast, **{"choices": (*fast.choices, cheaper)} if is_listed else {"alternatives": (best,)})  # type: ignore[arg-type]
+    made = replace(fast, **{"choices": (*fast.choices, cheaper)} if is_listed else {"alternatives": (best,)})
     notes = [note for note in choices(made)[0].tables[0].note if " later for $" in note]
     assert bool(notes) == bool(said)
     assert not said or (notes[0].startswith(said) and ": ends 3 min later for $" in notes[0])
