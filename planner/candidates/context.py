@@ -65,12 +65,17 @@ class Context:
     @property
     def _alone(self) -> Starts:
         """The same where nobody else asks."""
-        limits, offers, start = self.asked.workload.constraints, self.market.offer_set, self.dates.start
+        limits, offers, dates = self.asked.workload.constraints, self.market.offer_set, self.dates
         known = (limits.obtainable, limits.waiting, limits.waited)  # beside what the table says
         return offers.once(
-            ("starts", start, *known),
+            ("starts", dates.start, dates.now, *known),
             lambda: starts_of(
-                offers, limits.waiting, most_obtainable(offers, limits.obtainable), start, limits.waited
+                offers,
+                limits.waiting,
+                most_obtainable(offers, limits.obtainable),
+                dates.start,
+                limits.waited,
+                dates.now,
             ),
         )
 

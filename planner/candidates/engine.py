@@ -199,7 +199,7 @@ class Engine:
 
     @property
     def _depends_on_start(self) -> bool:
-        """Whether an admitted offer begins at an hour of the day, or what is owned ends: waits or limits change."""
+        """Whether waits or limits change: an admitted offer has a calendar, or what is owned ends."""
         own_ends = self.context.market.offer_set.own_ends
         return bool(own_ends) or bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
 

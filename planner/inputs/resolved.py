@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from planner.errors import InputError
 from planner.inputs.post_training import PostTraining
 from planner.records import record
 
@@ -107,6 +109,7 @@ class ResolvedPart:
 
 
 PHASES = "training.phases"  # key of the schedule among the assumptions of a plan
+_SCHEDULE = re.compile(r"[0-9]+( x [0-9]+){1,2}(, [0-9]+( x [0-9]+){1,2})*")
 
 
 @record(frozen=True)
@@ -120,7 +123,13 @@ class ResolvedPhase:
 
 
 def phases_noted(value: str) -> tuple[tuple[int, ...], ...]:
-    """Steps, samples per step and, of text, tokens per sample of each phase, by the value of the assumption PHASES."""
+    """Steps, samples per step and, of text, tokens per sample of each phase, by the value of the assumption PHASES.
+
+    Raises:
+        InputError: it is no such schedule.
+    """
+    if value and not _SCHEDULE.fullmatch(value):
+        raise InputError(f"assumption {PHASES}: {value!r} is no list of steps x samples x tokens")
     return tuple(tuple(int(part) for part in one.split(" x ")) for one in value.split(", ") if one)
 
 

@@ -103,11 +103,12 @@ class Bench:
 
     def __init__(
         self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None,
-        beside: dict[str, int] | None = None, later_hours: float = 0.0,
+        beside: dict[str, int] | None = None, later_hours: float = 0.0, planned: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Take them; `beside`: machines that others ask for, by offer id; `later_hours`: as of a `Situation`."""
+        """Take them; `beside`: machines others ask for, by offer id; `later_hours`: of a `Situation`; `planned`."""
         self.workload, self.work, self.goods = workload, work, goods
-        self.start, self.deadline, self.beside, self.later = start, deadline, beside or {}, later_hours
+        self.start, self.deadline, self.dates = start, deadline, (start, planned or start)
+        self.beside, self.later = beside or {}, later_hours
         self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads, self.fleets = dict[int, Any](), dict[tuple[str, str, int, int, int], Any]()
@@ -119,7 +120,8 @@ class Bench:
 
     def by_deadline(self, length: timedelta) -> Bench:
         """The same with another deadline, a length of time from the start; shapes are shared."""
-        bench = Bench(self.workload, self.work, self.goods, self.start, self.start + length)
+        start, planned = self.dates
+        bench = Bench(self.workload, self.work, self.goods, start, start + length, planned=planned)
         bench.share(self)
         return bench
 
@@ -263,8 +265,7 @@ class Bench:
     def _candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
         nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
         shape = self.shape(buys[0].offer, nodes)
-        steps = self.steps(shape, nodes)
-        return (self._in_turn if in_turn else self._together)(buys, nodes, shape, steps)
+        return (self._in_turn if in_turn else self._together)(buys, nodes, shape, self.steps(shape, nodes))
 
     def _together(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
         spot = next((buy for buy in buys if buy.offer.is_spot), None)
@@ -272,7 +273,7 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        each = waits_of([b.offer for b in buys], nodes, self.workload.constraints, self.start, self.beside)
+        each = waits_of([b.offer for b in buys], nodes, self.workload.constraints, *self.dates, self.beside)
         law, aside = Waits(each, self.staging(buys[0].offer)), self.work.hours("provision") + acquire
         waiting, free = aside + law.mean, self.deadline_hours - aside - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
@@ -328,9 +329,8 @@ class Bench:
 
     def _in_turn(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
         spot = [buy.offer for buy in buys if buy.offer.is_spot]
-        last = buys[-1].offer
+        regions, last = ["/".join(offer.place) for offer in spot], buys[-1].offer
         fallback = not last.is_spot
-        regions = ["/".join(offer.place) for offer in spot]
         capacities = [self.capacity(offer, nodes) for offer in spot]
         pools = [pool for pool, _, _ in capacities]
         lines = [source if observed is None else None for _, source, observed in capacities]
@@ -344,7 +344,7 @@ class Bench:
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
         acquire = self.work.hours("on_demand_acquire")
-        late = start_of(last, nodes, self.workload.constraints, self.start, self.beside)
+        late = start_of(last, nodes, self.workload.constraints, *self.dates, self.beside)
         left, had = allotted(late, self.workload.constraints) if fallback else (0.0, 1.0)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,

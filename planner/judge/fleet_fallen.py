@@ -117,7 +117,7 @@ def _job(bench: Bench, spot: Offer, later: Offer, each: int, runs: float) -> Can
 def _alone(bench: Bench, buys: list[Buy], runs: float) -> Candidate:
     workload = bench.workload.model_copy(update={"kind": "training"})
     work = replace(bench.work, steps=bench.work.steps * runs)
-    job = Bench(workload, work, bench.goods, bench.start, bench.deadline)
+    job = Bench(workload, work, bench.goods, bench.start, bench.deadline, planned=bench.dates[1])
     job.share(bench)
     return job.candidate(buys, in_turn=True)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.resolved import PHASES
 from planner.judge import carbon
 from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
@@ -48,11 +50,17 @@ def catalog_sources(catalog: Catalog) -> list[dict[str, Any]]:
 
 
 def settle(bench: Bench, plan: Node) -> None:
-    """Take the default precision of the machines that a plan buys, before what it assumes is compared."""
+    """Take the default precision of the machines that a plan buys, before what it assumes is compared.
+
+    Plans made before the schedule of phases was noted hold without that note.
+    """
     for line in plan["lines"]:
         offer = bench.goods.find(line["offer_id"].text())
         if offer is not None:
             bench.work = work_on(bench.work, bench.workload, offer.hardware)
+    if not any(item["key"].text() == PHASES for item in plan["assumptions"]):
+        kept = tuple(item for item in bench.work.assumed if item.key != PHASES)
+        bench.work = replace(bench.work, assumed=kept)
 
 
 def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict[str, Any]]:

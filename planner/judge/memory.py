@@ -56,7 +56,7 @@ class Memory:
         if key not in self._benches:
             times = resolve_times(workload, created)
             goods = self.goods(workload, created.date(), times.start.date())
-            bench = Bench(workload, work_of(workload), goods, times.start, times.deadline)
+            bench = Bench(workload, work_of(workload), goods, times.start, times.deadline, planned=created)
             self._benches[key] = workload, bench
         return self._benches[key][1]
 
@@ -80,12 +80,7 @@ class Memory:
             if task.reads:
                 bench.work = replace(bench.work, data_gb=0.0, read_gb=0.0)
             self._tasks[key] = loaded, bench
-        own_bench = self._tasks[key][1]
-        task_bench = Bench(
-            own_bench.workload, own_bench.work, own_bench.goods, own_bench.start, own_bench.start + length
-        )
-        task_bench.share(own_bench)
-        return task_bench
+        return self._tasks[key][1].by_deadline(length)
 
     def by_deadline(self, workload: Workload, created: datetime, length: timedelta) -> Bench:
         """The same with another deadline, a length of time from the start; shapes are shared."""

@@ -94,7 +94,7 @@ class _Pool:
             workload = workload.model_copy(update={"constraints": limits})
         work = _work_of(base.work, self.name, paced_s)
         later = 0.0 if by is None else by.later
-        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside, later)
+        bench = Bench(workload, work, base.goods, base.start, deadline, self.beside, later, base.dates[1])
         return bench.candidate(self.buys, in_turn=self.in_turn)
 
     def stand_beside(self, other: _Pool) -> None:

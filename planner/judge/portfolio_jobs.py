@@ -147,7 +147,7 @@ class PortfolioMemory:
             folder = job_workload.path.parent
             memory = self._memories.setdefault(folder, Memory(self.catalog, folder))
             goods = memory.goods(workload, created.date())
-            bench = Bench(workload, work_of(workload), goods, self.origin(created), None)
+            bench = Bench(workload, work_of(workload), goods, self.origin(created), None, planned=created)
             self._workloads[key] = workload, bench
         return self._workloads[key]
 
@@ -162,7 +162,7 @@ class PortfolioMemory:
             job_workload = self.loaded.workloads[entry]
             assert job_workload is not None
             goods = self._memories[job_workload.path.parent].goods(workload, created.date(), start.date())
-            bench = Bench(workload, original.work, goods, start, until)
+            bench = Bench(workload, original.work, goods, start, until, planned=created)
             bench.share(original)
             self._benches[key] = bench
         return self._benches[key]

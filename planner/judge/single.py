@@ -232,7 +232,7 @@ def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
     all_spot = candidate.in_turn or all(part.offer.is_spot for part in candidate.parts)
     provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
     offers = [] if candidate.in_turn else [part.offer for part in candidate.parts]
-    wait = waits(offers, candidate.nodes, bench.workload.constraints, bench.start)[0]
+    wait = waits(offers, candidate.nodes, bench.workload.constraints, *bench.dates)[0]
     evaluated, beside = (work.figures[f"{name}_ratio"] for name in ("evaluation_share", "beside_steps"))
     training = steps.work / (1.0 + evaluated + beside)
     on_spot = candidate.in_turn or any(part.offer.is_spot for part in candidate.parts)

@@ -90,12 +90,14 @@ def allotted(wait: Wait, limits: Constraints) -> tuple[float, float]:
     return wait.at(level), wait.had * (1.0 if wait.is_certain else level)
 
 
-def waits(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[float, float]:
+def waits(
+    offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime, planned: datetime | None = None
+) -> tuple[float, float]:
     """Mean hours until the last purchase is there, each asked at the size of the whole cluster, and P(all come).
 
     Spot has no wait of this kind: it waits as its records say.
     """
-    each = waits_of(offers, nodes, limits, start)
+    each = waits_of(offers, nodes, limits, start, planned)
     return max((wait.mean for wait in each), default=0.0), min((wait.had for wait in each), default=1.0)
 
 
@@ -104,16 +106,27 @@ def waits_of(
     nodes: int,
     limits: Constraints,
     start: datetime,
+    planned: datetime | None = None,
     beside: Mapping[str, int] = _NONE,
 ) -> tuple[Wait, ...]:
     """The wait of every purchase that is not spot."""
-    return tuple(start_of(offer, nodes, limits, start, beside) for offer in offers if not offer.is_spot)
+    return tuple(
+        start_of(offer, nodes, limits, start, planned, beside) for offer in offers if not offer.is_spot
+    )
 
 
 def start_of(
-    offer: Offer, nodes: int, limits: Constraints, start: datetime, beside: Mapping[str, int] = _NONE
+    offer: Offer,
+    nodes: int,
+    limits: Constraints,
+    start: datetime,
+    planned: datetime | None = None,
+    beside: Mapping[str, int] = _NONE,
 ) -> Wait:
-    """The wait from asking for `nodes` instances to having them; `beside`: more that others ask for, by offer id."""
+    """The wait from asking for `nodes` instances to having them; what is booked ahead is asked for when it is planned.
+
+    `beside`: more that others ask for, by offer id.
+    """
     nodes += beside.get(offer.offer_id, 0)
     provider, option = offer.text("provider"), offer.text("purchase_option")
     region, accelerator = offer.text("region"), str(offer.kind["accelerator"])
@@ -133,14 +146,14 @@ def start_of(
         if is_place and matches(row["accelerator"], accelerator):
             most = most_by_asking(provider, region, accelerator, option, limits)
             part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)
-            lead, mean_hours = (
-                _lead(float(row["lead_hours"]), row["start_utc"], start),
-                float(row["hours"]) * part,
-            )
+            lead, mean_hours = float(row["lead_hours"]), float(row["hours"]) * part
             never, size = float(row["never_ratio"]) * part, offer.accelerators * nodes
             free = 0.0 if row["start_utc"] else lead  # of a calendar
             longer, oftener, shape = _learnt(offer, limits, (free, mean_hours / size, never / size))
-            before = lead if row["start_utc"] else lead * longer
+            begin = max(
+                start, min(planned or start, start) + timedelta(hours=lead * (longer if free else 1.0))
+            )
+            before = (_at_hour(begin, row["start_utc"]) - start).total_seconds() / 3600.0
             return Wait(before, before + mean_hours * longer, shape, 1.0 - min(never * oftener, 0.5))
     return Wait(0.0, 0.0, inf, 1.0)
 
@@ -207,16 +220,13 @@ def _table(name: str) -> list[dict[str, str]]:
     return bundled_rows(f"{name}.csv")
 
 
-def _lead(hours: float, clock: str, start: datetime) -> float:
-    """Hours until the earliest start; the next such hour of the day where there is a calendar."""
+def _at_hour(begin: datetime, clock: str) -> datetime:
+    """The next such hour of the day where there is a calendar."""
     if not clock:
-        return hours
-    at = start.astimezone(UTC) + timedelta(hours=hours)
+        return begin
     hour, minute = (int(part) for part in clock.split(":"))
-    begin = at.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if begin < at:
-        begin += timedelta(days=1)
-    return (begin - start).total_seconds() / 3600.0
+    at = begin.astimezone(UTC).replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return at + timedelta(days=1) if at < begin else at
 
 
 @cache

@@ -3,7 +3,8 @@
     hours = lead + hours x accelerators / size,     P(it never comes) = never_ratio x accelerators / size
 
 size: the most that asking brings (`planner.market.obtainable`, the user's word included), else that of the row.
-An offer with a start hour (capacity blocks) begins at the first such hour after its lead. Spot is not in the table: its
+A lead is that of booking ahead: it counts from the moment of planning, all else from the start. An offer with a start
+hour (capacity blocks) begins at the first such hour after its lead, not before the start. Spot is not in the table: its
 wait follows from the records of its pool (`planner.spot.evidence`). What is owned or already committed to is there at
 once; a new commitment is a price, not a machine.
 
@@ -47,8 +48,8 @@ class StartRule:
 
     Attributes:
         provider, accelerator: patterns.
-        lead_hours: whatever the size; hours: more for as many accelerators as asking brings (where nothing bounds them,
-            `accelerators`), in proportion.
+        lead_hours: whatever the size, from when it is planned; hours: more for as many accelerators as asking brings
+            (where nothing bounds them, `accelerators`), in proportion.
         never_ratio: probability that so many never come, in proportion too.
         start_utc: hour of the day at which it starts, None: any.
         basis: `assumed`, or `recorded` where a public record shows it.
@@ -100,7 +101,8 @@ class Spread:
 class Starts:
     """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread.
 
-    `beside`: machines of each offer that are asked for at the same time by another; None: of none.
+    `has_calendar`: whether a wait depends on the start. `beside`: machines of each offer that are asked for at the same
+    time by another; None: of none.
     """
 
     lead: Floats
@@ -202,8 +204,9 @@ def starts_of(
     most: Floats,
     start: datetime,
     seen: Sequence[SeenWait] = (),
+    planned: datetime | None = None,
 ) -> Starts:
-    """Waits of every offer for a job that starts to ask at `start`.
+    """Waits of every offer for a job that starts to ask at `start`, and books ahead from when it is planned.
 
     Args:
         offer_set: what can be bought.
@@ -211,6 +214,7 @@ def starts_of(
         most: accelerators of each offer that asking brings, infinite where it is firm, shape `(n_offers,)`.
         start: moment from which capacity is asked for.
         seen: requests that the user made.
+        planned: moment from which a lead counts; None, or later than `start`: `start`.
     """
     offers, count = offer_set.offers, offer_set.offers.n_rows
     names = offer_set.types.coded("accelerator")
@@ -225,13 +229,14 @@ def starts_of(
         return np.asarray(hit & _fitting_kinds(names.values, accelerator)[own], dtype=np.bool_)
 
     lead, each, never, flat = (np.zeros(count) for _ in range(4))
-    calendar = np.zeros(count, dtype=np.bool_)
+    calendar, booked = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    ahead = max((start - (planned or start)).total_seconds() / 3600.0, 0.0)
     for rule in reversed(load_starts()):
         mine = matching(rule.provider, rule.purchase_option, rule.accelerator)
-        lead[mine] = _lead_hours(rule, start)
+        lead[mine] = rule.lead_hours if rule.start_utc is None else _until_hour(rule, start, ahead)
         size = np.where(np.isfinite(most[mine]), most[mine], rule.accelerators)
         each[mine], never[mine] = rule.hours / size, rule.never_ratio / size
-        calendar[mine] = rule.start_utc is not None
+        calendar[mine], booked[mine] = rule.start_utc is not None, rule.lead_hours > 0
     shape = np.full(count, 1.0 + load_prior()["requests"])
     held = offers.equals("option_variant", ALREADY_OWNED)
     lead[held], each[held], never[held] = 0.0, 0.0, 0.0
@@ -242,6 +247,8 @@ def starts_of(
         longer, oftener, came = _learnt(seen, masks, np.where(calendar, 0.0, lead), each, never)
         shape += came
         lead, each, never = np.where(calendar, lead, lead * longer), each * longer, never * oftener
+    lead = np.where(calendar, lead, np.maximum(lead - ahead, 0.0))
+    calendar |= booked & ~held
     for known in start_waits:
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
         lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
@@ -275,11 +282,10 @@ def load_prior() -> dict[str, float]:
     return {row["name"]: float(row["value"]) for row in bundled_rows("waiting_prior.csv")}
 
 
-def _lead_hours(rule: StartRule, start: datetime) -> float:
-    """Hours from `start` to the first moment at which the rule lets a cluster begin."""
-    if rule.start_utc is None:
-        return rule.lead_hours
-    earliest = start.astimezone(UTC) + timedelta(hours=rule.lead_hours)
+def _until_hour(rule: StartRule, start: datetime, ahead: float) -> float:
+    """Hours from `start` to the first hour of the day at which the rule lets a cluster begin, booked `ahead` hours."""
+    assert rule.start_utc is not None
+    earliest = start.astimezone(UTC) + timedelta(hours=max(rule.lead_hours - ahead, 0.0))
     begin = datetime.combine(earliest.date(), rule.start_utc, tzinfo=UTC)
     begin += timedelta(days=1) if begin < earliest else timedelta(0)
     return (begin - start).total_seconds() / 3600.0

@@ -36,6 +36,8 @@ _LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
 _LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
 # Costs nearly the same (prices are not known better), and share of the time that makes such a decision worth a line.
 _AS_CHEAP, _MUCH_SOONER = 0.03, 0.2
+# The same where the time counts, which is predicted less well than prices.
+_AS_SOON, _MUCH_CHEAPER = 0.05, 0.2
 RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
@@ -69,7 +71,7 @@ def choices(plan: Plan) -> list[Section]:
             )
         )  # fmt: skip
     notes = [
-        _alike_for_less(plan, scale),
+        _alike_for_less(plan, scale) or _as_soon(plan, scale),
         _hours_for_little(plan, scale) or _as_cheap(plan, scale),
         *_asked_at_once(plan),
         *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
@@ -224,6 +226,30 @@ def _as_cheap(plan: Plan, scale: Scale) -> str:
         return ""
     more = scale.usd(best.cost_usd - plan.total_usd)
     return f"nearly as cheap: {in_brief(best)}: ends {whole_hours(plan.hours - best.hours)} sooner for {more} more"
+
+
+def _as_soon(plan: Plan, scale: Scale) -> str:
+    """The cheapest of the decisions that end nearly as soon, where time is asked for and it spares much of the cost."""
+    if plan.objective != "time":
+        return ""
+    listed = [
+        (item.best, _kinds(item, first=False).strip())
+        for item in plan.choices
+        if item.best is not None and "limits_aside" not in item.kinds
+    ]
+    others = [(best, f"nearly as soon: {in_brief(best)}") for best in plan.alternatives]
+    alike = [
+        (best, words)
+        for best, words in (*listed, *others)
+        if plan.hours <= best.hours <= plan.hours * (1.0 + _AS_SOON)
+        and best.cost_usd <= float(plan.total_usd) * (1.0 - _MUCH_CHEAPER)
+    ]
+    best, words = min(alike, key=lambda one: one[0].cost_usd, default=(None, ""))
+    if best is None:
+        return ""
+    later = best.hours - plan.hours
+    said = f"{max(round(later * 60.0), 1)} min" if later < 1.0 else whole_hours(later)
+    return f"{words}: ends {said} later for {scale.usd(plan.total_usd - best.cost_usd)} less"
 
 
 def names_wait(wait_hours: float, hours: float) -> bool:

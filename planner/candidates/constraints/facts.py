@@ -9,6 +9,7 @@ import numpy as np
 from catalogs.offers.flags import admit_offers
 from planner.candidates.constraints.base import Constraint, of_hardware
 from planner.market.offers import match_names, unit_of_offer
+from planner.market.starts import ALREADY_OWNED
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
@@ -156,7 +157,9 @@ class Arm64(Constraint):
         if limits.include_arm64:
             return None
         arm = offer_set.types.equals("arch", "arm64")
-        removed = arm[offer_set.type_of_offer] & ~offer_set.offers.equals("purchase_option", "owned")
+        own = offer_set.offers.equals("purchase_option", "owned")
+        own |= offer_set.offers.equals("option_variant", ALREADY_OWNED)
+        removed = arm[offer_set.type_of_offer] & ~own
         for name, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
             for pattern in rule.allow or ():
                 named = match_names(offer_set.types.coded(name), [pattern])

@@ -72,7 +72,7 @@ def _stop_note(workload: Workload) -> str:
         return ""
     return (
         f"hours and cost are of {percent(stop.mean_share, 0)} of the training, where it stops on average; run to its "
-        f"end it takes {1.0 / stop.mean_share:.2g} times as many steps"
+        f"end it takes {float(f'{1.0 / stop.mean_share:.2g}'):,g} times as many steps"
     )
 
 

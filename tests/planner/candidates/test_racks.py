@@ -62,6 +62,15 @@ def test_machines_that_are_named_or_owned_may_have_arm64_hosts(
     assert any(line.instance_type == TRAY.instance_type for line in plan.lines) == found
 
 
+def test_a_block_that_is_paid_for_may_have_arm64_hosts() -> None:
+    paid = {"provider": "aws", "region": "us-east-1", "instance_type": TRAY.instance_type,
+            "purchase_option": "capacity_block", "nodes": 9}  # fmt: skip
+    offers = [Offer(TRAY, "us-east-1", "1", "capacity_block"), Offer(A10G, "us-east-1", "900")]
+    job = work(constraints={"max_nodes": 40}, training=TRAINING) | {"commitments": [paid]}
+    (line,) = plan_on(make_catalog(offers), job).plan.lines
+    assert (line.instance_type, line.option_variant) == (TRAY.instance_type, "already_owned")
+
+
 def test_machines_that_the_user_has_are_there_one_by_one() -> None:
     plan = plan_on(make_catalog([Offer(TRAY, "us-east-1", "42.328", "owned", capacity=2.0)]), JOB).plan
     assert plan.status == "planned"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 from catalogs.tariffs import load_tariffs
+from planner.inputs.schema import Constraints
+from planner.judge.judge import judge_plan
 from planner.judge.starts import booked_from, start_of
 from planner.market.model import Market
 from planner.market.obtainable import most_obtainable
@@ -74,6 +77,43 @@ def test_a_capacity_block_begins_at_its_hour_of_the_day(start: str, hours: float
     assert known.hours(np.array([0]), np.array([4])) == pytest.approx([hours])
     assert known.has_calendar.all()
     assert known.had(np.array([0]), np.array([4])) == pytest.approx([1.0])  # firm once it is bought
+
+
+@pytest.mark.parametrize(
+    ("provider", "option", "planned", "hours"),
+    [
+        ("aws", "capacity_block", "2026-11-13T00:00", 11.5), ("aws", "capacity_block", "2026-11-19T18:00", 35.5),
+        ("aws", "capacity_block", "2026-11-25T00:00", 35.5), ("azure", "capacity_block", "2026-11-13T00:00", 0.0),
+        ("azure", "capacity_block", "2026-11-19T18:00", 18.0), ("gcp", "future_reservation", "2026-11-20T00:00", 24.0),
+        ("aws", "on_demand", "2026-11-13T00:00", 6 * 4 / 512),
+    ],
+)  # fmt: skip
+def test_what_is_booked_ahead_is_booked_when_it_is_planned(
+    provider: str, option: str, planned: str, hours: float
+) -> None:
+    """A start a week away, on 2026-11-20, leaves the lead behind; capacity that is asked for at the start waits on."""
+    world = market_of([Offer(replace(V100, provider=provider), "us-east-1", "3.00", option)])
+    most, at = np.array([np.inf if option != "on_demand" else 512.0]), np.array([0])
+    today = datetime.fromisoformat(planned).replace(tzinfo=UTC)
+    known = starts_of(world.offer_set, (), most, START, planned=today)
+    assert known.hours(at, np.array([4])) == pytest.approx([hours])
+    assert known.has_calendar.all() == (option != "on_demand")
+    texts = {"provider": provider, "region": "us-east-1", "purchase_option": option, "option_variant": ""}
+    offer: Any = SimpleNamespace(
+        offer_id="one", text=texts.__getitem__, kind={"accelerator": "v100"}, accelerators=8.0
+    )
+    judged = start_of(offer, 4, Constraints(obtainable=[]), START, today)
+    if option != "on_demand":
+        assert judged.mean == pytest.approx(hours)
+
+
+def test_a_plan_with_a_start_takes_the_block_of_that_day() -> None:
+    """Planned on 2026-11-20 for 2026-11-27: the block of 11:30 that day, and the judge agrees."""
+    catalog = make_catalog([Offer(V100, "us-east-1", "3.00", "capacity_block")])
+    job = asked(deadline="9d") | {"start": "2026-11-27T00:00+00:00"}
+    plan, own = plan_on(catalog, job).plan, loaded(job)
+    assert part(plan, TimePartId.CAPACITY) == pytest.approx(11.5, abs=0.1)
+    assert judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish() == []
 
 
 @pytest.mark.parametrize(

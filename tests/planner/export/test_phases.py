@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from planner.errors import InputError
 from planner.export.registry import Options, export
 from planner.export.view import launch_of
 from tests.planner.spine_catalogs import A100X8, Offer, make_catalog, plan_on, work
@@ -31,3 +34,19 @@ def test_batch_and_length_are_those_of_the_phase_that_the_layout_is_of(
     assert (
         f"# phases: {steps[0]:,} steps of 512 x 128, then {steps[1]:,} steps of 64 x 2,048 samples" in script
     )
+
+
+@pytest.mark.parametrize("value", ["a x b x c", "9", "9 x 512 x 128; rm -rf /"])
+def test_a_saved_schedule_that_is_none_is_refused(value: str) -> None:
+    training = {
+        "tokens": 4e6,
+        "global_batch": 512,
+        "sequence_length": 2048,
+        "phases": [{"share": 1, **SHORT}],
+    }
+    plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20")]), work(training=training)).plan
+    noted = tuple(
+        replace(item, value=value) if item.key == "training.phases" else item for item in plan.assumptions
+    )
+    with pytest.raises(InputError, match=r"training\.phases: .* is no list of steps"):
+        launch_of(replace(plan, assumptions=noted))

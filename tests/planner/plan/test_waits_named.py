@@ -100,6 +100,30 @@ def test_a_decision_that_costs_as_much_and_ends_much_sooner_is_named(
     assert not said or "ends 40 h sooner for $" in words
 
 
+@pytest.mark.parametrize(
+    ("objective", "later", "part", "is_listed", "said"),
+    [
+        ("time", 0.05, 0.125, False, "nearly as soon: 3 x "), ("time", 0.05, 0.125, True, "cheaper: "),
+        ("time", 0.2, 0.125, False, ""), ("time", 0.05, 0.9, False, ""), ("cost", 0.05, 0.125, False, ""),
+    ],
+)  # fmt: skip
+def test_a_decision_that_ends_as_soon_and_costs_much_less_is_named(
+    plan: Plan, objective: str, later: float, part: float, is_listed: bool, said: str
+) -> None:
+    """Nobody pays thousands for three minutes that hours are not known to."""
+    fast = replace(plan, objective=objective, hours=2.0, choices=plan.choices[:1], alternatives=())
+    other = next(choice for choice in plan.choices if choice.best is not None)
+    assert other.best is not None
+    best = replace(
+        other.best, nodes=3, parts=(), hours=2.0 + later, cost_usd=plan.total_usd * Decimal(str(part))
+    )
+    cheaper = replace(other, best=best, kinds=("cheaper",))
+    made = replace(fast, **{"choices": (*fast.choices, cheaper)} if is_listed else {"alternatives": (best,)})
+    notes = [note for note in choices(made)[0].tables[0].note if " later for $" in note]
+    assert bool(notes) == bool(said)
+    assert not said or (notes[0].startswith(said) and ": ends 3 min later for $" in notes[0])
+
+
 def test_ends_that_plans_are_chosen_by_are_told_apart_by_the_hour_where_that_does(plan: Plan) -> None:
     """Not by the minute, which nobody knows of a run of days."""
     other = next(choice for choice in plan.choices if choice.best is not None)
