@@ -77,6 +77,7 @@ class BillUse:
         first, last: first and last day that is used of the bill.
         step_hours: 1 where the bill has hours, else 24.
         keys: the pools, the most expensive first.
+        skus: those of them whose type no row names: the SKU stands for it, which may be no machine (a cluster's fee).
         use: machines in use per step, shape `(n, P)`.
         spend: cost of each pool's use at contracted prices, else at list, else effective, shape `(P,)`.
         owned: commitments.
@@ -89,6 +90,7 @@ class BillUse:
     last: date
     step_hours: int
     keys: tuple[Key, ...]
+    skus: frozenset[Key]
     use: Floats
     spend: Floats
     owned: tuple[OwnedUse, ...]
@@ -140,8 +142,9 @@ def read_use(
         )
     options = {str(row["id"]): _option(row, ends.get(str(row["id"]))) for row in covered}
     prices = bill_prices(rows, _typed(covered), options) if in_usd else {}
+    skus = frozenset(keys) - {row["key"] for row in rows if row["is_named"]}
     return BillUse(
-        first, last, step, keys, np.maximum(use, 0.0), spend, owned, prices, files, (*notes, *said)
+        first, last, step, keys, skus, np.maximum(use, 0.0), spend, owned, prices, files, (*notes, *said)
     )
 
 
@@ -165,7 +168,7 @@ def _present(bill: Bill) -> str:
 
 
 def _typed(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    """Rows of machines whose provider, region and type are known, with their `key`."""
+    """Rows of machines whose provider, region and type are known, with their `key`; a SKU alone does not name one."""
     out = []
     for row in rows:
         words = {str(name): value for name, value in row.items() if isinstance(value, str)}
@@ -173,7 +176,8 @@ def _typed(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
         kind = type_of(words)
         if kind and words.get("RegionId"):
             key = (provider_id(provider) or provider.lower(), words["RegionId"], kind)
-            out.append({str(name): value for name, value in row.items()} | {"key": key})
+            is_named = bool(type_of(words | {"SkuId": ""}))
+            out.append({str(name): value for name, value in row.items()} | {"key": key, "is_named": is_named})
     return out
 
 

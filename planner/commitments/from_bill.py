@@ -152,6 +152,7 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
     kept: list[int] = []
     pools: list[Pool] = []
     left: list[int] = []
+    skus: list[int] = []  # may be no machines: named where the bill has nothing else
     total = float(bill.spend.sum())
     for number, key in enumerate(bill.keys):
         pool = _pool(key, bill, catalog) if len(pools) < _MOST_POOLS else None
@@ -159,7 +160,9 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
             kept.append(number)
             pools.append(pool)
         elif bill.spend[number] > 0 or total <= 0:  # else a refund alone, of a machine that it does not name
-            left.append(number)
+            (skus if key in bill.skus else left).append(number)
+    total -= float(bill.spend[skus].sum()) if kept or left else 0.0
+    left = left or ([] if kept else skus)
     share = float(bill.spend[left].sum()) / total if total > 0 else float(np.mean(len(left) > 0))
     words = ", ".join(_words(bill.keys[number]) for number in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

@@ -25,7 +25,7 @@ HEADER = (
     "BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "BillingCurrency", "ChargeCategory",
     "ChargePeriodStart", "ChargePeriodEnd", "PricingCategory", "PricingQuantity", "PricingUnit", "ServiceProviderName",
     "ServiceCategory", "RegionId", "SkuPriceDetails", "CommitmentDiscountId", "CommitmentDiscountStatus",
-    "CommitmentDiscountType", "ChargeClass", "CapacityReservationId", "CapacityReservationStatus",
+    "CommitmentDiscountType", "ChargeClass", "SkuId", "CapacityReservationId", "CapacityReservationStatus",
 )  # fmt: skip
 
 
@@ -186,6 +186,22 @@ def test_what_stands_unused_of_a_capacity_reservation_is_no_demand(tmp_path: Pat
     ]
     use = read_use([str(write(tmp_path / "bill.csv", rows))])
     assert set(use.use[:, 0].tolist()) == {7.0}
+
+
+def test_a_charge_by_the_hour_of_no_type_is_no_machine(tmp_path: Path, run_cli: Run) -> None:
+    """The fee of a Kubernetes cluster was among the machines left out: "sku-eks in aws/us-east-1"."""
+    days = [FIRST + timedelta(number) for number in range(20)]
+    fee = {"SkuPriceDetails": "", "SkuId": "sku-eks"}
+    rows = [
+        charge(day, kind, 2, **own) for day in days for kind, own in ((FLAT, {}), ("cpu-16", {}), ("", fee))
+    ]
+    said = run_cli(
+        "commit", "--from-focus", str(write(tmp_path / "bill.csv", rows)), "--no-regret", "-o", "json"
+    ).stdout
+    assert "sku-eks" not in said and f"cpu-16 in azure/{REGION} (50 % of the machines' cost)" in said
+    alone = [row for row in rows if "SkuId" in row]
+    refused = run_cli("commit", "--from-focus", str(write(tmp_path / "fees.csv", alone)))
+    assert refused.code == 2 and "sku-eks" in refused.stderr
 
 
 def test_a_correction_of_an_earlier_time_is_no_day_without_machines(tmp_path: Path) -> None:
