@@ -100,7 +100,11 @@ class BillUse:
 
 
 def read_use(
-    paths: Sequence[str], *, currency: str | None = None, expires: Mapping[str, date] | None = None
+    paths: Sequence[str],
+    *,
+    currency: str | None = None,
+    expires: Mapping[str, date] | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> BillUse:
     """Read machines in use and commitments of the last thirteen months of a bill.
 
@@ -108,12 +112,13 @@ def read_use(
         paths: files, folders and globs of a bill.
         currency: rows of this currency only, where the bill has several.
         expires: last day of commitments, by their ids, where their owner knows it.
+        mapping: FOCUS column -> column of the bill, for one in columns of its own.
 
     Raises:
         InputError: no bill, errors in it, no hours of machines, or fewer than 14 days of them, or it shows no
             commitment of an id in `expires`.
     """
-    with open_bill(paths, currency=currency, extra_columns=_EXTRA) as bill:
+    with open_bill(paths, currency=currency, extra_columns=_EXTRA, mapping=mapping) as bill:
         if faults := [finding for finding in bill.findings if finding.severity == "error"]:
             raise InputError(f"{paths[0]}: {faults[0].message}")
         notes = [finding.message for finding in bill.findings if finding.severity == "warning"]

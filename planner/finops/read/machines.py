@@ -31,8 +31,8 @@ _FOR = r"\bfor(?: [^ ]+){0,3}?"
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
-# Numbers of GPUs that machines have; others are other numbers (`x86`, `744x H100`: hours of a month). A block of 1, 2, 4
-# ... machines of 8 has more, before a chip: `32x H200`.
+# Numbers of GPUs that machines have; others are other numbers (`x86`, `744x H100`: hours of a month).
+# Blocks of 4, 8 ... machines of 8 have more, before a chip: `32x H200`.
 _SHORT = 2
 _AZURE = "standard_"  # before its machine types
 _BEFORE_TYPE = ', "InstanceType"'  # in `_details`

@@ -437,7 +437,8 @@ def test_a_statement_is_not_compared_with_a_month_without_usage(tmp_path: Path) 
     assert made.title == "ml: 2,635.00 USD in October 2026, 53.1 % of the bill's 4,960.00"
     basis = next(part for part in made.sections if part.key == "basis").sentences
     assert (
-        "Not compared with September 2026: the GPU-hours to split k8s, slurm by are known of one of the two months alone."
+        "Not compared with September 2026: "
+        "the GPU-hours to split k8s, slurm by are known of one of the two months alone."
         in basis
     )
     said = next(part for part in without.sections if part.key == "basis").sentences
