@@ -51,9 +51,5 @@ def _asked(answer: Node) -> tuple[str | None, int, list[str], list[str]]:
         return None, 1, [], []
     asked = answer["bill"]
     currency = None if asked["currency"].is_null else asked["currency"].text()
-    pairs = asked["mapping"] if "mapping" in asked.keys() else ()  # noqa: SIM118 -- a node
-    return (
-        currency,
-        asked["seed"].count(),
-        *([one.text() for one in part] for part in (asked["expires"], pairs)),
-    )
+    pairs = [one.text() for one in asked["mapping"]] if "mapping" in asked.keys() else []  # noqa: SIM118 -- a node
+    return currency, asked["seed"].count(), [one.text() for one in asked["expires"]], pairs
