@@ -18,6 +18,7 @@ from planner.commands.options import (
     capitals,
     details_option,
     examples,
+    mapping_options,
     output_options,
     verbose_option,
 )
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from solvers.search.decompose import Round
+
+_OF_BILLS = (
+    "--currency and --seed belong to --from-focus: a question states its seed itself",
+    "--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself",
+    "--expires is for --from-focus: a question states when its `commitments` expire itself",
+    "--map and --map-file are for --from-focus: a question has no columns of a bill",
+)
 
 
 @click.command(
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     "--from-focus", "bills", multiple=True, metavar="PATH",
     help="Instead of QUESTION: demand and owned commitments from a bill (FOCUS or a cloud's export).",
 )  # fmt: skip
+@mapping_options
 @click.option(
     "--currency",
     default=None,
@@ -86,9 +95,10 @@ if TYPE_CHECKING:
 @verbose_option("All sections, every round and every break-even.")
 @click.pass_context
 def commit(
-    ctx: click.Context, question: Path | None, bills: tuple[str, ...], currency: str | None, seed: int | None,
-    expires: tuple[str, ...], avoid_loss: bool, output: str, as_of: datetime | None, gap: float, time_limit: float,
-    regret: bool, certificate: Path | None, out: Path | None, details: tuple[str, ...], verbose: bool,
+    ctx: click.Context, question: Path | None, bills: tuple[str, ...], pairs: tuple[str, ...], map_file: Path | None,
+    currency: str | None, seed: int | None, expires: tuple[str, ...], avoid_loss: bool, output: str,
+    as_of: datetime | None, gap: float, time_limit: float, regret: bool, certificate: Path | None, out: Path | None,
+    details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
@@ -102,21 +112,26 @@ def commit(
     from planner.commitments.report import commit_report
     from planner.commitments.stated_ends import parse_ends
     from planner.errors import InputError
+    from planner.finops.read.mapping import read_mapping
     from planner.render.progress import text_progress
 
     if (question is None) == (not bills):
         raise InputError("give either a QUESTION (examples/commit.yaml) or --from-focus with a bill")
-    if question is not None and (currency is not None or seed is not None):
-        raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
-    if question is not None and avoid_loss:
-        raise InputError("--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself")
-    if question is not None and expires:
-        raise InputError(
-            "--expires is for --from-focus: a question states when its `commitments` expire itself"
+    if question is not None:
+        _refuse(
+            (currency is not None or seed is not None, avoid_loss, bool(expires), bool(pairs or map_file))
         )
     day, ends = as_of and as_of.date(), parse_ends(expires)
     asked = (
-        ask_bill(bills, day, currency=currency, seed=seed, avoid_loss=avoid_loss, expires=ends)
+        ask_bill(
+            bills,
+            day,
+            currency=currency,
+            seed=seed,
+            avoid_loss=avoid_loss,
+            expires=ends,
+            mapping=read_mapping(pairs, map_file),
+        )
         if question is None
         else ask_file(question, day)
     )
@@ -137,13 +152,27 @@ def commit(
 
         write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     sections = details or (("all",) if verbose else ())
-    source = "FILE" if question else _of_bill(currency, seed, expires, avoid_loss=avoid_loss)
+    source = "FILE" if question else _of_bill(pairs, map_file, currency, seed, expires, avoid_loss=avoid_loss)
     show_answer(commit_report(work.answer, verbose=verbose, details=sections, asked_as=source), output, out)
 
 
-def _of_bill(currency: str | None, seed: int | None, expires: tuple[str, ...], *, avoid_loss: bool) -> str:
+def _refuse(given: tuple[bool, ...]) -> None:
+    """Refuse options of `--from-focus` beside a question, those of `_OF_BILLS` that are given."""
+    from planner.errors import InputError
+
+    for is_given, said in zip(given, _OF_BILLS, strict=True):
+        if is_given:
+            raise InputError(said)
+
+
+def _of_bill(
+    pairs: tuple[str, ...], map_file: Path | None, currency: str | None, seed: int | None,
+    expires: tuple[str, ...], *, avoid_loss: bool,
+) -> str:  # fmt: skip
     """The options of a question about a bill, for the suggested next command."""
+    columns = [f"--map-file {shlex.quote(str(map_file))}"] if map_file else []
     options = [
+        *(columns or [f"--map {shlex.quote(pair)}" for pair in pairs]),
         ("--avoid-loss" if avoid_loss else ""),
         (f"--currency {shlex.quote(currency)}" if currency else ""),
     ]

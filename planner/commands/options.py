@@ -326,6 +326,11 @@ def bill_options(command: _Command) -> _Command:
     focus = click.option(
         "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
     )
+    return focus(mapping_options(command))
+
+
+def mapping_options(command: _Command) -> _Command:
+    """`--map` and `--map-file`: how the columns of a bill are read."""
     pairs = click.option(
         "--map", "pairs", multiple=True, metavar="COLUMN=FOCUS",
         help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory sets a constant. May be repeated.",
@@ -334,7 +339,7 @@ def bill_options(command: _Command) -> _Command:
         "--map-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
         help="Store the mapping of --map in this file (columns column,focus) and read it the next time.",
     )  # fmt: skip
-    return focus(pairs(file(command)))
+    return pairs(file(command))
 
 
 more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")

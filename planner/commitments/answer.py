@@ -127,11 +127,12 @@ class File:
 
 @record(frozen=True)
 class BillAsked:
-    """How a bill was asked, for whoever asks it again."""
+    """How a bill was asked, for whoever asks it again; `mapping` as of `--map`: `cost=BilledCost`."""
 
     currency: str | None
     seed: int
     expires: tuple[str, ...]
+    mapping: tuple[str, ...] = ()
 
 
 @record(frozen=True)

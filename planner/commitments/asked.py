@@ -54,6 +54,7 @@ def ask_bill(
     seed: int | None = None,
     avoid_loss: bool = False,
     expires: Mapping[str, date] | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> Asked:
     """Make a question of a bill.
 
@@ -65,6 +66,7 @@ def ask_bill(
         seed: of the scenarios; default 1.
         avoid_loss: count the chance of a loss too.
         expires: last day of the bill's commitments, by their ids, where their owner knows it.
+        mapping: FOCUS column -> column of the bill, for one in columns of its own.
 
     Raises:
         InputError: the bill cannot be read, or nothing of it can be committed to.
@@ -76,6 +78,7 @@ def ask_bill(
     catalog = load_catalog(catalog_dir, as_of=as_of)
     risk = SELDOM_LOSES if avoid_loss else RISK
     made = question_from_bill(
-        bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk, expires=expires
-    )
+        bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk, expires=expires,
+        mapping=mapping,
+    )  # fmt: skip
     return Asked(made.loaded, catalog, made)

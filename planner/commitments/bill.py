@@ -77,6 +77,7 @@ class BillUse:
         first, last: first and last day that is used of the bill.
         step_hours: 1 where the bill has hours, else 24.
         keys: the pools, the most expensive first.
+        skus: those of them whose type no row names: the SKU stands for it, which may be no machine (a cluster's fee).
         use: machines in use per step, shape `(n, P)`.
         spend: cost of each pool's use at contracted prices, else at list, else effective, shape `(P,)`.
         owned: commitments.
@@ -89,6 +90,7 @@ class BillUse:
     last: date
     step_hours: int
     keys: tuple[Key, ...]
+    skus: frozenset[Key]
     use: Floats
     spend: Floats
     owned: tuple[OwnedUse, ...]
@@ -98,7 +100,11 @@ class BillUse:
 
 
 def read_use(
-    paths: Sequence[str], *, currency: str | None = None, expires: Mapping[str, date] | None = None
+    paths: Sequence[str],
+    *,
+    currency: str | None = None,
+    expires: Mapping[str, date] | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> BillUse:
     """Read machines in use and commitments of the last thirteen months of a bill.
 
@@ -106,12 +112,13 @@ def read_use(
         paths: files, folders and globs of a bill.
         currency: rows of this currency only, where the bill has several.
         expires: last day of commitments, by their ids, where their owner knows it.
+        mapping: FOCUS column -> column of the bill, for one in columns of its own.
 
     Raises:
         InputError: no bill, errors in it, no hours of machines, or fewer than 14 days of them, or it shows no
             commitment of an id in `expires`.
     """
-    with open_bill(paths, currency=currency, extra_columns=_EXTRA) as bill:
+    with open_bill(paths, currency=currency, extra_columns=_EXTRA, mapping=mapping) as bill:
         if faults := [finding for finding in bill.findings if finding.severity == "error"]:
             raise InputError(f"{paths[0]}: {faults[0].message}")
         notes = [finding.message for finding in bill.findings if finding.severity == "warning"]
@@ -140,8 +147,9 @@ def read_use(
         )
     options = {str(row["id"]): _option(row, ends.get(str(row["id"]))) for row in covered}
     prices = bill_prices(rows, _typed(covered), options) if in_usd else {}
+    skus = frozenset(keys) - {row["key"] for row in rows if row["is_named"]}
     return BillUse(
-        first, last, step, keys, np.maximum(use, 0.0), spend, owned, prices, files, (*notes, *said)
+        first, last, step, keys, skus, np.maximum(use, 0.0), spend, owned, prices, files, (*notes, *said)
     )
 
 
@@ -165,7 +173,7 @@ def _present(bill: Bill) -> str:
 
 
 def _typed(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    """Rows of machines whose provider, region and type are known, with their `key`."""
+    """Rows of machines whose provider, region and type are known, with their `key`; a SKU alone does not name one."""
     out = []
     for row in rows:
         words = {str(name): value for name, value in row.items() if isinstance(value, str)}
@@ -173,7 +181,8 @@ def _typed(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
         kind = type_of(words)
         if kind and words.get("RegionId"):
             key = (provider_id(provider) or provider.lower(), words["RegionId"], kind)
-            out.append({str(name): value for name, value in row.items()} | {"key": key})
+            is_named = bool(type_of(words | {"SkuId": ""}))
+            out.append({str(name): value for name, value in row.items()} | {"key": key, "is_named": is_named})
     return out
 
 

@@ -23,7 +23,7 @@ from planner.inputs.purchase_options import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date
 
     from catalogs.tables.model import Catalog
@@ -69,6 +69,7 @@ def question_from_bill(
     currency: str | None = None,
     risk: Risk = RISK,
     expires: Mapping[str, date] | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> FromBill:
     """Make the question which commitments of one year to buy after the last day of a bill.
 
@@ -80,11 +81,12 @@ def question_from_bill(
         currency: rows of this currency only, where the bill has several.
         risk: what is minimised; `SELDOM_LOSES` avoids losses.
         expires: last day of the bill's commitments, by their ids, where their owner knows it.
+        mapping: FOCUS column -> column of the bill, for one in columns of its own.
 
     Raises:
         InputError: the bill cannot be read, has no hours of machines, or none that can be committed to.
     """
-    bill = read_use(paths, currency=currency, expires=expires)
+    bill = read_use(paths, currency=currency, expires=expires, mapping=mapping)
     kept, pools, left = _pools(bill, catalog)
     by_bill = [pool.name for pool in pools if pool.prices]
     named = ", ".join(Path(path).name for path in paths[:2]) + (" and more" if len(paths) > 2 else "")
@@ -116,8 +118,13 @@ def question_from_bill(
     notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines"]
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     notes += [*_lasting(bill, kept, futures), *bill.notes, *([_of_bill(by_bill)] if by_bill else [])]
-    asked = BillAsked(currency, seed, tuple(f"{name}={day}" for name, day in (expires or {}).items()))
+    columns = ((column, focus) for focus, column in (mapping or {}).items())
+    asked = BillAsked(currency, seed, _options((expires or {}).items()), _options(columns))
     return FromBill(loaded, futures, bill.files, asked, tuple(notes))
+
+
+def _options(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in pairs)
 
 
 def _lasting(bill: BillUse, kept: Sequence[int], futures: Futures) -> list[str]:
@@ -152,6 +159,7 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
     kept: list[int] = []
     pools: list[Pool] = []
     left: list[int] = []
+    skus: list[int] = []  # may be no machines: named where the bill has nothing else
     total = float(bill.spend.sum())
     for number, key in enumerate(bill.keys):
         pool = _pool(key, bill, catalog) if len(pools) < _MOST_POOLS else None
@@ -159,7 +167,9 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
             kept.append(number)
             pools.append(pool)
         elif bill.spend[number] > 0 or total <= 0:  # else a refund alone, of a machine that it does not name
-            left.append(number)
+            (skus if key in bill.skus else left).append(number)
+    total -= float(bill.spend[skus].sum()) if kept or left else 0.0
+    left = left or ([] if kept else skus)
     share = float(bill.spend[left].sum()) / total if total > 0 else float(np.mean(len(left) > 0))
     words = ", ".join(_words(bill.keys[number]) for number in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

@@ -141,7 +141,10 @@ COMMIT = {
     "notes": _WORDS,
     "notes[*]": _WORDS,
     "files[*].file": "where a file of the bill was; its hash is checked",
-    **dict.fromkeys(("bill.currency", "bill.seed", "bill.expires", "bill.expires[*]"), _OF_BILL),
+    **dict.fromkeys(
+        ("bill.currency", "bill.seed", "bill.expires", "bill.expires[*]", "bill.mapping", "bill.mapping[*]"),
+        _OF_BILL,
+    ),
     "regret.mean_usd": _ALONE,
     "regret.p90_usd": _ALONE,
     "regret.worst_usd": _ALONE,

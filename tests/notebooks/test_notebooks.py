@@ -124,6 +124,9 @@ def test_the_budget_runs_on_a_bill() -> None:
     names: Any = _run(FOLDER / "budget_forecast.ipynb", bill=bill, by="tag:team", scenario="volume=+50%")
     assert "No budgets file was given." in repr(names["shown"])
     assert names["after"][0].expected > names["before"][0].expected > 0
+    exact = sum(b.expected - a.expected for a, b in zip(names["before"], names["after"], strict=True))
+    assert names["saving"] == pytest.approx(exact, rel=0.1)
+    assert round(names["saving"]) != round(exact)  # "Together -190,206 USD" of a cost known to 10,000
 
 
 def test_the_budget_takes_the_currency_of_the_bill(tmp_path: Path) -> None:

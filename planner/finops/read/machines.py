@@ -31,11 +31,13 @@ _FOR = r"\bfor(?: [^ ]+){0,3}?"
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
 _GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
-# Numbers of GPUs that machines have, behind a chip: others are other numbers (`x86`). Blocks have more: `32x H200`.
+# Numbers of GPUs that machines have; others are other numbers (`x86`, `744x H100`: hours of a month).
+# Blocks of 4, 8 ... machines of 8 have more, before a chip: `32x H200`.
 _SHORT = 2
 _AZURE = "standard_"  # before its machine types
 _BEFORE_TYPE = ', "InstanceType"'  # in `_details`
 _COUNTS = "(?:1|2|3|4|6|8|10|16|72)"
+_BLOCKS = "(?:32|64|128|256|512|1024|2048|4096)"
 _COUNT = re.compile(rf"(?<![0-9]){_COUNTS}(?![0-9])")
 
 
@@ -63,7 +65,7 @@ def _counted() -> str:
     chip = f"(?:{'|'.join(spelled)}|nvidia[ _-](?:{short}))"
     words = "(?:[^a-z0-9]+[a-z0-9]+){0,4}?"
     # a number without an x, as in `8a10`, is a part of many identifiers
-    count = f"(?:(?:[0-9]+x)*[1-9][0-9]{{0,3}} ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
+    count = f"(?:(?:[0-9]+x)*(?:{_COUNTS}|{_BLOCKS}) ?[x×][ _-]?|(?:[0-9]+x)+{_COUNTS})"
     return "|".join(
         (
             f"{count}(?:nvidia[ _-])??{chip}(?:ib|sxm[0-9]?|pcie|nvl)?",

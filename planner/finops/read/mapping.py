@@ -39,11 +39,13 @@ def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
         path: mapping file (CSV with the columns column and focus); read where it exists, written where pairs are new.
 
     Raises:
-        InputError: no pair, no column of FOCUS, or the file cannot be read or written.
+        InputError: no pair, no column of FOCUS, Tags and one of its keys, or the file cannot be read or written.
     """
     found = _load(path) if path is not None and path.exists() else {}
     given = [_pair(pair, f"--map {pair}") for pair in pairs]
     merged = found | {focus: column for column, focus in given}
+    if "Tags" in merged and (tag := next((focus for focus in merged if _tag_of(focus)), "")):
+        raise InputError(f"--map {merged[tag]}={tag}: beside {merged['Tags']}=Tags; name the tags one by one, or all")
     if path is not None and merged != found:
         _save(path, merged)
     elif path is not None and not merged:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.showback_schema import ShowbackFile, Split
 
 DIRECT, ALLOCATED, UNUSED = "own", "split by the provider", "unused commitments"
+_TAX = "tax"  # own cost in the answer, and no cost to divide by: it names no team, or is the same part of every charge
 
 
 @record(frozen=True)
@@ -96,7 +97,7 @@ def divide(
         commitment, status = _text(row["commitment_id"]), _text(row["commitment_status"])
         if status == "Used":
             used[commitment][team] += max(cost, 0.0)
-        kind = ALLOCATED if int(row["is_allocated"]) else DIRECT
+        kind = ALLOCATED if int(row["is_allocated"]) else _TAX if _text(row["charge"]) == "Tax" else DIRECT
         place = (_text(row["provider"]), _text(row["service"]))
         if status == "Unused" and file.unused_commitments != "keep" and kind == DIRECT:
             unused[commitment][team, UNUSED, *place] += cost
@@ -106,6 +107,8 @@ def divide(
     remarks += _same_clusters(file)
     for split in file.split:
         _share(sums, split, (gpu_hours or {}).get(split.clusters, {}), remarks, file.unassigned)
+    for key in [key for key in sums if key[1] == _TAX]:
+        sums[key[0], DIRECT, key[2], key[3]] += sums.pop(key)
     return Divided(tuple(_in_cents(sums)), tuple(remarks))
 
 
@@ -197,8 +200,8 @@ def _share(
 
 def _own_cost(sums: _Sums, skip: set[str]) -> dict[str, float]:
     out: dict[str, float] = defaultdict(float)
-    for (team, *_), cost in sums.items():
-        if team not in skip:
+    for (team, kind, *_), cost in sums.items():
+        if team not in skip and kind != _TAX:
             out[team] += cost
     return {team: max(cost, 0.0) for team, cost in out.items()}
 

@@ -120,12 +120,18 @@ def team_statement(
 
 
 def _without_usage(file: ShowbackFile, usage: Usage | None, month: date, before: date) -> str:
-    """Teams that are split by hours which the files have of the month alone, not of the one before."""
+    """Teams that are split by hours which the files have of one of the two months alone."""
     now, was = (gpu_hours_by_team(file, usage, start, _end(start)) for start in (month, before))
     lost = [
-        one.team for one in file.split if one.by == "usage" and now[one.clusters] and not was[one.clusters]
+        one.team
+        for one in file.split
+        if one.by == "usage" and bool(now[one.clusters]) != bool(was[one.clusters])
     ]
-    return f"the usage files have none of its GPU-hours, by which to split {', '.join(lost)}" if lost else ""
+    return (
+        f"the GPU-hours to split {', '.join(lost)} by are known of one of the two months alone"
+        if lost
+        else ""
+    )
 
 
 def _end(month: date) -> date:

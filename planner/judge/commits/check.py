@@ -55,7 +55,9 @@ def check(findings: Findings, memory: CommitMemory) -> None:
         {
             **dict.fromkeys(_STATED, STATED), "schema_version": 1, "currency": "USD", "name": question.name,
             "sha256": hashlib.sha256(memory.loaded.document.data).hexdigest(), "files": _files(memory),
-            "bill": IfStated(memory.of_bill and dict.fromkeys(("currency", "seed", "expires"), STATED)),
+            "bill": IfStated(memory.of_bill and {
+                **dict.fromkeys(("currency", "seed", "expires"), STATED), "mapping": IfStated(STATED),
+            }),
             "start": question.start.isoformat(), "years": memory.years, "scenarios": len(memory.futures.probability),
             "rows": sum(len(block.weight) for block in memory.blocks(1.0)),
             "risk_weight": Near(weight), "risk_level": Near(question.risk.level),

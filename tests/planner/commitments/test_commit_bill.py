@@ -25,7 +25,7 @@ HEADER = (
     "BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "BillingCurrency", "ChargeCategory",
     "ChargePeriodStart", "ChargePeriodEnd", "PricingCategory", "PricingQuantity", "PricingUnit", "ServiceProviderName",
     "ServiceCategory", "RegionId", "SkuPriceDetails", "CommitmentDiscountId", "CommitmentDiscountStatus",
-    "CommitmentDiscountType", "ChargeClass", "CapacityReservationId", "CapacityReservationStatus",
+    "CommitmentDiscountType", "ChargeClass", "SkuId", "CapacityReservationId", "CapacityReservationStatus",
 )  # fmt: skip
 
 
@@ -186,6 +186,52 @@ def test_what_stands_unused_of_a_capacity_reservation_is_no_demand(tmp_path: Pat
     ]
     use = read_use([str(write(tmp_path / "bill.csv", rows))])
     assert set(use.use[:, 0].tolist()) == {7.0}
+
+
+def test_a_bill_in_columns_of_its_own(tmp_path: Path, run_cli: Run) -> None:
+    """`review` read it by its mapping file, `commit` refused it."""
+    path, columns = (
+        write(tmp_path / "bill.csv", [charge(FIRST + timedelta(n), FLAT, 5) for n in range(20)]),
+        tmp_path / "columns.csv",
+    )
+    path.write_text(
+        path.read_text()
+        .replace("BilledCost", "usd", 1)
+        .replace("PricingQuantity", "amount", 1)
+        .replace("ChargeCategory", "kind", 1)
+    )
+    assert run_cli("commit", "--from-focus", str(path)).code == 2
+    own = "--map", "usd=BilledCost", "--map", "amount=PricingQuantity", "--map", "'Usage'=ChargeCategory"
+    made = run_cli(
+        "commit", "--from-focus", str(path), *own, "--map-file", str(columns), "--no-regret", "-o", "json"
+    )
+    answer = tmp_path / "answer.json"
+    answer.write_text(made.stdout)
+    assert json.loads(made.stdout)["bill"]["mapping"] == list(own[1::2])
+    again = run_cli(
+        "commit", "--from-focus", str(path), "--map-file", str(columns), "--no-regret", "-o", "json"
+    )
+    assert json.loads(again.stdout)["lines"] == json.loads(made.stdout)["lines"] != []
+    checked = run_cli("verify", str(answer), "--bill", str(path))
+    assert checked.code == 0, checked.stderr
+    refused = run_cli("commit", "examples/commit.yaml", "--map", "usd=BilledCost")
+    assert refused.code == 2 and "--map and --map-file are for --from-focus" in refused.stderr
+
+
+def test_a_charge_by_the_hour_of_no_type_is_no_machine(tmp_path: Path, run_cli: Run) -> None:
+    """The fee of a Kubernetes cluster was among the machines left out: "sku-eks in aws/us-east-1"."""
+    days = [FIRST + timedelta(number) for number in range(20)]
+    fee = {"SkuPriceDetails": "", "SkuId": "sku-eks"}
+    rows = [
+        charge(day, kind, 2, **own) for day in days for kind, own in ((FLAT, {}), ("cpu-16", {}), ("", fee))
+    ]
+    said = run_cli(
+        "commit", "--from-focus", str(write(tmp_path / "bill.csv", rows)), "--no-regret", "-o", "json"
+    ).stdout
+    assert "sku-eks" not in said and f"cpu-16 in azure/{REGION} (50 % of the machines' cost)" in said
+    alone = [row for row in rows if "SkuId" in row]
+    refused = run_cli("commit", "--from-focus", str(write(tmp_path / "fees.csv", alone)))
+    assert refused.code == 2 and "sku-eks" in refused.stderr
 
 
 def test_a_correction_of_an_earlier_time_is_no_day_without_machines(tmp_path: Path) -> None:

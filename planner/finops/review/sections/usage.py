@@ -144,17 +144,16 @@ def _teams(matched: Matched, *, exact_tags: bool) -> Table:
         unknown = sum(one.cost for one in own if one.state in ("unmeasured", "unknown", "unmatched"))
         cost = sum(one.cost for one in own)
         free = sum(one.cost for one in own if one.state == "free")
-        known = cost - unknown
-        is_known = known > _CENT
-        idle_share, busy = (ratio(idle, known), hours["busy"]) if is_known else (None, None)
-        rows.append((team, cost, idle, idle_share, free, unknown, busy))
+        is_whole = unknown <= _CENT
+        share = ratio(idle, cost) if is_whole or cost - unknown > _CENT else None
+        rows.append((team, cost, idle, share, free, unknown, hours["busy"] or (0.0 if is_whole else None)))
     rows.sort(key=lambda row: (-row[2], -row[1], row[0]))
     return table(
         "usage_teams", "Idle GPUs by team", [("team", "Team", "text"), ("cost", "GPU cost", "money"),
         ("idle", "Idle", "money"), ("idle_share", "Idle share", "ratio"), ("free", "Never allocated", "money"),
         ("unknown", "Use unknown", "money"), ("busy_hours", "Busy GPU-hours", "hours")], rows[:TOP],
         "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag. "
-        "Shares are of the cost whose use is known."
+        "Idle shares and busy GPU-hours are at least these where some use is unknown."
         + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
     )  # fmt: skip
 

@@ -76,6 +76,8 @@ NOT_COUNTED = [
     "NVIDIA H200 NVLink",
     "A100 x86_64 image",
     "24x L4",
+    "744 x H100 SXM GPU-hours",  # hours of a month: each counted as 744 GPUs
+    "Invoice 2026 x H100",
     "load balancer L4 x 2",
     "m5.4xlarge",
     "cache.t4g.medium",

@@ -68,6 +68,12 @@ def test_columns_of_ones_own_are_tags(own: Path, tmp_path: Path, run_cli: Callab
         open_bill([own], mapping=read_mapping(("projcet=Tags.team",), None))
 
 
+def test_tags_and_one_of_them_are_no_mapping() -> None:
+    """The column of Tags was read, and that of the one tag left out without a word."""
+    with pytest.raises(InputError, match=r"--map project=Tags\.team: beside labels=Tags"):
+        read_mapping(("labels=Tags", "project=Tags.team"), None)
+
+
 def test_a_focus_file_beside_it_is_left_alone(own: Path, tmp_path: Path) -> None:
     other = tmp_path / "focus.csv"
     other.write_text(

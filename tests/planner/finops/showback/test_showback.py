@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -351,7 +352,7 @@ def test_a_bill_with_tax_is_told_from_the_spend_without_it(tmp_path: Path) -> No
         write_bill(tmp_path / "bill.csv", rows), only=("showback",), beside=Beside(showback=file)
     )
     assert section(made, "showback").sentences == (
-        "93.5 % of 112 USD with tax belongs to a team by the rules of showback.",
+        "93.8 % of 112 USD with tax belongs to a team by the rules of showback.",
         "No team used the commitment c1: its unused part is divided by cost.",
     )
 
@@ -367,6 +368,24 @@ split:
   - {team: k8s, by: usage, clusters: [EKS]}
   - {team: slurm, by: usage, clusters: [hpc]}
 """
+
+
+@pytest.mark.parametrize("by", ["cost", "equal"])
+def test_tax_is_no_cost_to_split_by(tmp_path: Path, by: str) -> None:
+    """Tax, which names no team, took 28 of 100 USD of shared cost: it counted as cost of a team without a name."""
+    costs = (("platform", 100), ("ml", 60), ("web", 40))
+    rows = [charge(DAY, cost, Tags=f'{{"team":"{team}"}}') for team, cost in costs]
+    rows.append(charge(DAY, 38, ChargeCategory="Tax", Tags=""))
+    split = f"split:\n  - {{team: platform, by: {by}}}\n"
+    text = "version: 1\nkind: showback\nrules:\n  - {from_tag: team}\n" + split
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows),
+        only=("showback",),
+        beside=Beside(showback=rules(tmp_path, text)),
+    )
+    found = {row["team"]: (row["own"], row["shared"]) for row in rows_of(made, "showback", "showback")}
+    parts = (60, 40) if by == "cost" else (50, 50)
+    assert found == {"ml": (60, parts[0]), "web": (40, parts[1]), "(unassigned)": (38, 0)}
 
 
 def two_clusters(folder: Path) -> tuple[Path, Usage]:
@@ -404,10 +423,25 @@ def test_a_statement_is_not_compared_with_a_month_without_usage(tmp_path: Path) 
     """A team was "+69.4 % against the month before", of which no usage file told its share."""
     path, usage = two_clusters(tmp_path)
     with open_bill([path]) as opened:
-        made = team_statement(opened, DAY, rules(tmp_path, TWO_CLUSTERS), "ml", usage)
+        file = rules(tmp_path, TWO_CLUSTERS)
+        made = team_statement(opened, DAY, file, "ml", usage)
+        earlier = Usage(
+            (
+                replace(
+                    usage.files[0],
+                    allocated=tuple(replace(one, day=date(2026, 9, 2)) for one in usage.files[0].allocated),
+                ),
+            )
+        )
+        without = team_statement(opened, DAY, file, "slurm", earlier)
     assert made.title == "ml: 2,635.00 USD in October 2026, 53.1 % of the bill's 4,960.00"
     basis = next(part for part in made.sections if part.key == "basis").sentences
     assert (
-        "Not compared with September 2026: the usage files have none of its GPU-hours, by which to split k8s, slurm."
+        "Not compared with September 2026: "
+        "the GPU-hours to split k8s, slurm by are known of one of the two months alone."
         in basis
     )
+    said = next(part for part in without.sections if part.key == "basis").sentences
+    assert [one for one in said if one.startswith("Not compared")] == [
+        one for one in basis if one.startswith("Not compared")
+    ]  # nor a month without them with one that has them

@@ -124,6 +124,19 @@ def test_a_review_with_slurm(tmp_path: Path) -> None:
     }
 
 
+def test_a_team_is_idle_by_what_is_known_of_all_its_gpus(tmp_path: Path) -> None:
+    """Beside jobs whose work nobody watched, a few free hours were "100.0 %" idle, and 0 hours busy."""
+    made = reviewed(tmp_path, write(tmp_path, "jobs", SACCT.replace("|nlp|", "|ml|")))
+    (teams,) = (table for table in made.tables if table.key == "usage_teams")
+    (ml,) = (
+        row
+        for cells in teams.rows
+        if (row := dict(zip((c.key for c in teams.columns), cells, strict=True)))["team"] == "ml"
+    )
+    assert ml["unknown"] == pytest.approx(192) and ml["idle"] == pytest.approx(2 * 576 - 192)
+    assert ml["idle_share"] == pytest.approx((2 * 576 - 192) / (2 * 576)) and ml["busy_hours"] is None
+
+
 def test_one_team_in_two_spellings_is_one_row(tmp_path: Path) -> None:
     """ml and ML are one owner in every other part of the review; a scheduler's account counts with the tag."""
     rows = [charge(OCTOBER, 10)]
