@@ -125,16 +125,23 @@ def later_starts(
 def _chosen(listed: dict[int, set[int]], sums: set[int], count: int, *, given: bool) -> dict[int, list[int]]:
     """Later starts by group, at most `count` each and ascending.
 
-    Jobs whose candidates are given may start at those of every job and at other sums, too; a workload is built anew at
-    each of its own.
+    Jobs whose candidates are given may start at those of every job and at other sums, too. A workload is built anew at
+    each of its own, of which few are completed by other sums: when time is short it may run in quicker ways, unseen.
     """
     built = {group: sorted(starts) for group, starts in listed.items() if group != GIVEN}
     most = min(max(MOST_BUILDS // max(len(built), 1), LEAST_STARTS), count)
-    chosen = {group: thinned(starts, most) for group, starts in built.items()}
+    chosen = {
+        group: _completed(thinned(starts, most), sums, min(LEAST_STARTS, count))
+        for group, starts in built.items()
+    }
     if given:
-        starts = thinned(sorted(listed.get(GIVEN, ())), count)
-        chosen[GIVEN] = sorted({*starts, *thinned(sorted(sums - set(starts)), count - len(starts))})
+        chosen[GIVEN] = _completed(thinned(sorted(listed.get(GIVEN, ())), count), sums, count)
     return chosen
+
+
+def _completed(starts: list[int], sums: set[int], count: int) -> list[int]:
+    """The starts, and of the other sums as many as are lacking to `count`."""
+    return sorted({*starts, *thinned(sorted(sums - set(starts)), count - len(starts))})
 
 
 def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> bool:

@@ -77,13 +77,13 @@ def list_starts(
     jobs = _jobs(question, live, deadlines, limit)
     by_deadline = sorted(jobs, key=lambda job: (job.deadline, -job.density))
     by_saving = sorted(jobs, key=lambda job: (-job.density, job.deadline))
-    found: dict[int, set[int]] = {}
+    found: dict[int, set[int]] = {job.number: set() for job in jobs}
     lists = [by_deadline, by_saving]
     if any(job.urgency > 0 for job in jobs):
         lists.append(sorted(by_saving, key=lambda job: -job.urgency))
     for order in lists:
         for job, start in _begun(order[:MOST_JOBS], limit.tolist(), taken):
-            found.setdefault(job, set()).add(start)
+            found[job].add(start)
     return found
 
 
