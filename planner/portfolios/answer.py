@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +15,9 @@ from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
-from planner.portfolios.follow import MOST_STARTS, later_starts
+from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
-from planner.portfolios.moments import late_alone, limit_of, refuse_arrivals
+from planner.portfolios.moments import busy_nodes, late_alone, refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
@@ -31,13 +30,10 @@ from solvers.search.search import Clock
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
-MOST_BUILDS = 64  # times candidates of workloads are built for later starts, about 0.1 CPU s each
-LEAST_STARTS = (
-    4  # later starts that jobs of however many workloads have: about as long as their first candidates take
-)
 NOT_FOLLOWING = (
-    "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
-    "they would add too many candidates; a plan whose jobs follow each other may cost less"
+    "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time, because "
+    "they would add too many candidates or because none is known at which a job saves; a plan whose jobs follow each "
+    "other may cost less"
 )
 NOT_ALL_PRICED = (
     "risk: candidates that cost more but may vary less were left aside, for want of time or because they are too many; "
@@ -255,10 +251,9 @@ def _with_later_starts(
         question, result = _whatever_it_costs(gatherer, question, first_asking.left())
     first = gatherer.first_starts()
     deadlines = gatherer.limits_hours(gathered.kinds)
-    most_starts = partial(_most_starts, loaded, gathered.start)
-    later = later_starts(
-        question, result, first, gatherer.free_hours(), deadlines, gathered.kinds, most_starts
-    )
+    busy = busy_nodes((*loaded.portfolio.commitments, *gatherer.own), gathered.start)
+    groups = [gatherer.group[entry] for entry in gathered.kinds]
+    later = later_starts(question, result, first, busy, deadlines, groups)
     if later is None:
         return at_once
     if asking.clock.left_s(asking.share) <= gatherer.once_s or len(later.hours) == 1:
@@ -270,17 +265,6 @@ def _with_later_starts(
         note = "all jobs start immediately: no better plan with later starts was found in time, but one may exist"
         return replace(gathered, notes=(*gathered.notes, note)), *at_once[1:]
     return following
-
-
-def _most_starts(loaded: LoadedPortfolio, start: datetime, entries: frozenset[int]) -> int:
-    """Later starts, at most, for jobs of these entries: each builds the candidates of every workload among them."""
-    pairs = [(loaded.jobs[entry], loaded.workloads[entry]) for entry in entries]
-    built = {
-        (workload.sha256, limit_of(job, workload, start), job.delay_usd_per_hour)
-        for job, workload in pairs
-        if workload is not None
-    }
-    return max(MOST_BUILDS // len(built), LEAST_STARTS) if built else MOST_STARTS
 
 
 def _whatever_it_costs(

@@ -9,14 +9,14 @@ nothing begins, so a limit that holds at every start holds always.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.inputs.bounds import MOST_HOURS
-from planner.portfolios.list_plan import SECONDS, list_starts, whole_seconds
+from planner.portfolios.list_plan import GIVEN, SECONDS, Busy, list_starts, whole_seconds
 from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import CAPACITY
 from planner.portfolios.solve import PortfolioResult
@@ -26,6 +26,8 @@ from solvers.problem.solution import Status
 MOST_STARTS = 24  # later starts: each multiplies the candidates on scarce limits
 MOST_ADDED = 300_000  # candidates that later starts may add
 MOST_SUMS = 4_000  # sums of run times kept while they are made
+MOST_BUILDS = 64  # times candidates of workloads are built for later starts, about 0.1 CPU s each
+LEAST_STARTS = 4  # of each of however many workloads: about as long as their first candidates take
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +38,14 @@ class Later:
         hours: the starts, ascending from the portfolio's own at 0, shape `(n_starts,)`.
         pools: commitments that can bind; quotas: quotas that can.
         sums: starts that the run times add up to; more than there are here where they were thinned.
-        entries: entries of the file whose jobs may wait.
+        of_group: those of the jobs whose candidates are built together, hours, by the group's number.
     """
 
     hours: Floats
     pools: tuple[int, ...]
     quotas: tuple[int, ...]
     sums: int
-    entries: frozenset[int]
+    of_group: dict[int, Floats]
 
     def concerns(self, table: CandidateTable, draws: Floats) -> Bools:
         """Whether each candidate draws on what is scarce, shape `(n_candidates,)`.
@@ -63,8 +65,10 @@ class Later:
         """What the reader should know."""
         count = len(self.hours) - 1
         thinned = f" of {self.sums:,}" if self.sums > count else ""
+        most = max((len(starts) for group, starts in self.of_group.items() if group != GIVEN), default=count)
+        each = f", each workload at up to {most}," if most < count else ","
         return (
-            f"jobs on scarce capacity may also start at {count:,}{thinned} later moments, when runs there are "
+            f"jobs on scarce capacity may also start at {count:,}{thinned} later moments{each} when runs there are "
             "expected to end; bounds hold for these starts"
         )
 
@@ -73,10 +77,9 @@ def later_starts(
     question: Question,
     result: PortfolioResult,
     first: Sequence[float],
-    free: Sequence[float],
+    busy: Mapping[int, Busy],
     deadlines: Floats,
-    kinds: Sequence[int],
-    most_starts: Callable[[frozenset[int]], int],
+    groups: Sequence[int],
 ) -> Later | None:
     """Choose later starts; None where none can help, none chosen where they would be too many candidates.
 
@@ -84,10 +87,9 @@ def later_starts(
         question: candidates in time that start as early as they can.
         result: its solution.
         first: earliest start of each job, hours.
-        free: moments at which owned nodes come free, hours.
+        busy: nodes that come free later, by number of the commitment.
         deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
-        kinds: entry of the file of each job.
-        most_starts: later starts, at most, where jobs of these entries of the file may wait.
+        groups: of each job, the number of those whose candidates are built together; GIVEN: they are given.
     """
     numbers, live = question.numbers, result.reduced.live
     scarce = np.isin(numbers.entry_limit, live)
@@ -96,24 +98,50 @@ def later_starts(
     if not scarce.any() or _every_job_at_its_cheapest(question, result):
         return None
     drawing = distinct_values(numbers.entry_candidate[scarce])
-    entries = frozenset(kinds[job] for job in _waiting(question, drawing).tolist())
-    count = min(most_starts(entries), MOST_STARTS, MOST_ADDED // len(drawing))
+    count = min(MOST_STARTS, MOST_ADDED // len(drawing))
+    free = [hours for hours, _ in busy.values()]
     sums: set[int] = {whole_seconds(hours) for hours in (*first, *free) if math.isfinite(hours)}
     base = sorted({0, *sums})
     for limit in live.tolist():
         runs = _runs(question, int(limit))
         sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1], deadlines))
-    listed = {start for start in list_starts(question, live, deadlines) if 0 < start <= MOST_HOURS * SECONDS}
-    sums = (sums | listed) - {0}
+    listed: dict[int, set[int]] = {}
+    for job, starts in list_starts(question, live, deadlines, busy).items():
+        later = {start for start in starts if 0 < start <= MOST_HOURS * SECONDS}
+        for group in {GIVEN, groups[job]}:
+            listed.setdefault(group, set()).update(later)
+    sums = (sums | listed.get(GIVEN, set())) - {0}
     if not sums:
         return None
-    starts = thinned(sorted(listed), count)
-    starts = sorted({*starts, *thinned(sorted(sums - set(starts)), count - len(starts))})
-    hours = np.array([0, *starts]) / SECONDS
+    chosen = _chosen(listed, sums, count, given=GIVEN in groups)
+    hours = np.array(sorted({0}.union(*chosen.values()))) / SECONDS
     own = [question.limits[number] for number in live.tolist()]
     pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))
     quotas = tuple(sorted({limit.number for limit in own if limit.kind != CAPACITY}))
-    return Later(hours, pools, quotas, len(sums), entries)
+    of_group = {group: np.array(starts) / SECONDS for group, starts in chosen.items()}
+    return Later(hours, pools, quotas, len(sums), of_group)
+
+
+def _chosen(listed: dict[int, set[int]], sums: set[int], count: int, *, given: bool) -> dict[int, list[int]]:
+    """Later starts by group, at most `count` each and ascending.
+
+    Jobs whose candidates are given may start at those of every job and at other sums, too. A workload is built anew at
+    each of its own, of which few are completed by other sums: when time is short it may run in quicker ways, unseen.
+    """
+    built = {group: sorted(starts) for group, starts in listed.items() if group != GIVEN}
+    most = min(max(MOST_BUILDS // max(len(built), 1), LEAST_STARTS), count)
+    chosen = {
+        group: _completed(thinned(starts, most), sums, min(LEAST_STARTS, count))
+        for group, starts in built.items()
+    }
+    if given:
+        chosen[GIVEN] = _completed(thinned(sorted(listed.get(GIVEN, ())), count), sums, count)
+    return chosen
+
+
+def _completed(starts: list[int], sums: set[int], count: int) -> list[int]:
+    """The starts, and of the other sums as many as are lacking to `count`."""
+    return sorted({*starts, *thinned(sorted(sums - set(starts)), count - len(starts))})
 
 
 def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> bool:
@@ -124,24 +152,6 @@ def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> b
     least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
     np.minimum.at(least, numbers.job, numbers.objective)
     return result.objective <= int(least.sum())
-
-
-def _waiting(question: Question, drawing: Ints) -> Ints:
-    """Jobs that may gain by waiting: those without a way that is the cheapest of all and draws on nothing scarce.
-
-    Args:
-        question: candidates in time.
-        drawing: those that draw on what is scarce.
-    """
-    numbers = question.numbers
-    free = np.ones(len(numbers.job), dtype=np.bool_)
-    free[drawing] = False
-    # what a job counts decides, and beside a budget what it costs too
-    for amount in (numbers.objective,) if numbers.budget is None else (numbers.objective, numbers.cost):
-        least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
-        np.minimum.at(least, numbers.job, amount)
-        free &= amount <= least[numbers.job]
-    return np.setdiff1d(np.arange(numbers.n_jobs), numbers.job[free])
 
 
 def _drawing(question: Question, limit: int) -> tuple[Ints, Ints]:

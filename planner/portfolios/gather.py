@@ -17,7 +17,8 @@ from planner.market.place_names import check_portfolio_places
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, commitment_notes, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
-from planner.portfolios.moments import end_hours, hours_after, limit_of, starts_of, windows_of
+from planner.portfolios.list_plan import GIVEN
+from planner.portfolios.moments import end_hours, groups_of, hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -105,6 +106,7 @@ class Gatherer:
     Attributes:
         up_to_usd: per entry of the file, the cost up to which every candidate is wanted.
         own: machines of the workloads' files, which jobs share.
+        group: of each entry, the number of those whose candidates are built together, as `groups_of` gives it.
         once_s: CPU seconds that gathering took at first, as whoever has little time notes it: more may take as long.
     """
 
@@ -132,8 +134,7 @@ class Gatherer:
         portfolio = loaded.portfolio
         self._start = options.now if portfolio.start is None else start_moment(portfolio.start)
         self._windows = windows_of(loaded, self._start)
-        self._ways = Ways()
-        self._tariffs, self._catalog = load_tariffs(), catalog
+        self._ways, self._tariffs, self._catalog = Ways(), load_tariffs(), catalog
         amounts = type_amounts(portfolio, catalog)
         self._sized = SizedCandidates(portfolio.commitments, self._tariffs, self._ways, amounts)
         self._sized_jobs = SizedJobs(loaded, self._sized, self._start)
@@ -143,6 +144,7 @@ class Gatherer:
             WorkloadCandidates(catalog(), options, portfolio, self._ways, self.own) if whole else None
         )
         self._known: dict[tuple[object, ...], Built] = {}
+        self.group = groups_of(loaded, self._start)
         self.up_to_usd, self.once_s = [-np.inf] * len(loaded.jobs), 0.0
         self._later: Later | None = None
 
@@ -177,10 +179,11 @@ class Gatherer:
             for job in self._loaded.jobs
         ]
 
-    def free_hours(self) -> list[float]:
-        """When busy nodes of commitments come free, hours."""
-        until = [item.busy_until for item in self._loaded.portfolio.commitments]
-        return [hours_after(start_moment(moment), self._start) for moment in until if moment is not None]
+    def _waits(self, group: int) -> Windows:
+        """The windows with which jobs of a group may start, too."""
+        if self._later is None:
+            return self._windows
+        return Windows((), self._later.of_group.get(group, np.zeros(0)))
 
     def gather(self) -> Gathered:
         """Build the candidates of all jobs.
@@ -197,12 +200,11 @@ class Gatherer:
             else:
                 collected.add(job, *self._from_workload(entry, rule))
             self._progress(len(collected.reports), len(self._loaded.jobs))
-        tables, counts = self._sized_jobs.gather(self._windows if rule == "windows" else None, self._scarce)
+        waits = self._waits(GIVEN) if rule == "windows" else None
+        tables, counts = self._sized_jobs.gather(waits, self._scarce)
         collected.add_sized(self._loaded.jobs, tables, counts)
-        contexts = [] if self._made is None else self._made.contexts
-        check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
-        sources = () if self._made is None else tuple(self._made.sources)
-        unknown = self._sized.unknown_transfers
+        self.check_limits()
+        sources, unknown = tuple(self.sources), self._sized.unknown_transfers
         gathered = _gathered(
             self._loaded, self.own, collected, self._ways, self._start, self._windows, unknown, sources
         )
@@ -214,9 +216,8 @@ class Gatherer:
         job, workload, up_to = self._loaded.jobs[entry], self._loaded.workloads[entry], self.up_to_usd[entry]
         assert workload is not None
         tables, built, limit = list[CandidateTable](), list[Built](), limit_of(job, workload, self._start)
-        alone = self._later is not None and entry not in self._later.entries
-        for begin in starts_of(rule, job, self._start, self._windows):
-            if tables and (alone or (limit is not None and begin >= limit)):
+        for begin in starts_of(rule, job, self._start, self._waits(self.group[entry])):
+            if tables and limit is not None and begin >= limit:
                 break
             one = self._build(job, workload, begin, limit, up_to, self._later if tables else None)
             if self._later is None or not tables:

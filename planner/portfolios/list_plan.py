@@ -1,43 +1,53 @@
 """Starts of jobs that take turns on scarce limits, one list after another: where later starts are worth a look.
 
-Each job of a list takes its cheapest way on what is scarce as early as the jobs before it leave room (list scheduling,
-Graham 1966). Two lists are made: by deadline, and by what a job saves there for each unit and hour that it draws. The
-models choose freely; they only need the starts of such plans among theirs.
+Jobs of a list take turns on what is scarce, each as early as the jobs before it leave room (list scheduling,
+Graham 1966). Two lists are made: by deadline, and by what a job saves there for each unit and hour that it draws; and a
+third by what its delay counts for each unit and hour, where delay counts (Smith 1956). A job takes the way there that
+counts least from when it has room, if it still saves. The models choose freely; they only need these starts.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from catalogs.tables.table import Floats, Ints
 from planner.portfolios.question import Question
+from planner.portfolios.shared_limits import CAPACITY
 
 MOST_JOBS = 100  # of a list: a few starts are wanted, and its time grows with their cube
 WAYS_EACH = 3  # cheapest ways of a job that are tried in turn
 SECONDS = 3600  # per hour; starts are whole seconds, rounded up
 _LONG = 2**62  # seconds
+GIVEN = -1  # group of the jobs whose candidates are given, not built
+
+Busy = tuple[float, int]  # hours until nodes come free, and how many
 
 _Run = tuple[int, int, int]  # begin and end in seconds, units
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to run a job on what is scarce: its seconds and its draws, by limit."""
+    """A way to run a job on what is scarce: its seconds, what it counts at its earliest, and its draws by limit."""
 
     seconds: int
+    counted: int
     draws: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class _Job:
+    number: int
     earliest: int
     deadline: float
     density: float
+    per_second: float
+    urgency: float
+    elsewhere: float
     ways: tuple[_Way, ...]
 
 
@@ -46,22 +56,38 @@ def whole_seconds(hours: float) -> int:
     return max(math.ceil(hours * SECONDS - 1e-6), 0)
 
 
-def list_starts(question: Question, live: Ints, deadlines: Floats) -> set[int]:
-    """Seconds after the portfolio's start at which jobs of the two lists begin.
+def list_starts(
+    question: Question, live: Ints, deadlines: Floats, busy: Mapping[int, Busy]
+) -> dict[int, set[int]]:
+    """Seconds after the portfolio's start at which each job of the lists begins, by job.
 
     Args:
         question: candidates in time that start as early as they can.
         live: limits that can bind.
         deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
+        busy: nodes that come free later, by number of the commitment.
     """
-    jobs = _jobs(question, live, deadlines)
-    limit = question.numbers.limit.tolist()
+    limit, taken = question.numbers.limit.copy(), dict[int, _Run]()
+    for number, (hours, nodes) in busy.items():
+        at = next(
+            at for at, one in enumerate(question.limits) if (one.kind, one.number) == (CAPACITY, number)
+        )
+        taken[at] = (0, whole_seconds(hours), nodes)
+        limit[at] += nodes
+    jobs = _jobs(question, live, deadlines, limit)
     by_deadline = sorted(jobs, key=lambda job: (job.deadline, -job.density))
     by_saving = sorted(jobs, key=lambda job: (-job.density, job.deadline))
-    return _begun(by_deadline[:MOST_JOBS], limit) | _begun(by_saving[:MOST_JOBS], limit)
+    found: dict[int, set[int]] = {job.number: set() for job in jobs}
+    lists = [by_deadline, by_saving]
+    if any(job.urgency > 0 for job in jobs):
+        lists.append(sorted(by_saving, key=lambda job: -job.urgency))
+    for order in lists:
+        for job, start in _begun(order[:MOST_JOBS], limit.tolist(), taken):
+            found[job].add(start)
+    return found
 
 
-def _jobs(question: Question, live: Ints, deadlines: Floats) -> list[_Job]:
+def _jobs(question: Question, live: Ints, deadlines: Floats, most: Ints) -> list[_Job]:
     """Jobs that gain by a way on what is scarce, the one that fits and costs least."""
     numbers, table = question.numbers, question.table
     inside = np.isin(numbers.entry_limit, live)
@@ -69,7 +95,7 @@ def _jobs(question: Question, live: Ints, deadlines: Floats) -> list[_Job]:
         column[inside] for column in (numbers.entry_candidate, numbers.entry_limit, numbers.entry_units)
     )
     draws = np.bincount(candidate, minlength=numbers.n_candidates) > 0
-    large = np.bincount(candidate, units > numbers.limit[limit], minlength=numbers.n_candidates) > 0
+    large = np.bincount(candidate, units > most[limit], minlength=numbers.n_candidates) > 0
     elsewhere = np.full(numbers.n_jobs, np.inf)
     np.minimum.at(elsewhere, numbers.job[~draws], numbers.objective[~draws])
     at = np.flatnonzero(draws & ~large & (numbers.objective < elsewhere[numbers.job]))
@@ -90,26 +116,39 @@ def _jobs(question: Question, live: Ints, deadlines: Floats) -> list[_Job]:
         best = own[0]
         work = max(sum(drawn for _, drawn in of[best]) * float(table.hours[best]), 1e-9)
         saved = float(elsewhere[job]) - float(numbers.objective[best])
-        choice = tuple(_Way(whole_seconds(float(table.hours[one])), tuple(of[one])) for one in own)
+        choice = tuple(
+            _Way(whole_seconds(float(table.hours[one])), int(numbers.objective[one]), tuple(of[one]))
+            for one in own
+        )
         earliest = whole_seconds(float(table.start_hours[best]))
-        found.append(_Job(earliest, float(deadlines[job]) * SECONDS, saved / work, choice))
+        end = max(float(table.start_hours[best] + table.hours[best]), 1e-9)
+        delay = float(numbers.objective[best] - numbers.cost[best]) / end
+        found.append(_Job(
+            job, earliest, float(deadlines[job]) * SECONDS, saved / work, delay / SECONDS, delay / work,
+            float(elsewhere[job]), choice,
+        ))  # fmt: skip
     return found
 
 
-def _begun(jobs: Sequence[_Job], limit: Sequence[int]) -> set[int]:
-    """Starts of the jobs that find room in time, in this order."""
-    booked: dict[int, list[_Run]] = {}
-    begun: set[int] = set()
+def _begun(
+    jobs: Sequence[_Job], limit: Sequence[int], taken: Mapping[int, _Run]
+) -> Iterator[tuple[int, int]]:
+    """The jobs that find room in time, in this order, and their starts."""
+    booked = {number: [run] for number, run in taken.items()}
     for job in jobs:
+        best: tuple[int, _Way] | None = None
+        least = job.elsewhere
         for way in job.ways:
             start = _earliest(job.earliest, way, booked, limit)
-            if start + way.seconds > job.deadline + 1:
-                continue
-            begun.add(start)
-            for number, units in way.draws:
-                insort(booked.setdefault(number, []), (start, start + way.seconds, units))
-            break
-    return begun
+            counted = way.counted + job.per_second * (start - job.earliest)
+            if start + way.seconds <= job.deadline + 1 and counted < least:
+                best, least = (start, way), counted
+        if best is None:
+            continue
+        start, way = best
+        yield job.number, start
+        for number, units in way.draws:
+            insort(booked.setdefault(number, []), (start, start + way.seconds, units))
 
 
 def _earliest(earliest: int, way: _Way, booked: dict[int, list[_Run]], limit: Sequence[int]) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from catalogs.tables.table import distinct_values
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
+from planner.portfolios.list_plan import GIVEN, Busy
 from planner.portfolios.question import Windows
 
 if TYPE_CHECKING:
@@ -44,6 +45,15 @@ def end_hours(commitment: SharedCommitment, start: datetime) -> float:
     return math.inf if commitment.expires is None else hours_after(end_moment(commitment.expires), start)
 
 
+def busy_nodes(pools: Sequence[SharedCommitment], start: datetime) -> dict[int, Busy]:
+    """Nodes that come free later, by number of the commitment."""
+    return {
+        number: (hours_after(start_moment(pool.busy_until), start), pool.busy_nodes)
+        for number, pool in enumerate(pools)
+        if pool.busy_until is not None
+    }
+
+
 def starts_of(rule: str, job: PortfolioJob, start: datetime, windows: Windows) -> Iterator[datetime]:
     """Moments at which `job` may start: as early as it can, and by the rule with each later window."""
     first = start if job.earliest_start is None else max(start, start_moment(job.earliest_start))
@@ -66,6 +76,19 @@ def limit_of(job: PortfolioJob, workload: LoadedWorkload | None, start: datetime
     if not isinstance(given, timedelta):
         return None if given is None else end_moment(given)
     return given + (start if job.earliest_start is None else max(start, start_moment(job.earliest_start)))
+
+
+def groups_of(loaded: LoadedPortfolio, start: datetime) -> list[int]:
+    """Of each entry of the file, the number of those whose candidates are built together; GIVEN: they are given."""
+    numbers: dict[tuple[object, ...], int] = {}
+    return [
+        GIVEN
+        if workload is None
+        else numbers.setdefault(
+            (workload.sha256, limit_of(job, workload, start), job.delay_usd_per_hour), len(numbers)
+        )
+        for job, workload in zip(loaded.jobs, loaded.workloads, strict=True)
+    ]
 
 
 def refuse_arrivals(loaded: LoadedPortfolio) -> None:

@@ -94,6 +94,12 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     decision, why = _decide(tracked, ways)
     advised = advised_of(tracked)
     supposed = () if advised is None else (advised.supposed,)
+    if tracked.stalled_hours:
+        notes = (
+            *notes,
+            f"no step for {tracked.stalled_hours:.3g} h: the other ways are planned as new launches, whose chances do "
+            "not know of this wait; if it is for spot, more nodes of the same type on spot may wait as well",
+        )
     return replace(tracked, replan=Replan(decision, why, ways, (*notes, *supposed), advised))
 
 

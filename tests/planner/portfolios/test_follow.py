@@ -205,3 +205,43 @@ def test_jobs_of_one_workload_take_turns_however_many_entries_name_it(tmp_path: 
     found = json.loads(result.stdout)
     assert sum(job["owned"] for job in found["jobs"]) == 18
     assert len({job["start"] for job in found["jobs"] if job["owned"]}) == 18
+
+
+def _tunes(folder: Path, tokens: list[str], jobs: int, busy: str = "") -> Path:
+    """Jobs of as many workloads as there are amounts of tokens, and one machine that is paid already."""
+    for at, amount in enumerate(tokens):
+        (folder / f"t{at}.yaml").write_text(TUNE.replace("2e8", amount), encoding="utf-8")
+    rows = "\n".join(f"j{at},t{at % len(tokens)}.yaml,20d" for at in range(jobs))
+    (folder / "jobs.csv").write_text(f"name,workload,deadline\n{rows}\n", encoding="utf-8")
+    file = folder / "jobs.yaml"
+    file.write_text(
+        "version: 1\nkind: portfolio\nname: turns\nstart: 2026-12-01\njobs_csv: jobs.csv\ncommitments:\n"
+        "  - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 1"
+        f"{busy}}}\n",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.catalog("small")
+def test_jobs_of_many_workloads_take_turns_at_starts_of_their_own(tmp_path: Path, run_cli: Run) -> None:
+    """Fifteen one after another need fourteen later starts; each of five workloads is built at its own three."""
+    file = _tunes(tmp_path, ["1e8", "2e8", "3e8", "4e8", "5e8"], 15)
+    result = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20")
+    found = json.loads(result.stdout)
+    assert len({job["start"] for job in found["jobs"] if job["owned"]}) == 15
+    (note,) = (note for note in found["notes"] if "later moments" in note)
+    assert "each workload at up to" in note
+    (tmp_path / "answer.json").write_text(result.stdout, encoding="utf-8")
+    assert run_cli("verify", str(tmp_path / "answer.json"), "--workload", str(file)).code == 0
+
+
+@pytest.mark.catalog("small")
+def test_a_workload_waits_for_a_machine_that_comes_free(tmp_path: Path, run_cli: Run) -> None:
+    """Two machines of which one is busy: the second and third job begin when it comes free, or the first one ends."""
+    file = _tunes(tmp_path, ["2e9"], 3, ", busy_nodes: 1, busy_until: 2026-12-02")
+    text = file.read_text(encoding="utf-8").replace("nodes: 1, busy_nodes", "nodes: 2, busy_nodes")
+    file.write_text(text, encoding="utf-8")
+    found = json.loads(run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20").stdout)
+    assert all(job["owned"] for job in found["jobs"])
+    assert "2026-12-02T00:00+00:00" in {job["start"] for job in found["jobs"]}, found["jobs"]

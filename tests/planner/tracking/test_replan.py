@@ -77,6 +77,8 @@ def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: 
     stalled = replan(replace(run, stalled_hours=2.0), load_workload(WORKLOAD))
     assert stalled.replan is not None and stalled.replan.advised is not None
     assert stalled.replan.advised.action in ("wait", "switch to on-demand")
+    assert any("no step for 2 h" in note for note in stalled.replan.notes)  # the other ways do not know of it
+    assert not any("no step for" in note for note in going.notes)
     told = stalled.to_dict()["replan"]["advice"]
     assert told["action"] == stalled.replan.advised.action and told["why"] in str(stalled.render(width=400))
 
