@@ -20,7 +20,6 @@ from benchmarks.fit_performance import (
     FOLDS,
     LOSS_SCALE,
     PRIOR_WEIGHT,
-    SAMPLED,
     family_of,
     free_constants,
     learned_factors,
@@ -59,7 +58,7 @@ class Slopes:
 
 def slopes(cases: Sequence[Case], constants: Constants) -> Slopes:
     """Slopes of settled cases at `constants`, by differences of 2 %."""
-    free = free_constants(DIRECTORY, SAMPLED, True)
+    free = free_constants(DIRECTORY, True)
     priors = load_priors(constants)
     bare = Constants({k: v for k, v in constants.values.items() if not k.startswith("multiplier.")})
     groups = build_groups(cases)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 from unittest import mock
 
 import planner.finops.cube  # noqa: F401 - it takes `open_bill` by name: the real one, not that of a test
 from planner.finops.read import Bill, open_bill
+
+
+class _LeftOpen(Bill):
+    """A bill that its command does not close."""
+
+    def close(self) -> None:
+        """Leave it open for the next command."""
 
 
 class OpenedBills:
@@ -17,12 +25,13 @@ class OpenedBills:
     def __init__(self) -> None:
         self._opened: dict[str, Bill] = {}
 
-    def __call__(self, *args: Any, **given: Any) -> contextlib.AbstractContextManager[Bill]:
+    def __call__(self, *args: Any, **given: Any) -> Bill:
         """The open bill of this question, which its command does not close."""
         key = repr((args, sorted((name, value) for name, value in given.items() if name != "progress")))
         if key not in self._opened:
             self._opened[key] = open_bill(*args, **given)
-        return contextlib.nullcontext(self._opened[key])
+        bill = self._opened[key]
+        return _LeftOpen(**{one.name: getattr(bill, one.name) for one in fields(bill)})
 
     def close(self) -> None:
         """Close all bills."""

@@ -52,12 +52,11 @@ class Anomaly:
         return self.cost - self.expected
 
 
-def find_anomalies(cost: ArrayLike, *, threshold: float = THRESHOLD) -> tuple[Anomaly, ...]:
+def find_anomalies(cost: ArrayLike) -> tuple[Anomaly, ...]:
     """Unusually dear days.
 
     Args:
         cost: (n,) cost of consecutive days; NaN where unknown. Days at or below 0 are not judged.
-        threshold: score from which a day is an anomaly.
 
     Returns:
         The anomalies in order of time.
@@ -67,7 +66,7 @@ def find_anomalies(cost: ArrayLike, *, threshold: float = THRESHOLD) -> tuple[An
     rare = _rare_spikes(given) & ~np.isfinite(score)
     score[rare] = np.inf
     expected[rare] = [_same_weekday(given, int(day)) for day in np.flatnonzero(rare)]
-    hits = np.flatnonzero(score > threshold)
+    hits = np.flatnonzero(score > THRESHOLD)
     return tuple(Anomaly(int(i), float(given[i]), float(expected[i]), float(score[i])) for i in hits)
 
 

@@ -92,9 +92,9 @@ def load_measured_layouts(path: Path = DATA_FILE) -> tuple[MeasuredLayout, ...]:
 
 
 @cache
-def accelerator_codes(path: Path = DATA_FILE) -> dict[str, float]:
+def accelerator_codes() -> dict[str, float]:
     """Numbers of the accelerators of the table, from 1 on; every other accelerator is 0."""
-    names = sorted({item.accelerator for item in load_measured_layouts(path)})
+    names = sorted({item.accelerator for item in load_measured_layouts()})
     return {name: float(number) for number, name in enumerate(names, start=1)}
 
 

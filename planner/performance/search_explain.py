@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from catalogs.tables.table import Floats, Table
-from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
 from planner.performance.measured_layouts import LAYOUT_ERROR, measured_words, nearby, with_measured
@@ -118,7 +117,6 @@ def explain_layouts(
     *,
     row: int = 0,
     top: int = 3,
-    constants: Constants | None = None,
 ) -> LayoutReport:
     """Evaluate every layout of one machine at one node count and say what each lost by.
 
@@ -129,12 +127,11 @@ def explain_layouts(
         nodes: node count.
         row: row of `hardware`.
         top: how many other layouts to return.
-        constants: the model's constants, the bundled ones by default.
 
     Raises:
         ValueError: when the model lacks a size, or the machine has no peak, memory or network to judge by.
     """
-    job = build_job(model, training, hardware.take(np.asarray([row])), constants)
+    job = build_job(model, training, hardware.take(np.asarray([row])))
     reason = str(job.devices.reason[0]) or (
         "unknown_link" if nodes > 1 and not job.devices.node_rate[0] > 0 else ""
     )

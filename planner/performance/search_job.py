@@ -274,7 +274,6 @@ def evaluate(
     kind: str,
     stack: str,
     c: Constants,
-    layer: Layer | None = None,
 ) -> Step:
     """Step time of layouts.
 
@@ -285,11 +284,9 @@ def evaluate(
         kind: model family (`transformer`, `cnn`, `vit`, `diffusion`).
         stack: software stack class.
         c: constants.
-        layer: `layer_of` all of these, where it is known.
     """
     links = build_links(devices, c)
-    if layer is None:
-        layer = layer_of(work, devices, links, layout, kind, stack, c)
+    layer = layer_of(work, devices, links, layout, kind, stack, c)
     return step_time(work, devices, links, layout, layer.micro, layer.comm, stack, c)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.linear_fit import Slopes, fitted
+from benchmarks.accelerators import load_devices
+from benchmarks.fit_performance import free_constants
+from benchmarks.linear_fit import Slopes, fitted, slopes
+from benchmarks.measured import load_cases
+from benchmarks.points import load_rows
+from benchmarks.predict import build_groups, settle, throughput
+from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 
 def line_of(slope: np.ndarray, high: float = 3.0) -> Slopes:
@@ -15,6 +21,23 @@ def line_of(slope: np.ndarray, high: float = 3.0) -> Slopes:
         np.zeros(number), np.full(number, -3.0), np.asarray([high] + [3.0] * (number - 1)), np.zeros(number),
         np.zeros(slope.shape[0]), slope,
     )  # fmt: skip
+
+
+def test_the_line_is_the_model_near_the_bundled_constants() -> None:
+    rows = [row for row in load_rows(None) if row["source"].startswith("BigScience")][:5]
+    constants = load_constants()
+    cases, _ = settle(load_cases(rows, load_devices())[0], constants)
+    line = slopes(cases, constants)
+    by = np.random.default_rng(1).uniform(-0.01, 0.01, len(line.at))
+    at = np.clip(line.at + by, line.low, line.high)
+    names = [f.name for f in free_constants(DIRECTORY, True)]
+    moved = Constants({k: v for k, v in constants.values.items() if not k.startswith("multiplier.")})
+    model = throughput(
+        build_groups(cases), len(cases), moved.replace(dict(zip(names, np.exp(at), strict=True)))
+    )
+    changed = line.slope @ (at - line.at)
+    assert np.abs(changed).min() > 1e-4
+    assert np.log(model) - line.value == pytest.approx(changed, abs=1e-4)
 
 
 def test_finds_the_constants_that_made_the_rows() -> None:
