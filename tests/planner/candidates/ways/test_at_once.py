@@ -108,7 +108,7 @@ def test_questions_about_the_same_offers_keep_to_their_own_assumptions_and_recor
         )
         spot = replace(context.spot, hazards=hazards)  # as each question has one
         asked = replace(context, spot=spot).with_asked(replace(context.asked, assumptions=assumptions))
-        return asked.gang_risk(rows, np.ones(len(rows), dtype=np.int64)).pool.rate.tolist()
+        return list(asked.gang_risk(rows, np.ones(len(rows), dtype=np.int64)).pool.rate)
 
     scarce = make_table(np.full(N_AGES, 9.0), np.full(N_AGES, 0.2), (0.0, 0.0), 1.0, "scarce")
     zones = [context.spot.spot_zone(row) for row in rows.tolist()]
