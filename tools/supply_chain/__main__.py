@@ -30,6 +30,7 @@ from tools.supply_chain.packages import (
 PROGRAMS = ("bandit>=1.8", "pip-audit>=2.7", "cyclonedx-bom>=5")
 CODE = ("planner", "catalogs", "solvers", "tools")
 _INSTALL_S, _ASK_S = 300.0, 120.0
+_SCAN_S = 1800.0  # bandit takes a minute of CPU time, and may have a small share of a busy machine
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _json(done: subprocess.CompletedProcess[str], program: str) -> Any:
 
 
 def _bandit(environment: Path) -> Outcome:
-    done = _call([_tool(environment, "bandit"), "-q", "-f", "json", "-r", *CODE], _INSTALL_S)
+    done = _call([_tool(environment, "bandit"), "-q", "-f", "json", "-r", *CODE], _SCAN_S)
     answer = _json(done, "bandit")
     if answer["errors"]:
         return Outcome("FAILED", tuple(f"{one['filename']}: {one['reason']}" for one in answer["errors"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.asked.assumptions import load_assumptions
 from planner.candidates.model import COLUMNS, IN_TURN, Candidates
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways import course, judged, pricing
 from planner.candidates.ways.course import cells_of, frame_of, run_in_turn
 from planner.candidates.ways.partners import cheapest_partner
-from tests.planner.candidates.ways.cases import answer, on_demand, spot
+from planner.spot.generate import CALM, generate_traces
+from planner.spot.hazards import HazardModel, fit_hazards, make_table
+from planner.spot.hazards_cells import N_AGES
+from tests.planner.candidates.ways.cases import A10G, answer, on_demand, spot
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +95,32 @@ def test_gangs_asked_for_before_are_looked_up_in_a_larger_set(made: Candidates) 
         assert getattr(kept.pool, field.name).tolist() == getattr(anew.pool, field.name).tolist()
     assert [kept.sources[at] for at in kept.source] == [anew.sources[at] for at in anew.source]
     assert kept.recorded.tolist() == anew.recorded.tolist()
+
+
+def test_questions_about_the_same_offers_keep_to_their_own_assumptions_and_records() -> None:
+    """What public records say is kept for all of them; own records are one question's alone."""
+    context = answer([on_demand(), spot("0.50", "use1-az1"), spot("0.40", "use1-az1", A10G)], 40.0).context
+    rows = np.flatnonzero(context.market.is_spot)
+
+    def rates(assumed: float, hazards: HazardModel | None = None) -> list[float]:
+        assumptions = load_assumptions(
+            dict.fromkeys(("spot_frailty_sd", "spot_unrecorded_frailty_sd"), assumed)
+        )
+        spot = replace(context.spot, hazards=hazards)  # as each question has one
+        asked = replace(context, spot=spot).with_asked(replace(context.asked, assumptions=assumptions))
+        return list(asked.gang_risk(rows, np.ones(len(rows), dtype=np.int64)).pool.rate)
+
+    scarce = make_table(np.full(N_AGES, 9.0), np.full(N_AGES, 0.2), (0.0, 0.0), 1.0, "scarce")
+    zones = [context.spot.spot_zone(row) for row in rows.tolist()]
+    traces = generate_traces(zones, {zone.name: scarce for zone in zones}, 400, weather=CALM)
+    own = fit_hazards(traces)
+    alone = {}
+    for case in ((0.1, None), (0.9, None), (0.1, own)):
+        context.market.offer_set.__dict__.pop("_known", None)
+        alone[case] = rates(*case)
+    assert len({tuple(rate) for rate in alone.values()}) == 3
+    for case in (*alone, *reversed(alone)):
+        assert rates(*case) == alone[case]
 
 
 places = st.lists(
