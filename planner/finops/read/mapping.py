@@ -45,7 +45,9 @@ def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
     given = [_pair(pair, f"--map {pair}") for pair in pairs]
     merged = found | {focus: column for column, focus in given}
     if "Tags" in merged and (tag := next((focus for focus in merged if _tag_of(focus)), "")):
-        raise InputError(f"--map {merged[tag]}={tag}: beside {merged['Tags']}=Tags; name the tags one by one, or all")
+        raise InputError(
+            f"--map {merged[tag]}={tag}: beside {merged['Tags']}=Tags; name the tags one by one, or all"
+        )
     if path is not None and merged != found:
         _save(path, merged)
     elif path is not None and not merged:

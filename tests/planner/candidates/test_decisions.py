@@ -185,6 +185,8 @@ def test_a_type_that_fits_too_rarely_says_how_often_it_does_not() -> None:
     job = work(model={"preset": "gpt-2-774m"}, constraints={"max_nodes": 1}, training=training)
     answer = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.2")]), job)
     assert answer.plan.status == "infeasible"
-    lines = why_not(answer.context.asked, answer.context.market, answer.found, A10G.instance_type, answer.plan)
+    lines = why_not(
+        answer.context.asked, answer.context.market, answer.found, A10G.instance_type, answer.plan
+    )
     said = next(line for line in lines if "does not run on" in line and "GiB" in line)
     assert "GiB per accelerator and runs out with " in said and ", has " not in said

@@ -160,7 +160,8 @@ def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("{", "is not JSON"), ("[]", "is not a plan"), ("{}", "is not an answer of"),
-     ('{"workload": "w", "total_usd": 1, "status": "planned", "schema_version": 2}', "start: is missing"),
+     ('{"workload": "w", "total_usd": 1, "status": "planned", "schema_version": 2, "lines": []}', "start: is missing"),
+     ('{"workload": "w", "total_usd": 1, "status": "planned", "schema_version": 2}', "not a plan"),
      ('{"kind": "portfolio"}', "lacks or garbles 'jobs'")],
 )  # fmt: skip
 def test_files_that_are_no_plan(tmp_path: Path, text: str, said: str) -> None:

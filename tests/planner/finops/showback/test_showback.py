@@ -438,8 +438,7 @@ def test_a_statement_is_not_compared_with_a_month_without_usage(tmp_path: Path) 
     basis = next(part for part in made.sections if part.key == "basis").sentences
     assert (
         "Not compared with September 2026: "
-        "the GPU-hours to split k8s, slurm by are known of one of the two months alone."
-        in basis
+        "the GPU-hours to split k8s, slurm by are known of one of the two months alone." in basis
     )
     said = next(part for part in without.sections if part.key == "basis").sentences
     assert [one for one in said if one.startswith("Not compared")] == [
