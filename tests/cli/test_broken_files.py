@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import random
@@ -25,6 +24,7 @@ from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.verdict import verdict
 from planner.plan.file import load_plan
 from tests.conftest import CliResult
+from tests.one_bill import opened_once
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 FILES = {"workload": 2_000}
@@ -71,20 +71,19 @@ def bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
         return answered
 
-    opened: list[Bill] = []
-
-    def open_once(*args: Any, **given: Any) -> contextlib.AbstractContextManager[Bill]:
-        if not opened:
-            opened.append(open_bill(*args, **given))
-        return contextlib.nullcontext(opened[0])
-
     made = tuple(one for one in SECTIONS if one[0] == "showback")
     monkeypatch.setattr("planner.finops.review.answer.SECTIONS", made)
     for beside in (assess_quality, verdict):
         monkeypatch.setattr(f"planner.finops.review.answer.{beside.__name__}", once(beside))
-    monkeypatch.setattr("planner.finops.read.open_bill", open_once)
-    yield
-    opened[0].close()
+    with opened_once() as bills:
+        first: list[Any] = []
+
+        def open_first(*args: Any, **given: Any) -> Bill:
+            first.append((args, given))  # the bill lies in another folder each time
+            return bills(*first[0][0], **first[0][1])
+
+        monkeypatch.setattr("planner.finops.read.open_bill", open_first)
+        yield
 
 
 @pytest.fixture

@@ -59,6 +59,7 @@ NAMED: dict[tuple[str, str], tuple[str, ...]] = {
     ("diff", "files"): ("diff", "PLAN", "FILE.json"),
     ("commit", "question"): ("commit", "FILE.yaml"),
     ("commit", "--from-focus"): ("commit", "--from-focus", "FILE.csv"),
+    ("commit", "--map-file"): ("commit", "--from-focus", "BILL", "--map-file", "FILE.csv"),
     ("tco", "file"): ("tco", "FILE.yaml"),
     ("pipeline", "pipeline"): ("pipeline", "FILE.yaml"),
     ("pools", "workload"): ("pools", "FILE.yaml"),

@@ -12,7 +12,6 @@ import functools
 import math
 from bisect import insort
 from collections.abc import Callable
-from dataclasses import replace
 from operator import itemgetter
 from statistics import NormalDist
 
@@ -28,8 +27,6 @@ GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
 _HALF_LIFE_DAYS = 90.0  # of a past error's weight
 _STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
-_IDLE_DAYS = 7  # without cost: from then on errors of such times alone count, see `past_widths`
-_STAND_INS_IDLE = (14, 7)  # one day without cost after others tells of no month
 _PRIOR_WINDOWS = (
     15.0  # what a stand-in counts for beside the windows of the horizon itself: half a month of origins
 )
@@ -185,17 +182,9 @@ def calibrate(
 
 def past_widths(cost: Floats, paths: Floats, length: int, start: int = 0) -> tuple[Errors, Floats]:
     """Errors of past forecasts, and half widths (n_days + 1, n_levels) of their intervals; arguments as `calibrate`."""
-    errors, ahead = past_errors(cost, paths, length, start), start + length
-    stand_in = _from_days(
-        cost, ahead, errors.logarithmic, _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS)
-    )
-    widths = adaptive_widths(errors, ahead, stand_in)
-    idle = _idle(cost)
-    if idle.any():
-        own = _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS_IDLE, of=idle)
-        own = adaptive_widths(_of(errors, idle), ahead, np.where(np.isfinite(own), own, widths))
-        widths[idle] = own[idle]
-    return errors, widths
+    errors = past_errors(cost, paths, length, start)
+    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
+    return errors, adaptive_widths(errors, start + length, stand_in)
 
 
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
@@ -250,37 +239,19 @@ def _own(known: Floats, weight: Floats, level: Floats) -> tuple[Floats, float]:
     return within * (1.0 + 2.0 * np.maximum(level - 1.0, 0.0)), mass[-1]
 
 
-def _stand_in(
-    cost: Floats,
-    paths: Floats,
-    length: int,
-    logarithmic: bool,
-    lengths: tuple[int, ...],
-    of: NDArray[np.bool_] | None = None,
-) -> Floats:
-    """Widths (n_origins, n_levels) from shorter windows, of some origins alone; NaN where too few are over."""
+def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Floats:
+    """Widths (n_origins, n_levels) from shorter windows, which are over sooner; NaN where none is over."""
     out = np.full((len(cost) + 1, len(LEVELS)), np.nan)
-    for shorter in (h for h in lengths if h < length or length == 1):
+    for shorter in (h for h in _STAND_INS if h < length or length == 1):
         errors = past_errors(cost, paths, shorter)
         if errors.logarithmic != logarithmic:
             continue
         growth = (max(length, 7) / max(shorter, 7)) ** _GROWTH
-        size = np.abs((errors if of is None else _of(errors, of)).values)
+        size = np.abs(errors.values)
         missing = np.flatnonzero(~np.isfinite(out).all(axis=1))
         quantiles = _quantiles_so_far(size, least=1 if shorter == 1 else 7)
         out[missing] = growth * quantiles[np.maximum(missing - shorter + 1, 0)]
-    return out
-
-
-def _idle(cost: Floats) -> NDArray[np.bool_]:
-    """(n_days + 1,) origins before which a week cost nothing, though days before it did."""
-    week = np.convolve(np.nan_to_num(np.abs(cost), nan=1.0), np.ones(_IDLE_DAYS))[: len(cost)]
-    began = np.cumsum(np.nan_to_num(np.abs(cost))) > 0
-    return np.concatenate([[False], (week == 0) & began])
-
-
-def _of(errors: Errors, origins: NDArray[np.bool_]) -> Errors:
-    return replace(errors, values=np.where(origins, errors.values, np.nan))
+    return _from_days(cost, length, logarithmic, out)
 
 
 def _quantiles_so_far(size: Floats, least: int) -> Floats:

@@ -53,7 +53,7 @@ def test_an_answer_of_a_bill_follows_it(tmp_path: Path, run_cli: Run) -> None:
     assert found.code == 2
     found = run_cli("commit", "--from-focus", bill, "-o", "json")
     answer = json.loads(found.stdout)
-    assert answer["bill"] == {"currency": None, "seed": 1, "expires": []}
+    assert answer["bill"] == {"currency": None, "seed": 1, "expires": [], "mapping": []}
     assert schema_faults(answer, SCHEMA) == []
 
 

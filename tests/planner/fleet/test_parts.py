@@ -243,18 +243,15 @@ def test_parts_equal_every_pair_by_the_judge() -> None:
 
 
 @draws(8)
-@given(seed=st.integers(0, 10_000), more=st.sampled_from(["share", "machine"]))
-def test_a_larger_share_or_one_more_machine_never_costs_more(seed: int, more: str) -> None:
+@given(seed=st.integers(0, 10_000))
+def test_one_more_machine_never_costs_more(seed: int) -> None:
+    """Larger shares may: of seed 701, half of the runs on demand costs less than all on spot with a fall-back."""
     job, offers = _drawn(seed)
     before = planned(offers, job)
     if not in_parts(before):
         return
     wider = json.loads(json.dumps(job))
-    if more == "machine":
-        wider["constraints"]["max_nodes"] += 1
-    else:
-        shares = ("max_spot_share", "max_share_per_offer", "max_share_per_region")
-        wider["fleet"] |= {name: 1.0 for name in shares if name in wider["fleet"]}
+    wider["constraints"]["max_nodes"] += 1
     assert not_dearer(planned(offers, wider).total_usd, before.total_usd)
 
 

@@ -11,7 +11,7 @@ from catalogs.tables.table import Floats
 from planner.finops.forecast.clean import regular_series
 from planner.finops.forecast.ensemble import combine, window_totals
 from planner.finops.forecast.level import steady_level
-from planner.finops.forecast.model import forecast_daily, forecast_month_end, forecast_periods
+from planner.finops.forecast.model import forecast_daily, forecast_month_end
 from planner.finops.forecast.monthly import monthly_charges
 
 START = np.datetime64("2026-01-01")
@@ -83,23 +83,6 @@ def test_fees_are_known_only_by_days_before() -> None:
     for origin in (62, 92, 123, 150, 170):
         cut = combine(cost[:origin], days(origin), 31)
         assert whole.paths[origin] == pytest.approx(cut.paths[-1], rel=1e-9)
-
-
-def test_a_scope_that_ended_has_no_range_of_its_time_before() -> None:
-    """A renamed tag: its second month ahead was "0 to 31,000" of a scope that had cost 27,000 a month."""
-    cost = noisy(270) * (np.arange(270) < 200)
-    months = [("2026-10-01", "2026-11-01"), ("2026-11-01", "2026-12-01")]
-    ends = forecast_periods(
-        days(270), cost, periods=[(np.datetime64(a), np.datetime64(b)) for a, b in months]
-    )
-    assert all(end.landing == pytest.approx(0, abs=5) and end.high < 60 for end in ends)
-
-
-def test_a_scope_that_often_pauses_may_come_back() -> None:
-    """Five weeks of use, five without, again and again: after three silent weeks a whole month of use is possible."""
-    cost = noisy(268) * (np.arange(268) // 35 % 2 == 0)
-    assert cost[-21:].max() == 0
-    assert forecast_daily(days(268), cost, horizon_days=30).total_high > 1000
 
 
 def test_no_kind_of_bill_is_forecast_worse_than_by_its_run_rate() -> None:
