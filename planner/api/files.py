@@ -92,6 +92,7 @@ def commit(
     seed: int | None = None,
     avoid_loss: bool = False,
     expires: Mapping[str, Day] | None = None,
+    mapping: Mapping[str, str] | None = None,
     as_of: Day | None = None,
     gap: float = 1e-3,
     time_limit_s: float = 60.0,
@@ -107,6 +108,7 @@ def commit(
         seed: of a bill: seed of its scenarios, by default 1.
         avoid_loss: of a bill: buy less, so that few scenarios cost more than buying nothing.
         expires: of a bill: last day of its commitments, by their ids, where the bill does not say it.
+        mapping: of a bill in columns of its own: FOCUS column -> its column, or a constant in single quotes.
         as_of: as of `optimize`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest answer, seconds.
@@ -128,10 +130,12 @@ def commit(
         asked = ask_bill(
             bills, day, path_of(catalog_dir), currency=currency, seed=seed, avoid_loss=avoid_loss,
             expires={name: last for name, one in (expires or {}).items() if (last := day_of(one))},
+            mapping=mapping,
         )  # fmt: skip
-    elif currency is not None or seed is not None or avoid_loss or expires:
+    elif currency is not None or seed is not None or avoid_loss or expires or mapping:
         raise InputError(
-            "currency, seed, avoid_loss and expires belong to a bill: a file states its seed, risk and commitments"
+            "currency, seed, avoid_loss, expires and mapping belong to a bill: a file states its seed, risk and "
+            "commitments"
         )
     else:
         asked = ask_file(Path(file), day, path_of(catalog_dir))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from planner.commands.options import (
     DAY,
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
 
     from solvers.search.decompose import Round
 
-_OF_BILLS = (
-    "--currency and --seed belong to --from-focus: a question states its seed itself",
-    "--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself",
-    "--expires is for --from-focus: a question states when its `commitments` expire itself",
-    "--map and --map-file are for --from-focus: a question has no columns of a bill",
-)
+_SEED_OF_BILL = "--currency and --seed belong to --from-focus: a question states its seed itself"
+_COLUMNS_OF_BILL = "--map and --map-file are for --from-focus: a question has no columns of a bill"
+_OF_BILLS = {  # by the parameter, what is said of it beside a question
+    "currency": _SEED_OF_BILL,
+    "seed": _SEED_OF_BILL,
+    "avoid_loss": "--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself",
+    "expires": "--expires is for --from-focus: a question states when its `commitments` expire itself",
+    "pairs": _COLUMNS_OF_BILL,
+    "map_file": _COLUMNS_OF_BILL,
+}
 
 
 @click.command(
@@ -118,9 +123,7 @@ def commit(
     if (question is None) == (not bills):
         raise InputError("give either a QUESTION (examples/commit.yaml) or --from-focus with a bill")
     if question is not None:
-        _refuse(
-            (currency is not None or seed is not None, avoid_loss, bool(expires), bool(pairs or map_file))
-        )
+        _refuse_options_of_bills(ctx)
     day, ends = as_of and as_of.date(), parse_ends(expires)
     asked = (
         ask_bill(
@@ -156,12 +159,12 @@ def commit(
     show_answer(commit_report(work.answer, verbose=verbose, details=sections, asked_as=source), output, out)
 
 
-def _refuse(given: tuple[bool, ...]) -> None:
-    """Refuse options of `--from-focus` beside a question, those of `_OF_BILLS` that are given."""
+def _refuse_options_of_bills(ctx: click.Context) -> None:
+    """Refuse options of `--from-focus` beside a question."""
     from planner.errors import InputError
 
-    for is_given, said in zip(given, _OF_BILLS, strict=True):
-        if is_given:
+    for name, said in _OF_BILLS.items():
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise InputError(said)
 
 

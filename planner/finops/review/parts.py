@@ -89,11 +89,11 @@ def review_command(inputs: Inputs, options: str) -> str:
         options = f"--currency {inputs.bill.currency} {options}"
     if (together := inputs.bill.consolidated) is not None:
         options = f"--rates {shlex.quote(together.path)} --in {together.target} {options}"
-    options = f"{_mapping_options(inputs.bill)}{options}"
+    options = f"{mapping_options(inputs.bill)}{options}"
     return f"planner review --focus {shown} --month {inputs.month:%Y-%m} {options}"
 
 
-def _mapping_options(bill: Bill) -> str:
+def mapping_options(bill: Bill) -> str:
     """The file that keeps the bill's columns, else the columns one by one; a blank behind each option."""
     import shlex
 

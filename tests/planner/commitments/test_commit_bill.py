@@ -214,6 +214,11 @@ def test_a_bill_in_columns_of_its_own(tmp_path: Path, run_cli: Run) -> None:
     assert json.loads(again.stdout)["lines"] == json.loads(made.stdout)["lines"] != []
     checked = run_cli("verify", str(answer), "--bill", str(path))
     assert checked.code == 0, checked.stderr
+    focus = {"BilledCost": "usd", "PricingQuantity": "amount", "ChargeCategory": "'Usage'"}
+    asked = planner.commit(bill=path, mapping=focus, regret=False)
+    assert asked.to_dict()["lines"] == json.loads(made.stdout)["lines"]
+    with pytest.raises(InputError, match="mapping belong to a bill"):
+        planner.commit("examples/commit.yaml", mapping=focus)
     refused = run_cli("commit", "examples/commit.yaml", "--map", "usd=BilledCost")
     assert refused.code == 2 and "--map and --map-file are for --from-focus" in refused.stderr
 

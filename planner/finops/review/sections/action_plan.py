@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planner.finops.plan_vs_actual import PlannedRun
 from planner.finops.review.inputs import Inputs
-from planner.finops.review.parts import bill_paths
+from planner.finops.review.parts import bill_paths, mapping_options
 from planner.finops.review.sections.action import Action
 from planner.finops.review.sections.committable import machines
 from planner.finops.units.names import provider_id
@@ -39,9 +39,7 @@ def commit_plan(inputs: Inputs, action: Action) -> Action:
     if command and not found.have_price(action.pool):
         return replace(action, needs=_NO_PRICE)
     lacks = (
-        ""
-        if command
-        else "no plan: `planner commit --from-focus` needs the bill as files with FOCUS columns, in one currency"
+        "" if command else "no plan: `planner commit --from-focus` needs the bill as files, in one currency"
     )
     return replace(
         action, plan=command, needs=lacks, why=f"{action.why}; {_LEFT_OUT}" if command else action.why
@@ -82,8 +80,9 @@ def _does(plan: PlannedRun, action: Action, machine: str, places: tuple[str, ...
 def _commit_command(inputs: Inputs) -> str:
     """`planner commit` of the same bill; empty where that command cannot read it."""
     bill = inputs.bill
-    if bill.connection or bill.mapping or bill.consolidated is not None or not bill.named:
+    if bill.connection or bill.consolidated is not None or not bill.named:
         return ""
     several = any(finding.code == "other_currency" for finding in bill.findings)
-    paths = "".join(f" --from-focus {shlex.quote(path)}" for path in bill_paths(bill))
-    return f"planner commit{paths}{f' --currency {bill.currency}' if several else ''}"
+    paths = "".join(f"--from-focus {shlex.quote(path)} " for path in bill_paths(bill))
+    options = f"{mapping_options(bill)}{f'--currency {bill.currency}' if several else ''}"
+    return f"planner commit {paths}{options}".rstrip()

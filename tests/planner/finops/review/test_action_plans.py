@@ -77,16 +77,26 @@ def test_the_saved_plan_that_does_an_action_is_named(tmp_path: Path) -> None:
     assert (found["Run"]["plan_file"], found["Run"]["plan_needs"]) == ("spot.json", "")
 
 
-def test_a_mapped_bill_is_not_given_a_command_that_cannot_read_it(tmp_path: Path, run_cli: Run) -> None:
+@pytest.mark.parametrize("kept", [(), ("--map-file", "columns.csv")])
+def test_the_plan_of_a_mapped_bill_reads_its_columns(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch, kept: tuple[str, ...]
+) -> None:
+    """No purchase was planned of a bill in columns of its own, though `planner commit` reads one."""
+    monkeypatch.chdir(tmp_path)
     rows = [{**row, "Machines": row.pop("SkuId")} for row in each_day(date(2026, 9, 1), LAST, 1000)]
-    path = write_bill(tmp_path / "bill.csv", [{**row, "SkuPriceDetails": MACHINE} for row in rows])
-    found = run_cli("review", "--focus", path, "--map", "Machines=SkuId", "--no-forecast", "-o", "json")
+    sold = {"SkuPriceDetails": '{"InstanceType":"p4d.24xlarge"}', "RegionId": "us-east-1"}
+    path = write_bill(tmp_path / "bill.csv", [{**row, **sold} for row in rows])
+    own = ("--map", "Machines=SkuId", *kept)
+    found = run_cli("review", "--focus", path.name, *own, "--no-forecast", "-o", "json")
     assert found.code == 0, found.stderr
     (table,) = (t for s in json.loads(found.stdout)["sections"] if s["key"] == "actions" for t in s["tables"])
     names = [column["key"] for column in table["columns"]]
     more = next(row for row in (dict(zip(names, cells, strict=True)) for cells in table["rows"])
                 if row["what"].startswith("Commit more"))  # fmt: skip
-    assert more["plan"] == "" and "FOCUS columns" in more["plan_needs"]
+    columns = " ".join(kept or own)
+    assert more["plan"] == f"planner commit --from-focus bill.csv {columns}", more["plan_needs"]
+    done = run_cli(*shlex.split(more["plan"])[1:], "--no-regret")
+    assert done.code == 0, done.stderr
 
 
 def test_more_commitments_say_what_their_plan_leaves_out(example: list[dict[str, Any]]) -> None:
