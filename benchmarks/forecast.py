@@ -1,7 +1,7 @@
 """Forecasts against what came: rolling origins over a folder of daily series.
 
-python -m benchmarks.forecast --data DIR [--step 10 | --every-day] [--min-history 90] [--horizon 30] [--late]
-    [--json OUT]
+python -m benchmarks.forecast --data DIR [--step 10 | --every-day [--told-late 5]] [--min-history 90] [--horizon 30]
+    [--late] [--json OUT]
 
 Each origin sees only the days before it. `--every-day` takes every day as origin in one pass a series, with the same
 forecasts (absent days alone are filled by the weeks on both sides): of windows every ten days the share within 12 %
@@ -20,6 +20,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder of CSV files")
     parser.add_argument("--step", type=int, default=10, help="days between origins")
     parser.add_argument("--every-day", action="store_true", help="every day is an origin, in one pass")
+    parser.add_argument(
+        "--told-late",
+        type=int,
+        default=0,
+        help="days of each window that are known before it is forecast: what could be gained",
+    )
     parser.add_argument("--min-history", type=int, default=90, help="days before the first origin")
     parser.add_argument("--horizon", type=int, default=30, help="days of a window")
     parser.add_argument(
@@ -65,11 +72,13 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if not args.data.is_dir():
         parser.error(f"--data {args.data}: no such folder")
+    if args.told_late and not args.every_day:
+        parser.error("--told-late needs --every-day")
     skipped: list[str] = []
     series = dict(load_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
     started, windows, landings = time.perf_counter(), [], []
     args.step = 1 if args.every_day else args.step
-    forecast = _each_day if args.every_day else _each_origin
+    forecast = partial(_each_day, told_late=args.told_late) if args.every_day else _each_origin
     for name, one in series.items():
         origins = _origins(one, args.horizon, args.step, args.min_history)
         windows += [{"series": name, **row} for row in forecast(one, args.horizon, origins)]
@@ -108,7 +117,7 @@ def load_series(
             elif np.abs(daily.cost).mean() < least:
                 skipped.append(f"{name}: less than {least} a day")
             else:
-                yield name, regular_series(daily.days, daily.cost)
+                yield name, regular_series(daily.days, daily.cost, daily.used)
 
 
 def _columns(path: Path) -> tuple[str, str, str] | None:
@@ -141,11 +150,18 @@ def _each_origin(series: Series, horizon: int, origins: list[int]) -> Iterator[d
         yield _window(series, horizon, origin, spread)
 
 
-def _each_day(series: Series, horizon: int, origins: list[int]) -> Iterator[dict[str, Any]]:
-    """All origins in one pass; what is added to both sides of an interval's ratio is of the whole series."""
+def _each_day(
+    series: Series, horizon: int, origins: list[int], told_late: int = 0
+) -> Iterator[dict[str, Any]]:
+    """All origins in one pass; what is added to both sides of an interval's ratio is of the whole series.
+
+    Intervals are as without `told_late`, and around its forecasts.
+    """
     paths = combine(series.cost, series.days, horizon).paths
-    errors, widths = past_widths(series.reported, paths, horizon)
-    totals = paths.sum(axis=1)
+    errors, widths = past_widths(series.reported, paths, horizon, in_use=series.in_use)
+    told = np.cumsum(np.r_[0.0, np.nan_to_num(series.reported)])
+    totals = paths[:, : horizon - told_late].sum(axis=1)
+    totals = totals[told_late:] + told[told_late:] - told[: len(told) - told_late]
     for origin in origins:
         size = float(errors.size[origin])
         spread = Spread(float(totals[origin]), errors.logarithmic, size, widths[origin])

@@ -70,12 +70,12 @@ def daily_of_bill(
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]] = {}
     for scope, day, amounts in rows:
-        found.setdefault(scope, np.zeros((3, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
+        found.setdefault(scope, np.zeros((4, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
             amounts
         )
     return {
-        scope: DailyCost(days, cost, used, once if once.any() else None)
-        for scope, (cost, used, once) in sorted(found.items())
+        scope: DailyCost(days, cost, np.where(charges > 0, used, np.nan), once if once.any() else None)
+        for scope, (cost, used, once, charges) in sorted(found.items())
     }
 
 
@@ -114,24 +114,26 @@ def scope_sql(by: str) -> str:
     return DIMENSIONS[by]
 
 
-_Row = tuple[
-    str, np.datetime64, tuple[float, float, float]
-]  # scope, day; what all, use alone, what bought once cost
+# scope, day; what all, use alone, what bought once cost; charges of use
+_Row = tuple[str, np.datetime64, tuple[float, float, float, float]]
 
 
 def _query(bill: Bill, scope: str, column: str) -> list[_Row]:
     """Cost by scope and day, without telling apart what was bought once."""
     frame = bill.engine.query(
         f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost, "  # noqa: S608 - from this file's tables
-        f"SUM(CASE WHEN ChargeCategory = 'Usage' THEN {column} ELSE 0 END) AS used FROM focus "
+        f"SUM(CASE WHEN ChargeCategory = 'Usage' THEN {column} ELSE 0 END) AS used, "
+        "SUM(CASE WHEN ChargeCategory = 'Usage' THEN 1 ELSE 0 END) AS charges FROM focus "
         f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
     )
-    return [(*at, (cost, used, 0.0)) for at, cost, used in _by_scope(frame)]
+    charges = frame["charges"].astype(float)
+    rows = zip(_by_scope(frame), charges, strict=True)
+    return [(*at, (cost, used, 0.0, count)) for (at, cost, used), count in rows]
 
 
 def _once(bill: Bill, scope: str, column: str) -> list[_Row]:
     """What tells apart what was bought once: it is in the cost already, and is no use that goes on."""
-    return [(*at, (0.0, -used, cost)) for at, cost, used in _by_scope(once_by_day(bill, scope, column))]
+    return [(*at, (0.0, -used, cost, 0.0)) for at, cost, used in _by_scope(once_by_day(bill, scope, column))]
 
 
 def _by_scope(frame: Any) -> Iterator[tuple[tuple[str, np.datetime64], float, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -44,19 +46,21 @@ class Series:
         cost: (n,), absent days filled in: for models only.
         reported: (n,), absent days 0: what sums are judged by. NaN in months of which no day is there.
         filled: how many days were absent and are filled in.
+        in_use: (n,) whether a day has a charge of use, or nothing is known of it; None where use is not known apart.
     """
 
     days: Days
     cost: Floats
     reported: Floats
     filled: int
+    in_use: NDArray[np.bool_] | None = None
 
 
 def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = None) -> Series:
     """Sort, check and fill.
 
-    Where what use alone cost is known too (`used`), credits and fees of the last two days that are unlike those of the
-    days before count in sums, but models do not see them (`charged_once`).
+    Where what use alone cost is known too (`used`, NaN on days without a charge of it), credits and fees of the last
+    two days that are unlike those of the days before count in sums, but models do not see them (`charged_once`).
 
     Days before the history begins (`history_start`) are cut off. A few absent days (5 %) are unknown: they
     become the median of the same weekday in the weeks around them, or of all days. Many are days without cost: bills
@@ -72,12 +76,12 @@ def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = No
         raise ForecastError(f"{len(when)} days but {len(amount)} costs; give one cost per day")
     if np.isnat(when).any() or not np.isfinite(amount).all():
         raise ForecastError("a day or a cost is not a number; leave such days out")
-    others = np.zeros(len(amount))
+    others, of_use = np.zeros(len(amount)), None
     if used is not None:
         of_use = np.asarray(used, dtype=float).ravel()
         if len(of_use) != len(amount):
             raise ForecastError(f"{len(when)} days but {len(of_use)} costs of use; give one cost per day")
-        others = amount - of_use
+        others = amount - np.nan_to_num(of_use)
     order = np.argsort(when, kind="stable")
     when, amount, others = when[order], amount[order], others[order]
     once = charged_once(when, others, amount)
@@ -92,7 +96,14 @@ def regular_series(days: ArrayLike, cost: ArrayLike, used: ArrayLike | None = No
     back = (when[-1] - when[-last:]).astype(int)
     kept = back < len(series.reported)  # the day before the last may be years before it
     series.reported[len(series.reported) - 1 - back[kept]] += once[-last:][kept]
-    return series
+    return series if of_use is None else replace(series, in_use=_in_use(series, when, of_use[order][first:]))
+
+
+def _in_use(series: Series, when: Days, of_use: Floats) -> NDArray[np.bool_]:
+    found = np.isnan(series.reported)
+    at = (when[np.isfinite(of_use)] - series.days[0]).astype(int)
+    found[at[at >= 0]] = True
+    return found
 
 
 def charged_once(days: Days, others: Floats, cost: Floats) -> Floats:
@@ -224,12 +235,19 @@ def _last_usual(cost: Floats, whole: float) -> int:
     return int(usual[-1]) if np.count_nonzero(charged) < _BEGIN_DAYS else last
 
 
-def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:
-    """Carry a series on to `last` with days without cost: others were charged on them, this one was not."""
+def until(days: Days, cost: Floats, last: np.datetime64, then: float = 0.0) -> tuple[Days, Floats]:
+    """Carry a series on to `last` with days without cost: others were charged on them, this one was not.
+
+    Args:
+        days: (n,) in order.
+        cost: (n,).
+        last: day to which it goes on.
+        then: what it is on those days.
+    """
     if not len(days):
         return days, cost
     more = np.arange(days[-1] + 1, last + 1)
-    return np.concatenate([days, more]), np.concatenate([cost, np.zeros(len(more))])
+    return np.concatenate([days, more]), np.concatenate([cost, np.full(len(more), then)])
 
 
 def one_day_spikes(cost: Floats) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import functools
 import math
 from bisect import insort
 from collections.abc import Callable
+from dataclasses import replace
 from operator import itemgetter
 from statistics import NormalDist
 
@@ -27,6 +28,8 @@ GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
 _HALF_LIFE_DAYS = 90.0  # of a past error's weight
 _STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
+_IDLE_DAYS = 7  # without use: from then on errors of such times alone count, see `past_widths`
+_STAND_INS_IDLE = (14, 7)  # one day without cost after others tells of no month
 _PRIOR_WINDOWS = (
     15.0  # what a stand-in counts for beside the windows of the horizon itself: half a month of origins
 )
@@ -158,7 +161,12 @@ def _usual(cost: Floats) -> Floats:
 
 
 def calibrate(
-    cost: Floats, paths: Floats, length: int, level: float, start: int = 0
+    cost: Floats,
+    paths: Floats,
+    length: int,
+    level: float,
+    start: int = 0,
+    in_use: NDArray[np.bool_] | None = None,
 ) -> tuple[Spread, NDArray[np.bool_]]:
     """The spread of the total of the days ahead, and how past intervals did.
 
@@ -168,11 +176,12 @@ def calibrate(
         length: days of the window.
         start: days between the last known one and the window.
         level: of the intervals that are checked; the nearest of `LEVELS`.
+        in_use: as of `past_widths`.
 
     Returns:
         The spread, and per past window that had an interval whether it held the actual total.
     """
-    errors, widths = past_widths(cost, paths, length, start)
+    errors, widths = past_widths(cost, paths, length, start, in_use)
     centre = float(paths[-1, start : start + length].sum())
     at = int(np.argmin(np.abs(LEVELS - level)))
     seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
@@ -180,11 +189,40 @@ def calibrate(
     return Spread(centre, errors.logarithmic, float(errors.size[-1]), widths[-1]), held
 
 
-def past_widths(cost: Floats, paths: Floats, length: int, start: int = 0) -> tuple[Errors, Floats]:
-    """Errors of past forecasts, and half widths (n_days + 1, n_levels) of their intervals; arguments as `calibrate`."""
-    errors = past_errors(cost, paths, length, start)
-    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
-    return errors, adaptive_widths(errors, start + length, stand_in)
+def past_widths(
+    cost: Floats, paths: Floats, length: int, start: int = 0, in_use: NDArray[np.bool_] | None = None
+) -> tuple[Errors, Floats]:
+    """Errors of past forecasts, and half widths (n_days + 1, n_levels) of their intervals.
+
+    After a week without use, errors of windows that began after such weeks count alone (Mondrian conformal prediction;
+    Vovk, Gammerman and Shafer 2005): what ended has no range of its time before, what often pauses that of its returns.
+
+    Args:
+        cost: as of `calibrate`, and so are `paths`, `length` and `start`.
+        paths: (n_days + 1, horizon) forecasts.
+        length: days of the window.
+        start: days between the last known one and the window.
+        in_use: (n_days,) whether a day has a charge of use, whatever credits leave of it; None: not known.
+    """
+    errors, ahead = past_errors(cost, paths, length, start), start + length
+    stand_in = _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS)
+    widths = adaptive_widths(errors, ahead, _from_days(cost, ahead, errors.logarithmic, stand_in))
+    idle = np.zeros(len(cost) + 1, dtype=bool) if in_use is None else _idle(in_use)
+    if idle.any():
+        own = _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS_IDLE, of=idle)
+        own = adaptive_widths(_of(errors, idle), ahead, np.where(np.isfinite(own), own, widths))
+        widths[idle] = own[idle]
+    return errors, widths
+
+
+def _idle(in_use: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n_days + 1,) origins before which a week has no use, though days before it had."""
+    since = np.arange(len(in_use)) - np.maximum.accumulate(np.where(in_use, np.arange(len(in_use)), -1))
+    return np.concatenate([[False], (since >= _IDLE_DAYS) & np.logical_or.accumulate(in_use)])
+
+
+def _of(errors: Errors, origins: NDArray[np.bool_]) -> Errors:
+    return replace(errors, values=np.where(origins, errors.values, np.nan))
 
 
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
@@ -239,19 +277,26 @@ def _own(known: Floats, weight: Floats, level: Floats) -> tuple[Floats, float]:
     return within * (1.0 + 2.0 * np.maximum(level - 1.0, 0.0)), mass[-1]
 
 
-def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Floats:
-    """Widths (n_origins, n_levels) from shorter windows, which are over sooner; NaN where none is over."""
+def _stand_in(
+    cost: Floats,
+    paths: Floats,
+    length: int,
+    logarithmic: bool,
+    lengths: tuple[int, ...],
+    of: NDArray[np.bool_] | None = None,
+) -> Floats:
+    """Widths (n_origins, n_levels) from shorter windows, of some origins alone; NaN where too few are over."""
     out = np.full((len(cost) + 1, len(LEVELS)), np.nan)
-    for shorter in (h for h in _STAND_INS if h < length or length == 1):
+    for shorter in (h for h in lengths if h < length or length == 1):
         errors = past_errors(cost, paths, shorter)
         if errors.logarithmic != logarithmic:
             continue
         growth = (max(length, 7) / max(shorter, 7)) ** _GROWTH
-        size = np.abs(errors.values)
+        size = np.abs((errors if of is None else _of(errors, of)).values)
         missing = np.flatnonzero(~np.isfinite(out).all(axis=1))
         quantiles = _quantiles_so_far(size, least=1 if shorter == 1 else 7)
         out[missing] = growth * quantiles[np.maximum(missing - shorter + 1, 0)]
-    return _from_days(cost, length, logarithmic, out)
+    return out
 
 
 def _quantiles_so_far(size: Floats, least: int) -> Floats:

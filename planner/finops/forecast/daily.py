@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -34,7 +35,8 @@ class DailyCost:
     Attributes:
         days: (n,) datetime64[D], ascending.
         cost: (n,) cost per day; rows of one day are added up.
-        used: (n,) cost per day of use alone, without fees and credits; None where it is not known apart.
+        used: (n,) cost per day of use alone, without fees and credits, NaN on days without a charge of use; None where
+            it is not known apart.
         once: (n,) of the cost what was bought once and is not expected again (`planner.finops.bought_once`); use that
             bears its price is not in `used`. None without any.
     """
@@ -111,17 +113,19 @@ def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     days = np.unique(np.concatenate([one.days for one in parts])) if parts else np.empty(0, "datetime64[D]")
 
     def summed(of: Callable[[DailyCost], Floats | None]) -> Floats:
-        sums = np.zeros(len(days))
+        sums = np.full(len(days), np.nan)
         for one in parts:
             if (amounts := of(one)) is not None:
-                np.add.at(sums, np.searchsorted(days, one.days), amounts)
+                at = np.searchsorted(days, one.days)
+                known = np.isfinite(amounts)
+                sums[at[known]] = np.nan_to_num(sums[at[known]]) + amounts[known]
         return sums
 
     return DailyCost(
         days,
         summed(lambda one: one.cost),
         None if any(one.used is None for one in parts) else summed(lambda one: one.used),
-        None if all(one.once is None for one in parts) else summed(lambda one: one.once),
+        None if all(one.once is None for one in parts) else np.nan_to_num(summed(lambda one: one.once)),
     )
 
 
@@ -136,10 +140,10 @@ def carried_on(one: DailyCost, last: np.datetime64, *, before: np.datetime64 | N
     known = one.days <= last if before is None else one.days < before
     days = one.days[known]
 
-    def of(amounts: Floats | None) -> Floats | None:
-        return None if amounts is None else until(days, amounts[known], last)[1]
+    def of(amounts: Floats | None, then: float) -> Floats | None:
+        return None if amounts is None else until(days, amounts[known], last, then)[1]
 
-    return DailyCost(*until(days, one.cost[known], last), of(one.used), of(one.once))
+    return DailyCost(*until(days, one.cost[known], last), of(one.used, np.nan), of(one.once, 0.0))
 
 
 def _series(
@@ -150,7 +154,9 @@ def _series(
     used: dict[date, float] = {}
     for day in days:
         cost, credit = mine.get(day, 0.0), credits.get(day, 0.0)
-        used[day] = used.get(day - _WEEK, 0.0) if credit and cost == credit else cost - credit
+        is_credit = credit != 0 and cost == credit
+        before = used.get(day - _WEEK, math.nan)
+        used[day] = before if is_credit else cost - credit if day in mine else math.nan
     costs = np.array([mine.get(day, 0.0) for day in days], dtype=float)
     return DailyCost(np.array(days, dtype="datetime64[D]"), costs, np.array(list(used.values()), dtype=float))
 

@@ -163,7 +163,8 @@ def forecast_daily(
         days: (n,) days with known cost, at least 7; see `clean.regular_series` for absent days.
         cost: (n,) cost per day, any currency, credits negative.
         horizon_days: days ahead, counted from the last day given.
-        used: (n,) cost per day of use alone: a credit of the last days is then not expected on every coming day.
+        used: (n,) cost per day of use alone, NaN on days without a charge of use: a credit of the last days is then not
+            expected on every coming day, and a scope whose use ended loses the range of the time before.
         once: (n,) of the cost what was bought once: sums to date have it, models and their record do not.
         level: what share of cases the intervals should hold.
         completion: billing latency; young days are grossed up or left out and forecast instead.
@@ -179,7 +180,7 @@ def forecast_daily(
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
     ensemble = combine(series.cost, series.days, ahead)
-    spread, held = calibrate(series.reported, ensemble.paths, ahead, level)
+    spread, held = calibrate(series.reported, ensemble.paths, ahead, level, in_use=series.in_use)
     low, high = _fan(series.reported, ensemble.paths, level, spread)
     return DailyForecast(
         days=series.days[-1] + 1 + np.arange(ahead),
@@ -299,7 +300,7 @@ def _period(
         ensemble.paths[-1] = more[0][:stop]
         weights = {name: more[1]["ensemble"] * weight for name, weight in weights.items()}
         weights |= {name: weight for name, weight in more[1].items() if name != "ensemble"}
-    spread, held = calibrate(series.reported, ensemble.paths, stop - skip, level, skip)
+    spread, held = calibrate(series.reported, ensemble.paths, stop - skip, level, skip, series.in_use)
     if before is not None and before.spread is not None and before.days_left >= stop - skip:
         spread = spread.at_least(before.spread)  # the further ahead, the less is known
     low, high = spread.bounds(level)
@@ -346,7 +347,8 @@ def _settled(
         raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
     given = series.reported[: len(cost)]
     reported = np.where((given == 0) | np.isnan(given), given, cost)
-    return Series(days, cost, reported, series.filled), dropped
+    in_use = None if series.in_use is None else series.in_use[: len(cost)]
+    return Series(days, cost, reported, series.filled, in_use), dropped
 
 
 def _fan(cost: Floats, paths: Floats, level: float, spread: Spread) -> tuple[Floats, Floats]:
