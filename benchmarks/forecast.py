@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,9 @@ LEVELS = (0.8, 0.95)
 _SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
 _LONGEST_HEADER = 100_000  # bytes
 _COSTS = ("cost", "cost_usd")
+_METHODS = ("forecast", "seasonal_naive", "run_rate_28", "level_told")
+_LEVEL_DAYS = 7  # of a window, that tell `level_told` its level: what no method knows
+_CHANGES = (0.0, 0.02, 0.2, np.inf)  # of a window after its tenth day: classes of `--by-series`
 # windows below this share of the series' usual window are left out: their errors are ratios to ~0
 _IMMATERIAL = 0.02
 
@@ -171,12 +175,16 @@ def _each_day(
 def _window(series: Series, horizon: int, origin: int, spread: Spread) -> dict[str, Any]:
     past, actual = series.reported[:origin], float(series.reported[origin : origin + horizon].sum())
     bounds = {level: spread.bounds(level) for level in LEVELS}
+    window = series.reported[origin : origin + horizon]
+    first, later = float(window[:10].mean()), float(window[10:].mean())
     return {
         "origin": str(series.days[origin]),
         "actual": actual,
+        "change": abs(later / first - 1) if first else np.inf,
         "forecast": spread.centre,
         "seasonal_naive": float(past[-7:][np.arange(horizon) % 7].sum()),
         "run_rate_28": float(past[-28:].mean()) * horizon,
+        "level_told": float(window[:_LEVEL_DAYS].mean()) * horizon,
         **{f"covered_{level:.2f}": low <= actual <= high for level, (low, high) in bounds.items()},
         **{f"width_{level:.2f}": (high - low) / abs(actual) for level, (low, high) in bounds.items()},
     }
@@ -242,7 +250,6 @@ def _summary(
     skipped: list[str],
     seconds: float,
 ) -> dict[str, Any]:
-    methods = ("forecast", "seasonal_naive", "run_rate_28")
     by_day = {day: [row for row in landings if row["day"] == day] for day in LANDING_DAYS}
     return {
         "horizon_days": args.horizon,
@@ -250,7 +257,8 @@ def _summary(
         "min_history_days": args.min_history,
         "n_series": len(series),
         "n_windows": len(windows),
-        "total": {method: _errors(windows, method) for method in methods},
+        "total": {method: _errors(windows, method) for method in _METHODS},
+        "by_change": [_of_change(windows, *ends) for ends in pairwise(_CHANGES)],
         "intervals": {
             f"{level:.2f}": {
                 "coverage_ratio": float(np.mean([row[f"covered_{level:.2f}"] for row in windows])),
@@ -288,6 +296,13 @@ def _of_series(name: str, windows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _of_change(windows: list[dict[str, Any]], low: float, high: float) -> dict[str, Any]:
+    """Windows whose days from the eleventh on cost so much more or less than the first ten, and median errors."""
+    rows = [row for row in windows if low <= row["change"] < high]
+    medians = {method: _errors(rows, method)["median_error_ratio"] for method in _METHODS if rows}
+    return {"at_least": low, "share_ratio": len(rows) / len(windows), **medians}
+
+
 def _print(answer: dict[str, Any], *, by_series: bool) -> None:
     print(
         f"{answer['n_windows']} windows of {answer['horizon_days']} days, {answer['n_series']} series, every "
@@ -313,6 +328,10 @@ def _print(answer: dict[str, Any], *, by_series: bool) -> None:
             f"{100 * figures['coverage_0.80_ratio']:>11.1f}%{figures['n']:>6}"
         )
     if by_series:
+        for one in answer["by_change"]:
+            medians = ", ".join(f"{name} {100 * one[name]:.1f}%" for name in _METHODS if name in one)
+            share = f"{100 * one['share_ratio']:.0f}% of windows"
+            print(f"change after day 10 of at least {100 * one['at_least']:.0f}%: {share}; {medians}")
         for name, figures in answer["series"].items():
             error = figures.get("median_error_ratio")
             told = ""

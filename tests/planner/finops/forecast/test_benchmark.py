@@ -36,7 +36,8 @@ def test_figures_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     values = json.loads((tmp_path / "out.json").read_text())
     assert set(values["series"]) == {"a/a", "deep/a/a"} and values["series"]["a/a"]["filled_days"] == 2
     assert values["n_windows"] == 9 + 4 == len(values["windows"])
-    assert set(values["total"]) == {"forecast", "seasonal_naive", "run_rate_28"}
+    assert set(values["total"]) == {"forecast", "seasonal_naive", "run_rate_28", "level_told"}
+    assert sum(one["share_ratio"] for one in values["by_change"]) == pytest.approx(1)
     assert values["total"]["forecast"]["median_error_ratio"] < 0.1 and set(values["landing"]) == {
         "5",
         "10",
@@ -47,6 +48,20 @@ def test_figures_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for name in ("short/s", "small/s", "empty.csv", "other.csv", "broken.csv.gz", "bad.csv"):
         assert f"skipped {name}" in said
     assert "80% interval: holds" in said
+
+
+def test_what_is_told_of_a_window_is_in_its_forecast(tmp_path: Path) -> None:
+    """The level doubles on a day that no past tells of: the more of the window is known, the smaller the error."""
+    days, out = np.datetime64("2024-01-01") + np.arange(180), tmp_path / "out.json"
+    rows = [f"{day},a,{50 * (1 + (n >= 130))}" for n, day in enumerate(days)]
+    (tmp_path / "a.csv").write_text("\n".join(["date,scope,cost", *rows]) + "\n")
+    errors = []
+    for told in ("0", "10", "30"):
+        assert main(["--data", str(tmp_path), "--every-day", "--told-late", told, "--json", str(out)]) == 0
+        errors.append(json.loads(out.read_text())["total"]["forecast"]["p90_error_ratio"])
+    assert errors[0] > errors[1] > errors[2] == pytest.approx(0, abs=1e-12)
+    with pytest.raises(SystemExit):
+        main(["--data", str(tmp_path), "--told-late", "5"])
 
 
 def test_a_folder_without_series_is_no_success(tmp_path: Path) -> None:

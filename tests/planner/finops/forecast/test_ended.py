@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from tests.planner.finops.small_bill import charge, write_bill
 
 FIRST, LAST, RENAMED = date(2026, 2, 1), date(2026, 10, 31), date(2026, 8, 20)
 DAYS = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
-OLD, NEW = {"Tags": '{"team":"ml"}'}, {"Tags": '{"team":"research"}'}
+OLD: dict[str, Any] = {"Tags": '{"team":"ml"}'}
+NEW: dict[str, Any] = {"Tags": '{"team":"research"}'}
 
 
 def cost(day: date) -> float:
     """About 1,000 a day."""
-    return 1000 + 40 * np.sin(3 * day.toordinal())
+    return 1000 + 40 * math.sin(3 * day.toordinal())
 
 
 def periods(
@@ -58,7 +60,7 @@ def test_use_that_costs_nothing_goes_on(tmp_path: Path, kind: str) -> None:
     free = [row for row, day in zip(rows, DAYS, strict=True) if day >= RENAMED]
     if kind == "billed":
         for row in free:
-            row["BilledCost"] = 0
+            row["BilledCost"] = "0"
     else:
         rows += [charge(day, -cost(day), ChargeCategory="Credit", **OLD) for day in DAYS if day >= RENAMED]
     assert all(one.high > 10_000 for one in periods(tmp_path, rows, kind)[1:])
