@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import random
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pytest
@@ -17,6 +19,7 @@ from benchmarks.fuzz import Reader, broken_file, folder_of, outcome, put_file, r
 from benchmarks.fuzz_parts import Part
 from benchmarks.fuzz_parts import outcome as read_outcome
 from planner.errors import InputError
+from planner.finops import read
 from planner.finops.forecast.daily import load_daily
 from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
@@ -56,6 +59,13 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
 
 @pytest.fixture
 def bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As `_bill_once`."""
+    with _bill_once(monkeypatch):
+        yield
+
+
+@contextlib.contextmanager
+def _bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Open the bill once, and review no more of it than what reads the rules of showback.
 
     The bill beside the broken rules is whole, the same for all of them.
@@ -82,14 +92,22 @@ def bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             first.append((args, given))  # the bill lies in another folder each time
             return bills(*first[0][0], **first[0][1])
 
-        monkeypatch.setattr("planner.finops.read.open_bill", open_first)
-        yield
+        # not by `monkeypatch`: it ends later than `opened_once`, and would put its memory back
+        with mock.patch("planner.finops.read.open_bill", open_first):
+            yield
 
 
 @pytest.fixture
 def plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read the plan once that lies, whole, beside broken states and evidence."""
     monkeypatch.setattr("planner.advice.saved_plan.load_plan", functools.cache(load_plan))
+
+
+def test_later_tests_open_their_own_bills() -> None:
+    """They went on with the memory of bills: a file that was written anew was reviewed as it had been before."""
+    with pytest.MonkeyPatch.context() as patch, _bill_once(patch):
+        assert read.open_bill is not open_bill
+    assert read.open_bill is open_bill
 
 
 def test_every_kind_is_broken(known: Mapping[str, Reader]) -> None:
