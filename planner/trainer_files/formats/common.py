@@ -38,6 +38,16 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
 
 # FlashAttention-3 and 4, by their own names and those of kernels in a collection; `auto` assumes the usual 2.
 _NEW_ATTENTION = re.compile(r"(flash[-_]?att(n|ention)[-_]?|\bfa)[34]", re.IGNORECASE)
+# arguments of launchers that change nothing but how processes find each other
+_STARTS = (
+    "standalone",
+    "npernode",
+    "rdzv_backend",
+    "rdzv_endpoint",
+    "rdzv_id",
+    "machine_rank",
+    "main_process_ip",
+)
 _HOSTS = re.compile(
     r"[\w.-]+:\d+(,\d+)*(@[\w.-]+:\d+(,\d+)*)*"
 )  # of deepspeed: `localhost:4,5`, `a:0,1@b:0,1`
@@ -244,7 +254,7 @@ class Reader(Lookup, Reading):
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
         if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
-            looked.update((CHOICES, *LAUNCHED))
+            looked.update((CHOICES, *LAUNCHED, *_STARTS))
         self.unknown = [
             key
             for key, value in self.document.data.items()

@@ -180,6 +180,9 @@ def _precision(reader: Reader) -> None:
 def _objective(reader: Reader, document: Document) -> None:
     """By a key or a loss that one trainer alone has, else by the name of the file."""
     key, loss = next((name for name in _KEYS_OF if reader.has(name)), ""), reader.text("loss_type").lower()
+    judge = reader.first("reward_model_path", "reward_model_name_or_path")
+    if judge:
+        reader.warn(f"{judge}: the time and memory of a reward model are not counted")
     if loss == "apo_zero_unpaired":
         reader.warn(
             "loss_type: passes over answers to other prompts are counted as KTO's, which this loss does without"
@@ -198,6 +201,8 @@ def _objective(reader: Reader, document: Document) -> None:
             "by the name of the file, its folder or the program",
             assumed=True,
         )
+        if judge and objective not in (None, "ppo", "grpo", "rloo"):
+            reader.warn(f"{judge}: the answers that the model writes during training are not counted")
 
 
 def _memory(reader: Reader) -> None:

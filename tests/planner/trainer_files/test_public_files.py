@@ -1,0 +1,121 @@
+"""What public files of people say that was read wrong, or not at all: small files with the same keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.trainer_files.hub import preset_of_hub_name
+from tests.planner.trainer_files.test_by_table import draft, facts
+
+RL2_NEWEST = """
+torchrun --nproc_per_node=4 -m RL2.trainer.ppo rollout.train.path=prompts rollout.train.prompts_per_rollout=128 \\
+    rollout.train.responses_per_prompt=64 rollout.train.sampling_params.max_new_tokens=8192 \\
+    actor.model_name=Qwen/Qwen2.5-7B adv.estimator=gae trainer.total_steps=512
+"""
+ALPACA = """
+python finetune.py --base_model 'llama-7b-hf' --batch_size 256 --num_epochs=1 --cutoff_len=512 \\
+    --lora_target_modules='[q_proj,k_proj,v_proj,o_proj]' --lora_r=16
+"""
+DPO = """
+accelerate launch --config_file accelerate.yaml train_dpo.py --model_name_or_path Qwen/Qwen2-0.5B-Instruct \\
+    --per_device_train_batch_size 4 --max_length 1024
+"""
+
+
+def test_the_newest_names_of_rl2_state_prompts_and_responses(tmp_path: Path) -> None:
+    result = draft(tmp_path, "run.sh", RL2_NEWEST)
+    found = facts(result)
+    assert (found["training.global_batch"], found["training.sequence_length"]) == (128 * 64, 8192)
+    assert not result.warnings
+
+
+def test_a_step_of_prompts_that_is_not_stated_is_named(tmp_path: Path) -> None:
+    result = draft(tmp_path, "run.sh", RL2_NEWEST.replace("prompts_per_rollout", "how_many"))
+    assert any("prompts_per_rollout" in text and "assumed" in text for text in result.warnings)
+
+
+def test_alpaca_lora_stores_weights_in_8_bits_and_recomputes(tmp_path: Path) -> None:
+    found = facts(draft(tmp_path, "run.sh", ALPACA))
+    assert (found["training.method"], found["training.quantization"]) == ("qlora", "int8")
+    assert found["training.adapter.targets"] == ["q_proj", "k_proj", "v_proj", "o_proj"]
+    assert (found["training.layout.recompute"], found["training.precision"]) == ("full", "fp16")
+    usual = facts(draft(tmp_path, "run.sh", ALPACA.replace("--lora_target_modules", "--other")))
+    assert usual["training.adapter.targets"] == ["q_proj", "v_proj"]
+
+
+def test_commands_of_litgpt_are_read_with_its_defaults(tmp_path: Path) -> None:
+    tuned = "litgpt finetune_lora meta-llama/Llama-3.2-1B --data JSON --train.max_seq_length 512 --devices 4"
+    found = facts(draft(tmp_path, "tune.sh", tuned))
+    assert (found["model.preset"], found["training.method"], found["training.lora_rank"]) == (
+        "llama-3.2-1b", "lora", 8,
+    )  # fmt: skip
+    assert (found["training.global_batch"], found["training.epochs"]) == (16, 5.0)
+    assert found["training.sequence_length"] == 512
+    begun = "litgpt pretrain pythia-160m --train.global_batch_size 64 --train.max_tokens 1_000_000_000"
+    found = facts(draft(tmp_path, "begin.sh", begun))
+    assert (found["model.preset"], found["training.tokens"]) == ("pythia-160m", 10**9)
+    assert found["training.global_batch"] == 64
+
+
+def test_answers_written_during_dpo_and_their_judge_are_named(tmp_path: Path) -> None:
+    online = DPO.replace("--max_length", "--reward_model_path trl-lib/judge --max_length")
+    texts = " ".join(draft(tmp_path, "run.sh", online).warnings)
+    assert "reward model are not counted" in texts
+    assert "writes during training" in texts
+    assert "judge" not in " ".join(draft(tmp_path, "run.sh", DPO).warnings)
+
+
+def test_the_precision_that_an_absent_file_may_state_is_not_said_to_be_single(tmp_path: Path) -> None:
+    precision = draft(tmp_path, "run.sh", DPO).facts["training.precision"]
+    assert (precision.value, precision.assumed) == ("bf16", True)
+    assert "accelerate.yaml" in precision.where
+    alone = draft(tmp_path, "run.sh", DPO.replace("--config_file accelerate.yaml ", ""))
+    assert alone.facts["training.precision"].value == "fp32"
+
+
+def test_lengths_of_open_retrievals_are_read(tmp_path: Path) -> None:
+    text = (
+        "torchrun -m retrievals.pipelines.embed --model_name_or_path BAAI/bge-base-en-v1.5 --train_group_size 4 "
+        "--per_device_train_batch_size 32 --num_train_epochs 1 --query_max_length 64 --document_max_length 512"
+    )
+    found = facts(draft(tmp_path, "run.sh", text))
+    # 32 queries of 64 tokens and 128 documents of 512, in pairs of documents
+    assert (found["training.sequence_length"], found["training.global_batch"]) == (512, 66)
+
+
+def test_a_configuration_of_nanogpt_without_a_batch_is_read(tmp_path: Path) -> None:
+    result = draft(
+        tmp_path, "small.py", "out_dir = 'out'\nblock_size = 64\nn_layer = 6\nn_head = 8\nn_embd = 128\n"
+    )
+    batch = result.facts["training.global_batch"]
+    assert (batch.value, batch.assumed) == (480, True)
+
+
+def test_constants_of_an_unknown_script_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its keys: learning_rate, hidden"):
+        draft(tmp_path, "own.py", "learning_rate = 0.1\nhidden = 3\n")
+
+
+def test_a_space_in_a_value_is_part_of_it(tmp_path: Path) -> None:
+    text = '--model_name_or_path="/my drive/Qwen2.5-7B" --num_train_epochs 1 --per_device_train_batch_size 2'
+    assert facts(draft(tmp_path, "run.sh", f"python train.py {text}"))["model.preset"] == "qwen2.5-7b"
+
+
+def test_a_folder_of_modelscope_names_its_model(tmp_path: Path) -> None:
+    text = "python train.py --model_name_or_path /hub/qwen/Qwen1___5-0___5B --per_device_train_batch_size 2"
+    result = draft(tmp_path, "run.sh", f"{text} --num_train_epochs 1")
+    assert facts(result)["model.preset"] == "qwen1.5-0.5b"
+
+
+def test_a_name_that_begins_with_a_preset_is_answered_with_it(tmp_path: Path) -> None:
+    text = "python train.py --model_name_or_path deepset/roberta-base-squad2 --per_device_train_batch_size 2"
+    with pytest.raises(InputError, match="--model roberta-base if it is that model tuned further"):
+        draft(tmp_path, "run.sh", f"{text} --num_train_epochs 1")
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-ForcedAligner-0.6B", "facebook/wav2vec2-xls-r-300m-en-to-15"])
+def test_a_network_called_after_another_is_not_that_one(name: str) -> None:
+    assert preset_of_hub_name(name) is None
