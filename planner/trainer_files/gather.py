@@ -285,7 +285,8 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
         if key in ("params", "active_params") and not source:
             where = "counted from the sizes; remove it when you change one"
         draft.facts[f"model.{key}"] = Fact(f"model.{key}", value, where)
-    draft.notes += [f"{sized.path.name}: {note}" for note in model.notes]
+    for note in model.notes:  # what is assumed of the sizes may change them: it is said with the warnings
+        (draft.warnings if note.startswith("assumed") else draft.notes).append(f"{sized.path.name}: {note}")
     if model.context_length is not None:
         draft.facts["context"] = Fact("context", model.context_length, f"{sized.path.name}: longest sequence")
     if named is None and sized.hub_name:

@@ -119,3 +119,13 @@ def test_a_name_that_begins_with_a_preset_is_answered_with_it(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-ForcedAligner-0.6B", "facebook/wav2vec2-xls-r-300m-en-to-15"])
 def test_a_network_called_after_another_is_not_that_one(name: str) -> None:
     assert preset_of_hub_name(name) is None
+
+
+def test_a_vocabulary_that_is_assumed_is_said_with_the_warnings(tmp_path: Path) -> None:
+    sizes = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --micro-batch-size 1"
+    text = (
+        f"python pretrain_gpt.py {sizes} --tokenizer-type SentencePieceTokenizer --tokenizer-model /own.model"
+    )
+    assert any("vocabulary" in text for text in draft(tmp_path, "run.sh", text).warnings)
+    stated = draft(tmp_path, "run.sh", f"{text} --padded-vocab-size 99584")
+    assert not any("vocabulary" in text for text in stated.warnings)
