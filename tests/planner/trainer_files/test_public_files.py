@@ -129,3 +129,14 @@ def test_a_vocabulary_that_is_assumed_is_said_with_the_warnings(tmp_path: Path) 
     assert any("vocabulary" in text for text in draft(tmp_path, "run.sh", text).warnings)
     stated = draft(tmp_path, "run.sh", f"{text} --padded-vocab-size 99584")
     assert not any("vocabulary" in text for text in stated.warnings)
+
+
+def test_a_kind_of_model_that_is_guessed_is_said_with_the_warnings(tmp_path: Path) -> None:
+    sizes = '"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 500'
+    guessed = draft(
+        tmp_path, "config.json", f'{{"model_type": "brand_new", {sizes}, "intermediate_size": 256}}'
+    )
+    assert any("brand_new" in text for text in guessed.warnings)
+    known = draft(tmp_path, "config.json", f'{{"model_type": "apertus", {sizes}, "intermediate_size": 256}}')
+    assert not known.warnings
+    assert facts(known)["model.gated_mlp"] is False
