@@ -38,6 +38,8 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
 
 # FlashAttention-3 and 4, by their own names and those of kernels in a collection; `auto` assumes the usual 2.
 _NEW_ATTENTION = re.compile(r"(flash[-_]?att(n|ention)[-_]?|\bfa)[34]", re.IGNORECASE)
+_PROJECTOR_RANK = 8
+_UNSET = (None, "", [], {}, False, "False", "false", "None")
 # arguments of launchers that change nothing but how processes find each other
 _STARTS = (
     "standalone",
@@ -193,6 +195,14 @@ class Reader(Lookup, Reading):
         if kind not in ("lora", "qlora", ""):
             self.add("training.adapter", kind, source)
 
+    def add_projector(self, source: str) -> None:
+        """Note that only a projector learns beside a frozen language model, as adapters of its size."""
+        self.add_adapter("lora", source, _PROJECTOR_RANK, source)
+        self.warn(
+            f"{source}: what learns beside the frozen language model is counted as adapters of rank "
+            f"{_PROJECTOR_RANK}, which are about as large as a projector"
+        )
+
     def add_offload(self, source: str, *what: str) -> None:
         """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
         for name in what:
@@ -258,7 +268,7 @@ class Reader(Lookup, Reading):
         self.unknown = [
             key
             for key, value in self.document.data.items()
-            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
+            if key not in looked and value not in _UNSET and not pattern.fullmatch(key)
         ]
 
 

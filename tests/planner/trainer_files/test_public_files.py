@@ -140,3 +140,53 @@ def test_a_kind_of_model_that_is_guessed_is_said_with_the_warnings(tmp_path: Pat
     known = draft(tmp_path, "config.json", f'{{"model_type": "apertus", {sizes}, "intermediate_size": 256}}')
     assert not known.warnings
     assert facts(known)["model.gated_mlp"] is False
+
+
+def test_a_name_that_swift_gives_its_model_makes_it_no_script_of_the_trainer(tmp_path: Path) -> None:
+    text = (
+        "swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --train_type lora --model_name robot --max_length 2048"
+    )
+    result = draft(tmp_path, "run.sh", f"{text} --freeze_vit true --num_train_epochs 1")
+    assert facts(result)["training.method"] == "lora"
+    assert not any(
+        "frozen" in warning for warning in result.warnings
+    )  # adapters leave the rest frozen anyway
+
+
+def test_a_projector_beside_a_frozen_model_of_swift_is_no_training_of_all_weights(tmp_path: Path) -> None:
+    text = (
+        "swift pt --model Qwen/Qwen2.5-VL-7B-Instruct --train_type full --freeze_llm true --freeze_vit true"
+    )
+    result = draft(tmp_path, "run.sh", f"{text} --max_steps 50")
+    assert facts(result)["training.method"] == "lora"
+    assert any("projector" in warning for warning in result.warnings)
+
+
+def test_adapters_are_read_from_other_names_of_their_flag_and_rank(tmp_path: Path) -> None:
+    run = "--per_device_train_batch_size 1 --num_train_epochs 1"
+    flag = f"deepspeed train.py --lora --model_name_or_path Qwen/Qwen2-VL-7B-Instruct {run}"
+    assert facts(draft(tmp_path, "flag.sh", flag))["training.lora_rank"] == 16
+    vision = (
+        f"deepspeed train.py --model_id Qwen/Qwen2-VL-7B-Instruct --lora_enable True --lora_rank 32 {run}"
+    )
+    found = facts(draft(tmp_path, "vision.sh", vision))
+    assert (found["model.preset"], found["training.lora_rank"]) == ("qwen2.5-vl-7b", 32)
+    named = draft(tmp_path, "named.sh", f"python train_lora.py --model_name_or_path Qwen/Qwen3-8B {run}")
+    assert any("called after LoRA" in warning for warning in named.warnings)
+    own = draft(
+        tmp_path, "own.sh", f"python train.py --model_name_or_path Qwen/Qwen3-8B --expert_lora true {run}"
+    )
+    assert own.unknown == {"own.sh": ["expert_lora"]}
+
+
+def test_programs_of_verl_that_learn_from_pairs_or_only_generate(tmp_path: Path) -> None:
+    text = "torchrun -m verl.trainer.fsdp_dpo_trainer data.train_files=a.parquet data.train_batch_size=64 "
+    found = facts(
+        draft(tmp_path, "dpo.sh", f"{text} model.partial_pretrain=Qwen/Qwen2.5-3B trainer.total_epochs=2")
+    )
+    assert found["training.objective"] == "dpo"
+    text = (
+        "python3 -m verl.trainer.main_generation trainer.nnodes=1 model.path=Qwen/Qwen3-8B data.n_samples=1"
+    )
+    with pytest.raises(InputError, match="only generates"):
+        draft(tmp_path, "generate.sh", text)
