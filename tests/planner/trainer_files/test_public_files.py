@@ -190,3 +190,19 @@ def test_programs_of_verl_that_learn_from_pairs_or_only_generate(tmp_path: Path)
     )
     with pytest.raises(InputError, match="only generates"):
         draft(tmp_path, "generate.sh", text)
+
+
+def test_a_model_card_quotes_its_configuration(tmp_path: Path) -> None:
+    run = "base_model: Qwen/Qwen3-14B\nadapter: qlora\nload_in_4bit: true\nlora_r: 16\nmicro_batch_size: 2\n"
+    run += "datasets: [{path: a}]\nnum_epochs: 4\n"
+    card = f"---\nbase_model: other\n---\n\n```yaml\n{run}```\n\n# Results\n---\n"
+    result = draft(tmp_path, "README.md", card)
+    found = facts(result)
+    assert (found["model.preset"], found["training.method"], found["training.epochs"]) == (
+        "qwen3-14b",
+        "qlora",
+        4.0,
+    )
+    assert "README.md" in result.facts["training.epochs"].where
+    with pytest.raises(InputError, match="quotes no configuration"):
+        draft(tmp_path, "EMPTY.md", "# A page\n\nwithout a block\n")
