@@ -39,7 +39,7 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
 # FlashAttention-3 and 4, by their own names and those of kernels in a collection; `auto` assumes the usual 2.
 _NEW_ATTENTION = re.compile(r"(flash[-_]?att(n|ention)[-_]?|\bfa)[34]", re.IGNORECASE)
 _PROJECTOR_RANK = 8
-_UNSET = (None, "", [], {}, False, "False", "false", "None")
+_UNSET: tuple[object, ...] = (None, "", [], {}, False, "False", "false", "None")
 # arguments of launchers that change nothing but how processes find each other
 _STARTS = (
     "standalone",
