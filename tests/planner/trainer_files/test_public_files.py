@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.trainer_files.answer import workload_from
+from planner.trainer_files.gather import Wishes
 from planner.trainer_files.hub import preset_of_hub_name
 from tests.planner.trainer_files.test_by_table import draft, facts
 
@@ -213,3 +215,11 @@ def test_the_image_that_wan_starts_from_has_keys_and_values_of_its_own() -> None
     assert of_text is not None and of_image is not None
     more = int(of_image.values["params"]) - int(of_text.values["params"])
     assert more == 40 * (2 * 5120 * 5121 + 5120)  # two matrices with biases and a norm in each of 40 blocks
+
+
+def test_a_value_stated_beside_the_files_that_cannot_be_is_named() -> None:
+    values = {"training.tokens": "1e9", "constraints.deadline": "friday"}
+    warnings = workload_from([], Wishes(model="qwen2.5-7b", values=values)).warnings
+    assert any("constraints.deadline: is not a duration: 'friday'" in text for text in warnings)
+    fine = {**values, "constraints.deadline": "7d"}
+    assert not workload_from([], Wishes(model="qwen2.5-7b", values=fine)).warnings
