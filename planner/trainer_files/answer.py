@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from planner.inputs.faults import fault_text, format_path
 from planner.records import record
 from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.write import render_draft
@@ -29,11 +31,24 @@ def workload_from(paths: Sequence[Path], wishes: Wishes) -> Initial:
     unread = [
         f"{name}: not known here and not read: {', '.join(keys[:8])}" for name, keys in draft.unknown.items()
     ]
+    text = render_draft(draft)
     return Initial(
-        render_draft(draft),
+        text,
         tuple(f"{blank.key}: {blank.why}" for blank in draft.blanks),
-        (*draft.warnings, *unread),
+        (*_wrong(text, wishes.values), *draft.warnings, *unread),
     )
+
+
+def _wrong(text: str, stated: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the values that the user states, although the draft may lack others."""
+    if not stated:
+        return []
+    from planner.inputs.load import validate
+    from planner.inputs.yaml12 import parse_yaml
+
+    data = parse_yaml(text, "").data
+    faults = validate(data)[1] if isinstance(data, dict) else []
+    return [fault_text(fault) for fault in faults if format_path(fault.path) in stated]
 
 
 def empty_workload() -> Initial:

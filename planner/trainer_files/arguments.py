@@ -58,9 +58,11 @@ CHOICES = "choices"
 _BASE = re.compile(r"config=(\S+\.ya?ml)")
 BASES = "defaults"
 # commands of tools, whose first word names what they do: `megatron sft`
-_TOOLS = ("trl", "swift", "megatron")
+_TOOLS = ("trl", "swift", "megatron", "litgpt")
 # a module with the packages that it is in
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[a-z_]\w*){2,}")
+# a name with its value behind a space, in one word; behind an equals sign a space is part of the value
+_SPACED = re.compile(r"--[\w.-]+\s")
 # arguments that name places, which change neither speed nor memory
 _PLACES = re.compile(
     r"path|file|save|load|dir|addr|port|node_rank|local_rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
@@ -111,7 +113,7 @@ def programs_of(text: str, name: str) -> tuple[str, ...]:
     parts = [part for word in words for part in _parts(word)]
     programs: list[str] = []
     for part, behind in zip(parts, [*parts[1:], _END], strict=False):
-        if part in _TOOLS and behind.isalpha():
+        if part in _TOOLS and behind.replace("_", "").isalpha():
             programs += [part, behind]
         elif part.endswith(".py") or _MODULE.fullmatch(part):
             programs.append(part.rsplit("/", 1)[-1][:-3] if part.endswith(".py") else part.rsplit(".", 1)[-1])
@@ -276,14 +278,22 @@ def _split(line: str, name: str) -> list[str]:
 
 def _parts(word: str) -> list[str]:
     """The arguments inside one quoted word, as `sh -c "..."` and lists of `"--name value"` have them."""
-    inside = " --" in word or (word.startswith("--") and any(letter.isspace() for letter in word))
+    inside = " --" in word or bool(_SPACED.match(word))
     return word.split() if inside else [word]
 
 
 def _spelled_out(words: list[str]) -> list[str]:
-    """Short names that count (`-b 64`: the batch of timm and torchvision) and timm's launcher, as arguments."""
+    """Short names that count (`-b 64`: the batch of timm and torchvision), timm's launcher and LitGPT's model.
+
+    All become arguments: the model stands behind LitGPT's command (`litgpt finetune_lora MODEL --devices 2`).
+    """
     out: list[str] = []
-    for word, behind in zip(words, [*words[1:], _END], strict=False):  # no words: nothing
+    for before, word, behind in zip(
+        ["", *words], words, [*words[1:], _END], strict=False
+    ):  # no words: nothing
+        if before == "litgpt" and not behind.startswith("-"):
+            out += [word, "--model_name" if word == "pretrain" else "--checkpoint_dir"]
+            continue
         if word == "-b" and behind.isdecimal():
             word = "--batch-size"
         elif word.endswith("distributed_train.sh") and behind.isdecimal():

@@ -105,7 +105,8 @@ def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
             f"{accelerators.value} accelerators / {split}, rounded",
             True,
         )
-    how = f"{accelerators.value} accelerators" + (f" / {split} that share a sample" if split > 1 else "")
+    many = "accelerator" if accelerators.value == 1 else "accelerators"
+    how = f"{accelerators.value} {many}" + (f" / {split} that share a sample" if split > 1 else "")
     return accelerators.value // split, how, False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ _YOLO = re.compile(
     r"(?m)^[^#\n]*?\byolo[ \t]+(?:\w+[ \t]+){0,3}?(train|val|predict|export|track|benchmark)\b([^\n#;|&]*)"
 )
 _PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
+# a quoted block of a page, with its language
+_BLOCK = re.compile(r"(?ms)^```([A-Za-z]+)[ \t]*\n(.*?)^```")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -75,6 +78,8 @@ def parse_document(text: str, path: Path) -> Document:
     stripped = text.lstrip()
     if not stripped:
         raise InputError(f"{path}: is empty")
+    if path.suffix.lower() == ".md":
+        return _of_page(text, path)
     if _is_python(text, path):
         script = read_script(_of_notebook(text, path) if path.suffix.lower() == ".ipynb" else text, path)
         found = {"values": script.values, "calls": script.calls, "defaults": script.defaults}
@@ -100,6 +105,20 @@ def parse_document(text: str, path: Path) -> Document:
     arguments, remarks = parse_arguments(text, str(path))
     arguments, abbreviated = written_out(arguments)
     return Document(path, "arguments", arguments, (*remarks, *abbreviated), programs_of(text, str(path)))
+
+
+def _of_page(text: str, path: Path) -> Document:
+    """The configuration that a page quotes, as model cards do, or the command: the longest block of its kind."""
+    blocks = _BLOCK.findall(text)
+    for kinds in (("yaml", "yml", "toml", "json"), ("bash", "sh", "shell")):
+        held = [(len(body), kind, body) for kind, body in blocks if kind.lower() in kinds]
+        if held:
+            _, kind, body = max(held)
+            suffix = ".sh" if kind.lower() in ("bash", "shell") else f".{kind.lower()}"
+            return replace(parse_document(body, path.with_suffix(suffix)), path=path)
+    raise InputError(
+        f"{path}: quotes no configuration and no command (```yaml, ```bash): name the trainer's own file"
+    )
 
 
 def _is_python(text: str, path: Path) -> bool:

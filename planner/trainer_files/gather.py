@@ -16,7 +16,7 @@ from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
 from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
-from planner.trainer_files.hub import name_of_folder, preset_of_hub_name
+from planner.trainer_files.hub import name_of_folder, preset_before, preset_of_hub_name
 from planner.trainer_files.inherited import with_bases
 from planner.trainer_files.methods import ask_for_rollouts, generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
@@ -25,6 +25,10 @@ from planner.trainer_files.registry import FORMATS, detect, read
 _MOST_FILES = 20
 _USUAL_LENGTH = 4096
 _LENGTHS = ("tokens", "samples", "epochs", "steps")
+# how notes begin that may change the model's size: they are said with the warnings
+_DOUBTS = ("assumed", "model_type")
+# tools whose own files state the precision of the run: TRL's arguments, the launcher's
+_STATE_PRECISION = ("trl", "accelerate")
 
 
 @record(frozen=True)
@@ -141,6 +145,10 @@ def _guess_stage(reading: Reading, tool: str, named: str) -> None:
         text = f"{tool} {named}: not beside it, the stage by its name"
         reading.add("training.layout.zero_stage", told, text, assumed=True)
         _guess_offload(reading, f"{tool} {named}", lowered, told)
+    precision = reading.facts.get("training.precision")
+    if tool in _STATE_PRECISION and precision is not None and precision.assumed and precision.value == "fp32":
+        text = f"{named} may state it and is not beside it: the usual is taken"
+        reading.add("training.precision", "bf16", text, assumed=True)
     reading.warn(f"{tool} {named} is not next to it: add it to --from to read it")
 
 
@@ -209,8 +217,10 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
 
 def _instead(name: str) -> str:
     """What to give for a model that is not a preset."""
+    base = preset_before(name)
+    tuned = f"--model {base.name} if it is that model tuned further; else " if base is not None else ""
     return why_not_modelled(name) or (
-        "download its config.json and add --model-config config.json; nothing is downloaded for you"
+        f"{tuned}download its config.json and add --model-config config.json; nothing is downloaded for you"
     )
 
 
@@ -277,7 +287,8 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
         if key in ("params", "active_params") and not source:
             where = "counted from the sizes; remove it when you change one"
         draft.facts[f"model.{key}"] = Fact(f"model.{key}", value, where)
-    draft.notes += [f"{sized.path.name}: {note}" for note in model.notes]
+    for note in model.notes:
+        (draft.warnings if note.startswith(_DOUBTS) else draft.notes).append(f"{sized.path.name}: {note}")
     if model.context_length is not None:
         draft.facts["context"] = Fact("context", model.context_length, f"{sized.path.name}: longest sequence")
     if named is None and sized.hub_name:

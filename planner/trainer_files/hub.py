@@ -22,18 +22,20 @@ _STORED = {
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 # where Hugging Face's tools keep what they downloaded: `models--Qwen--Qwen3-8B/snapshots/0a1b2c`
 _CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/snapshots(?:/[^/]*)?)?/?")
+# what ModelScope writes for a dot in a folder: `Qwen1___5-0___5B`
+_DOT = "___"
 _MOST_ENDINGS = 8
 _LONGEST = 200
 # Words of what is more, or less, than the model that the rest of the name tells.
 _OTHERS = re.compile(
     r"vl|vision|visual|vila|blip|vace|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|"
-    r"moe|merge|[0-9]x",
+    r"moe|merge|aligner|[0-9]x",
     re.IGNORECASE,
 )
 # The same behind a model's name, and networks that are only called after it: those that guess its next words, and what
 # is cut, grown, looped, tiny, or sized anew.
 _OTHER_SIZES = re.compile(
-    rf"{_OTHERS.pattern}|specul|dflash|dspark|hydra|accelerator|\bassistant$|\bv$|\bloop|prune|reap|shear|depth|width|half|"
+    rf"{_OTHERS.pattern}|specul|dflash|dspark|hydra|accelerator|\bassistant$|\bv$|\bto\b|\bloop|prune|reap|shear|depth|width|half|"
     r"layer|expand|upscal|franken|mini|tiny|micro|random|dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
     re.IGNORECASE,
 )
@@ -41,9 +43,9 @@ _SIZE = re.compile(r"[0-9]+(\.[0-9]+)?[bm]", re.IGNORECASE)
 
 
 def name_of_folder(name: str) -> str:
-    """The model that a folder of Hugging Face's cache holds; any other name as it is."""
+    """The model that a folder of Hugging Face's or ModelScope's cache holds; any other name as it is."""
     cached = _CACHED.fullmatch(name) if len(name) < _LONGEST * 2 else None
-    return f"{cached[1]}/{cached[2]}" if cached is not None else name
+    return f"{cached[1]}/{cached[2]}" if cached is not None else name.replace(_DOT, ".")
 
 
 def preset_of_hub_name(name: str) -> Preset | None:
@@ -105,6 +107,13 @@ def _tuned_after(word: str) -> Preset | None:
             if preset is not None:
                 return preset
     return None
+
+
+def preset_before(name: str) -> Preset | None:
+    """The preset that a name only begins with (`roberta-base-squad2`), which may or may not be the same network."""
+    parts = name.strip().rstrip("/").rsplit("/", 1)[-1][:_LONGEST].split("-")
+    found = (find_preset("-".join(parts[:end])) for end in range(len(parts) - 1, 1, -1))
+    return next((preset for preset in found if preset is not None), None)
 
 
 def bits_of_hub_name(name: str) -> int | None:

@@ -21,8 +21,11 @@ _YES = {
     "0": False,
 }
 # Keys of tools with hundreds of arguments, but for those whose name says that they move work or memory.
-_NAMED = r"(?:use_)?bnb_.*|(?:save|max)_shard_size"  # kinds of 4 bits, and sizes of files
-LIGHT = rf"{_NAMED}|(?!.*(parallel|offload|shard|quant|freeze|frozen|teacher|distill|mtp_|galore|lisa_|replica)).*"
+# kinds of 4 bits, sizes of files, and what scales or begins adapters
+_NAMED = (
+    r"(?:use_)?bnb_.*|(?:save|max)_shard_size|lora_(?:alpha|dropout|bias|init.*|.*path|.*exclude)|use_rslora"
+)
+LIGHT = rf"{_NAMED}|(?!.*(parallel|offload|shard|quant|freeze|frozen|teacher|distill|mtp_|galore|lisa_|replica|lora)).*"
 _MOST = 10**15
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 

@@ -74,7 +74,8 @@ def detect(document: Document) -> str:
         raise InputError(f"{document.path}: {reason}")
     if not matching:
         formats = ", ".join(kind.title for kind in FORMATS.values())
-        keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"
+        held = document.data["values"] if document.syntax == "python" else document.data
+        keys = ", ".join([str(key) for key in held if key != "__name__"][:8]) or "none"
         named = document.data.get("config")
         hint = "name the format with --format if it is one"
         if isinstance(named, str) and named.endswith((".yaml", ".yml", ".json", ".toml")):

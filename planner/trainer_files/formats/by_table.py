@@ -153,6 +153,9 @@ def _rollouts(reader: Reader, stated: _Stated) -> None:
         text = f"{stated.where('prompts')} x {stated.where('samples')}"
         reader.add("training.global_batch", prompts * samples, text, assumed=not stated.key("prompts"))
         _updates(reader, stated, prompts, samples)
+    else:
+        names = " or ".join(stated.keys_of("prompts")[:2])
+        reader.warn(f"{names} is not stated: the prompts of a step, and with them its cost, are assumed")
     prompt, response = stated.whole("prompt_max"), stated.whole("response_max")
     stated.add(reader, "rollouts.prompt_max", prompt, "prompt_max")
     stated.add(reader, "rollouts.response_max", response, "response_max")
@@ -255,6 +258,15 @@ def _apart(reader: Reader, stated: _Stated, generating: int, training: int, text
         stated.add(reader, "rollouts.steps_off_policy", stale, "staleness")
 
 
+def _adapted(reader: Reader, stated: _Stated) -> None:
+    """Note the matrices that have adapters, and in how many bits the frozen weights are stored."""
+    if "targets" in stated.rows:
+        usual = stated.default("targets")
+        given = stated.keys.get(stated.key("targets")) or (usual.split(";") if usual else None)
+        stated.add(reader, "training.lora_targets", given, "targets")
+    stated.add(reader, "training.frozen_bits", stated.whole("frozen_bits"), "frozen_bits")
+
+
 def _deepspeed(reader: Reader, stated: _Stated) -> None:
     """Note the stage of ZeRO, and what is kept in host memory, by the name of DeepSpeed's section."""
     key = next(iter(stated.keys_of("deepspeed")), "")
@@ -284,7 +296,8 @@ def _trainer_itself(reader: Reader, stated: _Stated) -> None:
         reader.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
     text = "Megatron's fused kernels" if megatron else "the model runs as Transformers has it"
     reader.add("training.stack", "tuned" if megatron else "eager", text, assumed=True)
-    reader.add("training.precision", "bf16", "it computes in bf16", assumed=True)
+    own = stated.default("precision")
+    reader.add("training.precision", own or "bf16", f"it computes in {own or 'bf16'}", assumed=True)
     word = stated.text("recompute")
     kept = word if word in ("full", "selective", "none") else "full" if stated.flag("recompute") else "none"
     stated.add(reader, "training.layout.recompute", kept, "recompute")
@@ -292,5 +305,6 @@ def _trainer_itself(reader: Reader, stated: _Stated) -> None:
     if rank is not None and kind not in ("full", "none"):
         source = stated.where("adapter" if stated.text("adapter") else "training.lora_rank")
         reader.add_adapter(kind, source, rank, stated.where("training.lora_rank"))
+        _adapted(reader, stated)
     if stated.flag("offload"):
         reader.add_offload(stated.where("offload"), "optimizer", "weights")

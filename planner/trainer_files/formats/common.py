@@ -38,6 +38,18 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
 
 # FlashAttention-3 and 4, by their own names and those of kernels in a collection; `auto` assumes the usual 2.
 _NEW_ATTENTION = re.compile(r"(flash[-_]?att(n|ention)[-_]?|\bfa)[34]", re.IGNORECASE)
+_PROJECTOR_RANK = 8
+_UNSET: tuple[object, ...] = (None, "", [], {}, False, "False", "false", "None")
+# arguments of launchers that change nothing but how processes find each other
+_STARTS = (
+    "standalone",
+    "npernode",
+    "rdzv_backend",
+    "rdzv_endpoint",
+    "rdzv_id",
+    "machine_rank",
+    "main_process_ip",
+)
 _HOSTS = re.compile(
     r"[\w.-]+:\d+(,\d+)*(@[\w.-]+:\d+(,\d+)*)*"
 )  # of deepspeed: `localhost:4,5`, `a:0,1@b:0,1`
@@ -183,6 +195,14 @@ class Reader(Lookup, Reading):
         if kind not in ("lora", "qlora", ""):
             self.add("training.adapter", kind, source)
 
+    def add_projector(self, source: str) -> None:
+        """Note that only a projector learns beside a frozen language model, as adapters of its size."""
+        self.add_adapter("lora", source, _PROJECTOR_RANK, source)
+        self.warn(
+            f"{source}: what learns beside the frozen language model is counted as adapters of rank "
+            f"{_PROJECTOR_RANK}, which are about as large as a projector"
+        )
+
     def add_offload(self, source: str, *what: str) -> None:
         """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
         for name in what:
@@ -244,11 +264,11 @@ class Reader(Lookup, Reading):
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
         if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
-            looked.update((CHOICES, *LAUNCHED))
+            looked.update((CHOICES, *LAUNCHED, *_STARTS))
         self.unknown = [
             key
             for key, value in self.document.data.items()
-            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
+            if key not in looked and value not in _UNSET and not pattern.fullmatch(key)
         ]
 
 

@@ -1,4 +1,4 @@
-"""LitGPT: the YAML file of a command (https://github.com/Lightning-AI/litgpt/tree/main/config_hub)."""
+"""LitGPT: the YAML file of a command (https://github.com/Lightning-AI/litgpt/tree/main/config_hub), or the command."""
 
 from __future__ import annotations
 
@@ -27,8 +27,23 @@ _WITHOUT_EFFECT = (
 )
 
 
+# What its commands take where an argument is left out (litgpt 0.5.13, read on 2026-11-30).
+_COMMANDS = ("pretrain", "finetune", "finetune_lora", "finetune_full")
+_BATCH, _EPOCHS, _RANK = 16, 5.0, 8
+_BATCH_OF_PRETRAINING, _TOKENS_OF_PRETRAINING = 512, 3_000_000_000_000
+
+
+def _command(document: Document) -> str:
+    """The command that a script starts, empty for a file."""
+    _, _, behind = " ".join(document.programs).partition("litgpt ")
+    word = behind.partition(" ")[0]
+    return word if word in _COMMANDS else ""
+
+
 def recognises(document: Document) -> bool:
-    """Whether the keys are those of a LitGPT command."""
+    """Whether the keys are those of a LitGPT command, or a script starts one."""
+    if _command(document):
+        return True
     data, train = document.data, document.data.get("train")
     named = any(key in data for key in ("checkpoint_dir", "model_name", "model_config", "out_dir"))
     return (
@@ -39,17 +54,19 @@ def recognises(document: Document) -> bool:
 def read(document: Document) -> Reading:
     """Read a run."""
     reader = Reader(document, "LitGPT")
+    command = _command(document)
     _model(reader)
-    reader.add_whole("training.global_batch", "train.global_batch_size")
+    usual = _BATCH_OF_PRETRAINING if command == "pretrain" else _BATCH
+    reader.add_whole("training.global_batch", "train.global_batch_size", default=usual if command else None)
     if "training.global_batch" not in reader.facts:
         reader.add_whole(MICRO_BATCH, "train.micro_batch_size")
     reader.add_whole(
         "training.sequence_length", "train.max_seq_length", "model_config.block_size", "model.block_size"
     )
-    _length(reader)
+    _length(reader, command)
     _precision(reader)
     reader.add_optimizer("optimizer" if reader.text("optimizer") else "optimizer.class_path")
-    _adapters(reader)
+    _adapters(reader, command)
     _accelerators(reader)
     tunes = reader.has("checkpoint_dir")
     text = "LitGPT compiles the model in pre-training alone"
@@ -101,13 +118,19 @@ def _sizes(keys: Lookup, section: str, sizes: Mapping[str, int | None]) -> dict[
     )
 
 
-def _length(reader: Reader) -> None:
+def _length(reader: Reader, command: str) -> None:
     """The shortest of the limits ends a run; which that is follows from the data, so the first in this order counts."""
     tokens, steps = reader.number("train.max_tokens"), reader.whole("train.max_steps")
     if steps is not None:
         reader.add("training.steps", steps, "train.max_steps")
     elif tokens is not None and tokens > 0:
         reader.add("training.tokens", int(tokens), "train.max_tokens")
+    elif command == "pretrain":
+        where = "the default of train.max_tokens"
+        reader.add("training.tokens", _TOKENS_OF_PRETRAINING, where, assumed=True)
+    elif command and not reader.has("train.epochs"):
+        where = "the default of train.epochs"
+        reader.add("training.epochs", _EPOCHS, where, assumed=True)
     else:
         reader.add_whole("training.epochs", "train.epochs")
 
@@ -122,12 +145,14 @@ def _precision(reader: Reader) -> None:
         reader.add("training.memory.master", "none", f"precision {word}")
 
 
-def _adapters(reader: Reader) -> None:
-    rank = reader.whole("lora_r")
+def _adapters(reader: Reader, command: str) -> None:
+    rank = reader.whole("lora_r") or (_RANK if command in ("finetune", "finetune_lora") else None)
     if rank is None:
-        reader.add("training.method", "full", "no lora_r")
+        reader.add("training.method", "full", command or "no lora_r")
         return
-    reader.add_adapter("lora", "lora_r", rank, "lora_r")
+    reader.add_adapter(
+        "lora", command or "lora_r", rank, "lora_r" if reader.has("lora_r") else "the default of lora_r"
+    )
     defaults = ("lora_query", "lora_value")
     targets = [
         name

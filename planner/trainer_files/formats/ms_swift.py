@@ -72,8 +72,11 @@ def read(document: Document) -> Reading:
     if reader.flag("use_liger_kernel"):
         reader.add("training.memory.loss", "tiled", "use_liger_kernel")
     reader.add_attention("attn_impl")
-    frozen = [name for name in _FROZEN if reader.flag(name)]
-    if frozen:
+    frozen, method = [name for name in _FROZEN if reader.flag(name)], reader.facts.get("training.method")
+    whole = method is not None and method.value == "full"  # adapters leave the rest frozen anyway
+    if whole and "freeze_llm" in frozen:
+        reader.add_projector("freeze_llm")
+    elif whole and frozen:
         reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
     reader.name_unknown((LIGHT,))
     return reader

@@ -9,6 +9,7 @@ from planner.trainer_files.formats.common import Reader
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("max_iters", "n_layer", "eval_iters", "lr_decay_iters")
+_SAMPLES = ("batch_size", "block_size")
 # constants of its train.py that scripts with a training loop of their own do not have
 _ITS_OWN = ("gradient_accumulation_steps", "init_from", "out_dir", "always_save_checkpoint")
 # karpathy/nanoGPT train.py (read on 2026-11-30)
@@ -23,7 +24,7 @@ _VOCAB = 50_304
 def recognises(document: Document) -> bool:
     """Whether its constants are those of nanoGPT."""
     values = document.data.get("values") if document.syntax == "python" else None
-    if not isinstance(values, dict) or "batch_size" not in values:
+    if not isinstance(values, dict) or not any(name in values for name in _SAMPLES):
         return False
     return any(name in values for name in _MARKS) and any(name in values for name in _ITS_OWN)
 
@@ -46,7 +47,8 @@ def read(document: Document) -> Reading:
     batch = ("batch_size", "gradient_accumulation_steps")
     length = whole("block_size")
     # its accumulation is that of all accelerators together
-    reader.add("training.global_batch", whole(batch[0]) * whole(batch[1]), where(*batch))
+    known = all(reader.has(name) for name in batch)
+    reader.add("training.global_batch", whole(batch[0]) * whole(batch[1]), where(*batch), assumed=not known)
     reader.add("training.sequence_length", length, where("block_size"), assumed=not reader.has("block_size"))
     reader.add("training.steps", whole("max_iters"), where("max_iters"), assumed=not reader.has("max_iters"))
     start = reader.text("init_from")

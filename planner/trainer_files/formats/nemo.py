@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.formats.levanter import recognises as is_levanter
 from planner.trainer_files.formats.sizes import stated_model
-from planner.trainer_files.formats.verl import tunes as is_verl
+from planner.trainer_files.formats.verl import recognises as is_verl
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 

@@ -6,6 +6,7 @@ from planner.trainer_files.formats.common import NOT_COMPILED, Reader
 from planner.trainer_files.formats.embedders import add_groups
 from planner.trainer_files.formats.llama_factory import add_batch
 from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
+from planner.trainer_files.formats.ms_swift import recognises as is_swift
 from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -13,6 +14,7 @@ _MARKS = (
     "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
     "dataset_mixer", "train_file", "num_generations",
 )  # fmt: skip
+_MODELS = ("model_name_or_path", "model_name", "model_id")  # the last in scripts for Qwen-VL
 _OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "simpo", "reward", "ppo", "rloo", "sft")
 # keys, and values of loss_type, that only one trainer of TRL has
 _KEYS_OF = {
@@ -39,9 +41,8 @@ TRL = "trl"
 _PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
 # What TRL takes where an argument is left out (trl/trainer/*_config.py of 1.16, read on 2026-11-29).
 _STORED = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16"}
-# flags of LLaVA, InternVL and Qwen-VL that keep the language model frozen; a projector is as large as such adapters
+# flags of LLaVA, InternVL and Qwen-VL that keep the language model frozen
 _FROZEN = {"tune_mm_mlp_adapter": True, "freeze_llm": True, "tune_mm_llm": False}
-_PROJECTOR_RANK = 8
 # flags of the same scripts that let the image encoder learn; InternVL's does unless freeze_backbone is set
 _ENCODER = ("tune_mm_vision", "unfreeze_mm_vision_tower")
 _LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
@@ -70,8 +71,8 @@ def add_lengths_of_trl(reading: Reading, *, rloo: bool) -> None:
 def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
-    has_model = "model_name_or_path" in data or "model_name" in data or bool(_own_file(Lookup(document)))
-    others = is_llama_factory(document) or any(mark in data for mark in _OF_OTHERS)
+    has_model = any(name in data for name in _MODELS) or bool(_own_file(Lookup(document)))
+    others = is_llama_factory(document) or is_swift(document) or any(mark in data for mark in _OF_OTHERS)
     return has_model and any(mark in data for mark in _MARKS) and not others
 
 
@@ -84,7 +85,7 @@ def _own_file(keys: Lookup) -> str:
 def read(document: Document) -> Reading:
     """Read a run."""
     reader = Reader(document, "Hugging Face Trainer")
-    reader.hub_key = reader.first("model_name_or_path", "model_name")
+    reader.hub_key = reader.first(*_MODELS)
     reader.hub_name = reader.text(reader.hub_key)
     add_batch(reader)
     if document.syntax == "arguments":
@@ -100,6 +101,7 @@ def read(document: Document) -> Reading:
         "max_length",
         "model_max_length",
         "block_size",
+        "max_source_length",
     )
     prompt, response = reader.whole("max_prompt_length"), reader.whole("max_completion_length")
     if prompt is not None and response is not None and "training.sequence_length" not in reader.facts:
@@ -133,8 +135,9 @@ def _adapters(reader: Reader) -> None:
     ranked = next(
         (name for name in ("use_llm_lora", "use_backbone_lora") if reader.whole(name)), ""
     )  # InternVL's
-    rank = ranked or ("r" if reader.has("r") and reader.has("lora_alpha") else "lora_r")
-    asked = reader.first("use_peft", "use_peft_lora", "use_lora", "lora_enable")
+    own = reader.first("lora_r", "lora_rank") or "lora_r"
+    rank = ranked or ("r" if reader.has("r") and reader.has("lora_alpha") else own)
+    asked = reader.first("use_peft", "use_peft_lora", "use_lora", "lora_enable", "lora")
     if ranked or (reader.flag(asked) if asked else reader.has(rank)):
         source = asked or rank
         reader.add_adapter("lora", source, reader.whole(rank) or 16, rank)
@@ -144,13 +147,13 @@ def _adapters(reader: Reader) -> None:
             if reader.flag(name) or reader.whole("bits") == bits:  # of QLoRA's own script and LLaVA's
                 reader.add("training.frozen_bits", bits, name or "bits")
         return
+    if any("lora" in program.lower() for program in reader.document.programs):
+        reader.warn(
+            "the program is called after LoRA, but no argument of it is read: all weights are counted"
+        )
     frozen = next((name for name, still in _FROZEN.items() if reader.flag(name) is still), "")
     if frozen:
-        reader.add_adapter("lora", frozen, _PROJECTOR_RANK, frozen)
-        reader.warn(
-            f"{frozen}: what learns beside the frozen language model is counted as adapters of rank "
-            f"{_PROJECTOR_RANK}, which are about as large as a projector"
-        )
+        reader.add_projector(frozen)
         learns = next((name for name in _ENCODER if reader.flag(name)), "")
         if frozen == "freeze_llm" and not reader.flag("freeze_backbone"):
             learns = "freeze_backbone" if reader.has("freeze_backbone") else "the default of freeze_backbone"
@@ -180,6 +183,9 @@ def _precision(reader: Reader) -> None:
 def _objective(reader: Reader, document: Document) -> None:
     """By a key or a loss that one trainer alone has, else by the name of the file."""
     key, loss = next((name for name in _KEYS_OF if reader.has(name)), ""), reader.text("loss_type").lower()
+    judge = reader.first("reward_model_path", "reward_model_name_or_path")
+    if judge:
+        reader.warn(f"{judge}: the time and memory of a reward model are not counted")
     if loss == "apo_zero_unpaired":
         reader.warn(
             "loss_type: passes over answers to other prompts are counted as KTO's, which this loss does without"
@@ -198,6 +204,8 @@ def _objective(reader: Reader, document: Document) -> None:
             "by the name of the file, its folder or the program",
             assumed=True,
         )
+        if judge and objective not in (None, "ppo", "grpo", "rloo"):
+            reader.warn(f"{judge}: the answers that the model writes during training are not counted")
 
 
 def _memory(reader: Reader) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.errors import InputError
 from planner.trainer_files.arguments import CHOICES
 from planner.trainer_files.formats.common import ACCELERATORS, MEGATRON_DEGREES, MICRO_BATCH, NODES, Reader
 from planner.trainer_files.formats.verl_async import add_pools, add_steps, is_async, prompts_of_a_step
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
+_GENERATES = "main_generation"
 _ACTOR = "actor_rollout_ref.actor."
 _MODEL = "actor_rollout_ref.model."
 _ROLLOUT = "actor_rollout_ref.rollout."
@@ -31,7 +33,8 @@ _SHORT = {
 
 def recognises(document: Document) -> bool:
     """Whether the sections are verl's."""
-    return isinstance(document.data.get("actor_rollout_ref"), Mapping) or tunes(document)
+    own = isinstance(document.data.get("actor_rollout_ref"), Mapping) or tunes(document)
+    return own or _GENERATES in document.programs
 
 
 def tunes(document: Document) -> bool:
@@ -43,8 +46,16 @@ def tunes(document: Document) -> bool:
 
 
 def read(document: Document) -> Reading:
-    """Read a run."""
+    """Read a run.
+
+    Raises:
+        InputError: it trains nothing.
+    """
     reader = Reader(document, "verl")
+    if _GENERATES in document.programs:
+        raise InputError(
+            f"{document.path}: {_GENERATES} only generates, it trains nothing: write kind: inference"
+        )
     if isinstance(document.data.get("actor_rollout_ref"), Mapping):
         _reinforcement(reader)
     else:
@@ -108,7 +119,10 @@ def _rollouts(reader: Reader) -> None:
 def _tuning(reader: Reader) -> None:
     reader.hub_key = reader.first("model.partial_pretrain", "model.path")
     reader.hub_name = reader.text(reader.hub_key)
-    reader.add("training.objective", "sft", "the supervised trainer")
+    pairs = any("dpo" in program for program in reader.document.programs)
+    reader.add(
+        "training.objective", "dpo" if pairs else "sft", "the program" if pairs else "the supervised trainer"
+    )
     reader.add_whole("training.global_batch", _BATCH)
     reader.add_whole(MICRO_BATCH, "data.micro_batch_size_per_gpu")
     _adapters(reader, "model.")

@@ -119,6 +119,7 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
     (6.2436, {"model_type": "chatglm", "hidden_size": 4096, "num_layers": 28, "num_attention_heads": 32,
               "multi_query_attention": True, "multi_query_group_num": 2, "kv_channels": 128,
               "ffn_hidden_size": 13696, "padded_vocab_size": 65024}),
+    (8.05, {**LLAMA_8B, "model_type": "apertus", "intermediate_size": 21504, "vocab_size": 131072}),
     (34.98, {**LLAMA_8B, "model_type": "cohere", "hidden_size": 8192, "intermediate_size": 22528,
              "num_hidden_layers": 40, "num_attention_heads": 64, "num_key_value_heads": 64, "vocab_size": 256000,
              "tie_word_embeddings": None}),
