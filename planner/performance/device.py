@@ -201,7 +201,7 @@ def _alone(hardware: Table, training: TrainingSpec, kind: str, constants: Consta
 def _exposed(hardware: Table, constants: Constants) -> Floats:
     """Share of data-parallel traffic that no computation hides.
 
-    Collectives of some software run as kernels beside those of the model; elsewhere engines of the chip's links do them.
+    Collectives of some software run as kernels beside those of the model; elsewhere engines of the links do them.
     """
     software, usual = load_software(), constants["dp.exposed_ratio"]
     return by_text(

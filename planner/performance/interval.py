@@ -1,8 +1,8 @@
 """80 % intervals from residuals of measured rows that the fit had not seen: wider where less was measured.
 
 The log width is the root of the sum of squares of what covers 80 % of the rows of the software class, what the
-accelerator family adds (many rows and publishers: little), what mixtures of experts and little work per accelerator add,
-how many doublings a job is beyond what was measured with its software, and what the user left open.
+accelerator family adds (many rows and publishers: little), what mixtures of experts and little work per accelerator
+add, how many doublings a job is beyond what was measured with its software, and what the user left open.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from planner.performance.work import Work
 
 # Beyond this width a prediction is called uncertain, in words.
 UNCERTAIN = 0.35
-# Tokens per accelerator and step below which accelerators share a sequence: waits and transfers, which scatter more than
-# arithmetic, fill the step.
+# Tokens per accelerator and step below which accelerators share a sequence: waits and transfers, which scatter more
+# than arithmetic, fill the step.
 LITTLE_WORK = 2048.0
 # What a job is compared by with the measured ones, and how a figure outside is told.
 AXES = {
