@@ -87,7 +87,9 @@ def test_a_simpler_layout_is_the_simplest_within_the_models_error(
 def test_a_plain_layout_is_named_beside_a_slightly_faster_one() -> None:
     told = report(16)
     assert told.best is not None and kinds(told.best) == 2
-    assert told.simpler is not None and told.simpler.words.startswith("tensor 2, data 64, micro-batch 2 x 8, ZeRO 3")
+    assert told.simpler is not None and told.simpler.words.startswith(
+        "tensor 2, data 64, micro-batch 2 x 8, ZeRO 3"
+    )
     assert told.simpler_words in report_lines(told)
     assert report(8).simpler is None  # no simpler one comes near
 
