@@ -13,7 +13,7 @@ from benchmarks.predict import build_groups, throughput
 from catalogs.tables.table import Floats
 from planner.performance.constants import Constants
 from planner.performance.device import accelerator_family
-from planner.performance.interval import AXES, LITTLE_WORK, axes
+from planner.performance.interval import AXES, axes
 from planner.performance.kernels import default_attention, with_kernel
 from planner.performance.spec import ExpertKernels
 from planner.performance.work import PRECISION_GROUP, stack_work
@@ -84,17 +84,10 @@ def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
         out[f"thin.{kind}.{name}.slowest_gb_per_s"] = min(rates)
         out[f"thin.{kind}.{name}.fastest_gb_per_s"] = max(rates)
     if _rows(np.flatnonzero(experts).tolist(), cases) >= LEAST_ROWS:
-        extra = _beside(gap[experts], thin[experts], usual[experts])
+        squared = gap[experts] ** 2 - thin[experts] ** 2 - usual[experts] ** 2
+        extra = math.sqrt(max(float(np.quantile(squared, COVERAGE)), 0.0))
         out[f"interval.{kind}.experts"] = round(extra, 4)
         thin = np.where(experts, np.hypot(thin, extra), thin)
-    if kind == "transformer":
-        little = _work(cases) < LITTLE_WORK
-        for stack in sorted(set(stacks)):
-            own = [p for p, x in enumerate(stacks) if x == stack and little[p]]
-            if _rows(own, cases) >= LEAST_ROWS:
-                extra = _beside(gap[own], thin[own], usual[own])
-                out[f"interval.{kind}.{stack}.little_work"] = round(extra, 4)
-                thin[own] = np.hypot(thin[own], extra)
     out[f"interval.{kind}"] = base_width(gap, thin)
     for stack in sorted(set(stacks)):
         own = [p for p, x in enumerate(stacks) if x == stack]
@@ -105,18 +98,6 @@ def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
             )
             out |= _bounds(kind, stack, [cases[p] for p in own])
     return out
-
-
-def _work(cases: Sequence[Case]) -> Floats:
-    """Tokens per accelerator and step, shape `(n_cases,)`."""
-    work = stack_work([(case.model, case.training) for case in cases])
-    return axes(work, np.asarray([float(case.accelerators) for case in cases]))["work"]
-
-
-def _beside(gap: Floats, thin: Floats, usual: Floats) -> float:
-    """Log width that some rows need beside what other causes give them."""
-    squared = gap**2 - thin**2 - usual**2
-    return math.sqrt(max(float(np.quantile(squared, COVERAGE)), 0.0))
 
 
 def _rows(positions: Sequence[int], cases: Sequence[Case]) -> int:

@@ -60,7 +60,6 @@ class Devices:
         alone: time factor of one accelerator that trains by itself, 1 where that was not measured.
         native: 1 where attention runs in a kernel written for the accelerator's generation; `native_experts` where the
             products of experts do.
-        exposed: share of gradient and weight traffic that a step never hides, by the software of the vendor.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
         measured: the accelerator's number in the table of measured layouts, 0 where it has none.
@@ -92,7 +91,6 @@ class Devices:
     alone: Floats
     native: Floats
     native_experts: Floats
-    exposed: Floats
     host_pace: Floats
     spread: Floats
     measured: Floats
@@ -147,7 +145,6 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         alone=_alone(hardware, training, kind, constants),
         native=has_native(hardware, training),
         native_experts=has_native_experts(hardware, training),
-        exposed=_exposed(hardware, constants),
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
         measured=_measured(hardware),
@@ -196,17 +193,6 @@ def _alone(hardware: Table, training: TrainingSpec, kind: str, constants: Consta
     """What an accelerator gains that trains by itself: classes of PyTorch, measured with transformers."""
     gain = constants.get(f"alone.ratio.{training.stack}", 1.0) if kind == "transformer" else 1.0
     return by_text(hardware, "vendor", lambda word: gain if load_software().get(word) in _PYTORCH else 1.0)
-
-
-def _exposed(hardware: Table, constants: Constants) -> Floats:
-    """Share of data-parallel traffic that no computation hides.
-
-    Collectives of some software run as kernels beside those of the model; elsewhere engines of the links do them.
-    """
-    software, usual = load_software(), constants["dp.exposed_ratio"]
-    return by_text(
-        hardware, "vendor", lambda word: constants.get(f"dp.exposed_ratio.{software.get(word)}", usual)
-    )
 
 
 def _measured(hardware: Table) -> Floats:

@@ -1,8 +1,8 @@
 """80 % intervals from residuals of measured rows that the fit had not seen: wider where less was measured.
 
 The log width is the root of the sum of squares of what covers 80 % of the rows of the software class, what the
-accelerator family adds (many rows and publishers: little), what mixtures of experts and little work per accelerator
-add, how many doublings a job is beyond what was measured with its software, and what the user left open.
+accelerator family adds (many rows and publishers: little), what mixtures of experts add, how many doublings a job is
+beyond what was measured with its software, and what the user left open.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from planner.performance.work import Work
 
 # Beyond this width a prediction is called uncertain, in words.
 UNCERTAIN = 0.35
-# Tokens per accelerator and step below which accelerators share a sequence: waits and transfers, which scatter more
-# than arithmetic, fill the step.
-LITTLE_WORK = 2048.0
 # What a job is compared by with the measured ones, and how a figure outside is told.
 AXES = {
     "sequence": "sequence length",
@@ -50,7 +47,6 @@ def log_spread(
     base = c.get(f"interval.{kind}.{stack}", c[f"interval.{kind}"])
     squares = base**2 + thin * thin + work.inferred * c["vision.inferred_spread"] ** 2
     squares = squares + np.where(work.routed > 0, c.get(f"interval.{kind}.experts", 0.0) ** 2, 0.0)
-    squares = squares + (_of_little_work(kind, stack, c) * _has_little_work(work, accelerators)) ** 2
     beyond = sum(distances(kind, stack, work, accelerators, c).values(), np.zeros(accelerators.shape))
     squares = squares + (c["interval.per_doubling"] * beyond) ** 2
     squares = squares + work.unsure**2
@@ -61,17 +57,6 @@ def log_spread(
     squares = squares + sum(_left_open(kind, choice, c) ** 2 for choice in open_choices)
     result: Floats = np.sqrt(squares)
     return result
-
-
-def _has_little_work(work: Work, accelerators: Floats) -> Floats:
-    """1 where an accelerator has so few tokens in a step that jobs scatter more, shape of `accelerators`."""
-    result: Floats = np.where(axes(work, accelerators)["work"] < LITTLE_WORK, 1.0, 0.0)
-    return result
-
-
-def _of_little_work(kind: str, stack: str, c: Constants) -> float:
-    """Log width that such jobs add; 0 where it was not measured with the software class."""
-    return c.get(f"interval.{kind}.{stack}.little_work", 0.0)
 
 
 def _left_open(kind: str, choice: str, c: Constants) -> float:
@@ -148,8 +133,6 @@ def doubts(
         words.append("mixtures of experts vary with the software release")
     if work.reinforced[0] > 0:
         words.append("steps with generation vary with lengths, engines and loops")
-    if _of_little_work(kind, stack, c) > 0 and _has_little_work(work, count)[0] > 0:
-        words.append("jobs with few tokens per accelerator and step vary more")
     for axis, doublings in distances(kind, stack, work, count, c).items():
         if doublings[0] >= 1.0:
             words.append(

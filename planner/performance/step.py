@@ -105,7 +105,7 @@ def _sync_s(
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
     window = np.where(full, rounds * (stage_forward + stage_backward), scatters * stage_backward)
     hidden = c.of_stack("dp.overlap_ratio", stack) * window
-    exposed: Floats = np.maximum(time - hidden, devices.exposed * time)
+    exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
     return exposed
 
 

@@ -31,7 +31,7 @@ def _loaded(folder: Path, said: str) -> LoadedWorkload:
         (("", "0.2"), (3, 2), "3 of 5 jobs"),
         (("0.9", "", ""), (1, 1, 1_500), "1,501 of 1,502 jobs"),
         (("", None), (2, 1), "2 of 3 jobs"),
-        (("0.29", ""), (1, 1), "1 of 2 jobs"),
+        (("0.36", ""), (1, 1), "1 of 2 jobs"),
     ],
 )
 def test_jobs_that_state_it_and_those_sized_elsewhere_are_not_told(

@@ -174,7 +174,7 @@ def test_a_batch_that_sends_a_small_model_to_tensor_parallelism_is_said(
 
 @pytest.mark.parametrize(("checkpoint", "assumptions", "said"), [
     ({"export": False}, {}, True), ({"export": False}, {"whole_run_log_sd": 0.1}, True),
-    ({"export": False}, {"beside_steps_ratio": 0}, False), ({"export": False}, {"beside_steps_ratio": 0.29}, False),
+    ({"export": False}, {"beside_steps_ratio": 0}, False), ({"export": False}, {"beside_steps_ratio": 0.36}, False),
     ({}, {}, False),
 ])  # fmt: skip
 def test_where_no_model_is_exported_the_hours_beside_the_steps_are_questioned(
@@ -183,7 +183,7 @@ def test_where_no_model_is_exported_the_hours_beside_the_steps_are_questioned(
     """A forward pass described by a training's sizes; who states the ratio knows."""
     catalog = make_catalog([Offer(A10G, "us-east-1", "1.0")])
     plan = plan_on(catalog, work(checkpoint=checkpoint, assumptions=assumptions)).plan
-    found = [note for note in plan.warnings if "if nothing is trained, the 0.29 x the steps" in note]
+    found = [note for note in plan.warnings if "if nothing is trained, the 0.36 x the steps" in note]
     assert len(found) == said
 
 

@@ -52,16 +52,3 @@ def test_a_class_left_open_adds_what_its_default_moves_rows_of_the_family() -> N
             for choices in ((), ("stack",))
         )
         assert left_open == pytest.approx(np.hypot(stated, constants[name]))
-
-
-def test_few_tokens_per_accelerator_widen_the_interval_of_classes_where_that_was_measured() -> None:
-    constants = load_constants()
-    work = Work(**{one.name: np.zeros(1) for one in fields(Work)})
-    job = replace(work, seq=np.asarray([2048.0]), global_batch=np.asarray([16.0]))
-    little, enough = log_spread("transformer", "tuned", job, np.zeros(2), np.asarray([32.0, 16.0]), constants)
-    assert little == pytest.approx(np.hypot(enough, constants["interval.transformer.tuned.little_work"]))
-    assert little > enough
-    plain = log_spread("transformer", "compiled", job, np.zeros(2), np.asarray([32.0, 16.0]), Constants({
-        name: value for name, value in constants.values.items() if not name.startswith("measured.")
-    }))  # fmt: skip
-    assert plain[0] == plain[1]

@@ -21,7 +21,7 @@ KEPT = LayoutPin(recompute="none")
 MODEL = ModelSpec(
     "gpt", ModelFamily.TRANSFORMER, 1.3e9, layers=24, hidden=2048, heads=16, ffn=8192, vocab=51200
 )
-TRAINING = TrainingSpec(2, 1024, "fp16", stack="fused", layout=KEPT)
+TRAINING = TrainingSpec(4, 1024, "fp16", stack="fused", layout=KEPT)
 EIGHT = {**A100, "accelerator": "a100-80gb-sxm"}
 DEGREES = ("tp", "pp", "cp", "micro_batch")
 
@@ -51,7 +51,7 @@ def test_the_explanation_names_who_measured_it() -> None:
     report = explain_layouts(MODEL, TRAINING, machines(EIGHT), 1)
     taken = found()
     assert report.best is not None and report.best.step_time_s == taken["step_time_s"]
-    assert "vTrain measured it as the fastest of 9 layouts" in "\n".join(report_lines(report))
+    assert "vTrain measured it as the fastest of 17 layouts" in "\n".join(report_lines(report))
     other = explain_layouts(MODEL, TRAINING, machines(A100), 1)
     assert other.measured == ""
 
