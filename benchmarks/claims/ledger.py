@@ -104,8 +104,8 @@ def render() -> str:
     rule_counts = Counter(OF_RULES[rule.verdict] for rule in rules)
     lines += [
         "", "## Rules of sizing guides", "",
-        f"All {len(rules)} rules of `planner/data/sizing_rules.csv`; `planner size` checks its answer against those that"
-        " apply. "
+        f"All {len(rules)} rules of `planner/data/sizing_rules.csv`; `planner size` checks its answer against those"
+        " that apply. "
         + ", ".join(f"{count} {name}" for name, count in sorted(rule_counts.items())) + ".", "",
         "| rule | text | verdict | our number | objection | better rule | source, as of |",
         "|---|---|---|---|---|---|---|",
