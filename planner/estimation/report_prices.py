@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _Facts = list[tuple[str, str, Value, Unit, str]]
 _HOW = {"on_demand": "on demand", "owned": "your own", "spot": "spot"}
-BASIS = "Prices are quotes of machines alone: no storage, transfer, interruptions."
+BASIS = "Prices are quotes for machines only, without storage, transfer and interruptions."
 _RESTS_ON = (
     "quotes of the catalog on their dates, the cheapest place within the workload's limits; of machines alone: no "
     "storage, no transfer, no interruptions of spot, which planner optimize counts"

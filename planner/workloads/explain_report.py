@@ -199,7 +199,7 @@ def _sure(explanation: Explanation) -> str:
         f"{stays.seed})"
     )
     if stays.cluster_ratio > stays.best_ratio:
-        said += f", these machines in any place or way to buy in {chance_words(stays.cluster_ratio)}"
+        said += f", these machines in any place or purchase option in {chance_words(stays.cluster_ratio)}"
     said += f"; within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
     others = [one for one in explanation.rivals[1:] if not one.same_cluster]
     ahead = max(others, key=lambda one: one.beats_ratio, default=None)

@@ -322,7 +322,7 @@ def test_an_answer_can_go_to_a_file(run_cli: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("machine", "told"),
-    [("g4dn.xlarge", "its peaks: fp32, fp16"), ("p2.xlarge", "no peak of it was found in any source")],
+    [("g4dn.xlarge", "its peaks: fp32, fp16"), ("p2.xlarge", "no source states its peak")],
 )
 def test_a_missing_peak_tells_what_is_known(run_cli: Run, machine: str, told: str) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", machine, code=3)["estimates"]

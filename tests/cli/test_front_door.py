@@ -79,7 +79,7 @@ def test_a_training_in_the_words_of_its_trainer_is_answered_with_ours(training: 
         ("commitments: [{provider: aws, count: 2}]", "unknown key 'count': write nodes"),
         ("budget: 500", "it belongs under 'constraints' as budget_usd"),
         ("trials: 200", "kind: fleet with fleet: {runs: 200}"),
-        ("spot: {preemptible: true}", "for spot alone, write purchase_options: [spot] there"),
+        ("spot: {preemptible: true}", "for spot only, write purchase_options: [spot] there"),
     ],
 )
 def test_sections_in_words_of_other_tools_are_answered_with_ours(section: str, says: str) -> None:

@@ -126,7 +126,7 @@ class Precision(Constraint):
     """Accelerators that cannot compute in the precision asked."""
 
     id = "precision"
-    words = "the accelerator does not support the precision asked for"
+    words = "the accelerator does not support the required precision"
     is_fact = True
     reasons = ("no_peak_for_precision",)
 

@@ -30,7 +30,7 @@ def shown(answer: CommitAnswer) -> str:
 def test_a_pool_without_a_price_of_a_commitment_is_named(tmp_path: Path) -> None:
     answer = answered(tmp_path, "reserved_1y")
     assert "no commitment is weighed for a: the catalog has no price" in shown(answer)
-    assert "on-demand and what is owned cost least" in shown(answer)
+    assert "on-demand and today's commitments cost least" in shown(answer)
 
 
 def test_on_demand_is_not_called_cheapest_where_no_commitment_has_a_price(tmp_path: Path) -> None:

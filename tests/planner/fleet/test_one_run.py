@@ -81,7 +81,8 @@ def test_workers_on_spot_alone_by_a_deadline_rest_on_records() -> None:
     assert {line.purchase_option for line in kept.lines} == {"on_demand"}
     assert next(item for item in kept.filters if item.name == "unrecorded").removed == 1
     words = (
-        "spot without a record of interruptions is not used alone (offers: 1); spot.fallback: none admits it"
+        "spot without recorded interruptions is not used without a fall-back (offers: 1); "
+        "spot.fallback: none admits it"
     )
     assert words in kept.warnings
     assert not any("without a record" in text for text in admitted.warnings)

@@ -52,7 +52,7 @@ def test_a_baseline_that_cannot_run_the_job_is_a_warning_with_the_reason() -> No
     )
     assert faults == [] and "saves" not in rows_of(plan)
     (said,) = [text for text in plan.warnings if text.startswith("baseline")]
-    assert said.endswith("cannot run the job: the accelerator does not support the precision asked for")
+    assert said.endswith("cannot run the job: the accelerator does not support the required precision")
 
 
 def test_a_baseline_that_the_catalog_has_otherwise_alone_says_how() -> None:

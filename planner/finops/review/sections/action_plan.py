@@ -24,8 +24,8 @@ _LEFT_OUT = (
 )
 _NO_PLAN = {
     "commit_less": "no plan: an exchange or a sale is agreed on with the provider",
-    "renew": "no plan: whether it goes on is agreed on with the provider",
-    "delete_idle": "no plan: what is not used is deleted where it runs",
+    "renew": "no plan: renewal is agreed with the provider",
+    "delete_idle": "no plan: delete what is not used where it runs",
     "look_into": "no plan: why it cost more comes first",
 }
 
