@@ -147,7 +147,7 @@ def _owed(answer: CommitAnswer) -> list[Row]:
     if not owed and not planned:
         return []
     more = f", {_usd(planned)} is planned for later" if planned else ""
-    text = f"{_usd(owed)} of it is owed whatever happens" if owed else "nothing is owed yet"
+    text = f"{_usd(owed)} of it is owed in any case" if owed else "nothing is owed yet"
     text += f"{more}; "
     text += f"covers {percent(answer.plan.coverage_ratio, 0)} of demand"
     if answer.plan.utilisation_ratio is not None:

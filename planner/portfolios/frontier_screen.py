@@ -41,7 +41,7 @@ def frontier_screen(
     jobs = len(points[0]["jobs"]) if points else 0
     counted = "1 job" if jobs == 1 else f"{jobs:,} jobs"
     limit = "" if budget is None else f", budget {dollars_stated(Decimal(repr(budget)))}"
-    asked = f"{values['name']}: the least delay of {counted} by what is paid{limit}"
+    asked = f"{values['name']}: the least delay of {counted} by cost{limit}"
     if not points:
         why = "none: no plan of all jobs was found"
         helps = "`planner portfolio` says which limits to relax"

@@ -297,7 +297,7 @@ def test_the_fewest_pins_are_released(run_cli: Run) -> None:
         (("--instance-type", "p4d.24xlarge", "--layout", "zero=4"), "zero_stage is 0, 1, 2 or 3"),
         (("--instance-type", "p4d.24xlarge", "--layout", "recompute=some"), "one of none, selective, full"),
         (("--instance-type", "p4d.24xlarge", "--nodes", "0"), "0 is not in the range"),
-        (("--provider", "aws"), "give --instance-type, too"),
+        (("--provider", "aws"), "needs --instance-type"),
         (("--set", "constraints.budget_usd=1"), "name a type, such as p5.48xlarge"),
     ],
 )  # fmt: skip

@@ -73,7 +73,7 @@ def test_details_keep_the_answer_to_why_not(why: Explanation) -> None:
 @pytest.mark.catalog("small")
 def test_details_show_layouts_and_filters(run_cli: Run) -> None:
     done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
-    assert "ways to split" in done.stdout and "layout best: " in done.stdout
+    assert "splits of tensor" in done.stdout and "layout best: " in done.stdout
     assert "price_refused" in done.stdout and "LIMIT " not in done.stdout
 
 

@@ -25,7 +25,7 @@ class PriceRefused(Constraint):
     """Prices that no plan may use."""
 
     id = "price_refused"
-    words = "the price carries a refusing flag (`--allow-flagged` admits it)"
+    words = "the price has a refusing flag (`--allow-flagged` allows it)"
     paths = ("constraints.allow_flagged",)
     is_fact = True
 

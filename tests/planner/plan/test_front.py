@@ -164,7 +164,7 @@ def test_limits_that_can_be_moved_come_before_what_machines_cannot_do() -> None:
         for name, removed in (("memory", 900), ("deadline", 70), ("network", 5), ("budget", 80))
     )
     (section,) = none_rows(replace(INFEASIBLE, filters=filters))
-    assert "one limit alone: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
+    assert "a single limit: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
         section
     )
 
