@@ -160,4 +160,4 @@ def test_a_fleet_is_explained_as_a_whole(run_cli: Run) -> None:
     assert done.code == 0
     found = json.loads(done.stdout)
     assert found["limits"] == [] and found["stays_best"] is None and found["filters"]
-    assert "fleet is chosen as a whole" in found["why_not"]["p4d.24xlarge"][0]
+    assert "the offers of a fleet are chosen together" in found["why_not"]["p4d.24xlarge"][0]
