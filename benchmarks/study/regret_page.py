@@ -20,21 +20,20 @@ def regret_lines(records: Sequence[Record], folder: Path) -> list[str]:
         return ["## At the prices of later dates", "", f"Skipped: {error}.", ""]
     lines = [
         "## At the prices of later dates", "",
-        "The same workloads, planned on days of the price histories of AWS and GCP with one provider's offers,"
-        " and paid at the prices of later dates; the owner's cluster at its list price of those dates."
-        " *Surprise*: paid over predicted price, minus 1, with the 90 % interval of its mean (decision days"
-        " resampled). *Saved*: medians against the owner's cluster, predicted on the day and realised later."
-        " *Over best*: paid price over that of the cheapest offer of the later day. GCP's list prices are neither"
-        " a choice nor a baseline, because its histories mix in queued prices. Machine-hours only, spot without"
-        " its interruptions; the days ahead are from the decision to the run.", "",
+        "The same workloads, planned on past days with the offers of one provider (price histories of AWS and"
+        " GCP), and paid at the prices of later days; the owner's cluster at its list price on those days."
+        " *Surprise* is paid over predicted price, minus 1, with the 90 % interval of its mean (decision days"
+        " resampled). *Saved* is the median against the owner's cluster, as predicted on the day and as realised"
+        " later. *Over best* is the paid price over that of the cheapest offer of the later day. GCP's list prices"
+        " are neither chosen nor a baseline, because its histories mix in queued prices. Only machine-hours count,"
+        " on spot without interruptions; the days ahead are from the decision to the run.", "",
         f"{table['id'].nunique()} workloads, {len(table):,} choices.", "",
-        "| provider, days ahead | chosen by | choices on days | surprise, mean | median / P90 | saved: promised /"
-        " kept |"
-        " kept, lower quartile | dearer than the owner | over best |",
+        "| provider, days ahead | chosen by | choices on days | surprise, mean | median / P90 | saved: predicted /"
+        " realised | realised, lower quartile | losses | over best |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     lines += [_line(one) for one in summarized(table)]
-    lines += ["", "Not replayed:", ""]
+    lines += ["", "Excluded:", ""]
     lines += [f"- {why}: {len(names)} ({', '.join(names)})" for why, names in sorted(left_out.items())]
     return [*lines, ""]
 

@@ -14,13 +14,13 @@ SHORT = {"home": "home", "anywhere": "on demand", "commitments": "commitments", 
 
 def left_out_lines(records: Sequence[Record]) -> list[str]:
     """Rows that are not in the headline, by reason."""
-    lines = ["## Not in the headline, and why", "", "| arm | reason | rows |", "|---|---|---|"]
+    lines = ["## Excluded rows", "", "| arm | reason | rows |", "|---|---|---|"]
     for arm, words in HEADLINES.items():
         for why, names in sorted(pairs_of(records, arm, "named")[1].items()):
             lines.append(f"| {words} | {_cell(why)} | {len(names)}: {', '.join(sorted(names))} |")
     lines += [
         "",
-        "Against the other baselines, beside the stand-ins:",
+        "Against the other baselines, in addition to stand-ins:",
         "",
         "| against | reason | rows |",
         "|---|---|---|",
@@ -30,7 +30,7 @@ def left_out_lines(records: Sequence[Record]) -> list[str]:
         for why, names in sorted(pairs_of(records, arm, against)[1].items()):
             if against != "named" and not why.startswith("stand-in"):
                 lines.append(f"| {words} | {_cell(why)} | {len(names)}: {', '.join(sorted(names))} |")
-    lines += ["", "What the files cannot express, by row:", ""]
+    lines += ["", "What the workload files cannot express, by row:", ""]
     lines += [
         f"- {record['id']} ({record['published']['expressible']}): {_cell(record['published']['cannot_express'])}"
         for record in records
@@ -65,9 +65,9 @@ def row_lines(records: Sequence[Record]) -> list[str]:
     """Every row: its baseline, what each arm saves, the plan with spot, dates of prices, and time."""
     lines = [
         "## Every row", "",
-        "Costs in US dollars; `pred/pub`: predicted over published hours of the baseline, those of the steps where its"
-        " source multiplies them out of a speed. Dates: of the list price behind the published bill, of the baseline's"
-        " price, and of the prices of the plan with spot.", "",
+        "Costs are in US dollars. `pred/pub` is predicted over published hours of the baseline (of the steps, if the"
+        " source computes them from a speed). The dates are those of the list price behind the published bill, of the"
+        " baseline's price, and of the prices of the plan with spot.", "",
         "| row | class | baseline | its cost | published bill | pred/pub | "
         + " | ".join(SHORT.values()) + " | plan with spot | price dates |",
         "|---|---|---|---:|---:|---:|" + "---:|" * len(SHORT) + "---|---|",

@@ -191,8 +191,8 @@ def _difference(capacity: Capacity, *, own: bool) -> str:
     planned_own = capacity.evidence.startswith(OWN_RECORDS)
     if planned_own and not own and capacity.records is None:
         return (
-            "the plan rests on records of spot of your own, which it does not hold of this zone: its mean figures are "
-            "used; name the records with --workload FILE or --spot-evidence FILE"
+            "the plan is based on your spot records, but does not contain them for this zone: its mean figures are "
+            "used; give the records with --workload FILE or --spot-evidence FILE"
         )
     if own and not planned_own and _MOVED not in capacity.evidence:
         return f"the plan was computed without your spot records, which are used here (the plan: {capacity.evidence})"

@@ -145,7 +145,7 @@ def save(calibration: Calibration, text: str, out: Path | None = None) -> tuple[
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{path.parent}: cannot be made: {error.strerror}; set PLANNER_DATA_DIR or --out"
+            f"{path.parent}: cannot be created: {error.strerror}; set PLANNER_DATA_DIR or --out"
         ) from None
     existed = path.exists()
     write_atomically(path, text)

@@ -135,7 +135,7 @@ FACETS = (
     Facet("provider", "another provider", _provider),
     Facet("region", "another region", _region),
     Facet("size", "another size", _size),
-    Facet("way", "another way to buy", _way),
+    Facet("way", "another purchase option", _way),
 )
 ACCELERATOR, PROVIDER, REGION, SIZE, WAY = range(len(FACETS))
 PROVIDER_OF = FACETS[PROVIDER].code

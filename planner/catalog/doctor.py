@@ -45,7 +45,7 @@ def examination_text(examination: Examination, fmt: str) -> str:
     for health in examination.providers:
         name = health.manifest.provider
         lines += [
-            f"{name}: {count} offer{'s' * (count > 1)} kept out by {flag}"
+            f"{name}: {count} offer{'s' * (count > 1)} excluded by {flag}"
             for flag, count in health.refused.items()
         ]
         if health.unpriced_types:

@@ -111,7 +111,7 @@ def _points(points: Sequence[PricePoint]) -> list[tuple[Value, ...]]:
         price: Value = "not offered"
         if point.price_per_hour:
             price = (Decimal(point.price_per_hour), point.currency, derived)
-        refused = f"{point.place} (kept out by {point.refused_by})" if point.refused_by else point.place
+        refused = f"{point.place} (excluded by {point.refused_by})" if point.refused_by else point.place
         rows.append((point.day.isoformat(), price, change, refused, point.as_of, point.snapshot))
         last = usd or last
     return rows

@@ -93,5 +93,5 @@ def _legend(records: list[Any]) -> list[str]:
     if any(record["basis"] == "derived" for record in records):
         out.append("~ derived from a ratio or a fixed share, not a published price")
     if any(record["refused_by"] for record in records):
-        out.append("`catalog show TYPE` says why a flag keeps an offer out")
+        out.append("`catalog show TYPE` shows why a flag excludes an offer")
     return out

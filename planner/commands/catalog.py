@@ -114,7 +114,7 @@ def list_offers(
     limit = options["max_results"] or query_result.offers.n_rows
     table = query_result.offers.take(range(min(limit, query_result.offers.n_rows)))
     kept_out = (
-        f"; {query_result.n_flagged} more kept out by a flag (--allow-flagged)"
+        f"; {query_result.n_flagged} more excluded by a flag (--allow-flagged)"
         if query_result.n_flagged
         else ""
     )

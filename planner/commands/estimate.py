@@ -71,7 +71,7 @@ def estimate(
             loaded, names, nodes or (1,), pin, provider, calibrated=calibrated, options=options
         )
     elif provider is not None:
-        raise InputError("--provider: says whose instance type is meant: give --instance-type, too")
+        raise InputError("--provider: needs --instance-type")
     else:
         from planner.workloads.planned_cluster import estimate_planned
 

@@ -31,7 +31,7 @@ _SECTIONS = (
     shell_complete=instance_types,
     multiple=True,
     metavar="TYPE",
-    help="Say why this instance type is not the plan.",
+    help="Explain why this instance type was not chosen.",
 )
 @details_option(*_SECTIONS)
 @click.option("--draws", type=click.IntRange(0, 100_000), default=1000, show_default=True, metavar="N",

@@ -72,7 +72,7 @@ def frontier(
     if against == "carbon":
         if deadlines_hours:
             raise click.UsageError(
-                "--deadline: asked of the frontier against time; set constraints.deadline instead"
+                "--deadline: only for the frontier against time; set constraints.deadline instead"
             )
         _against_carbon(loaded, options, points, output, out, details)
         return

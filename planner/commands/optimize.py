@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     help="Also state the highest cost and latest end with this probability (50% to 99.9%).",
 )  # fmt: skip
 @click.option(
-    "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
+    "--why-not", multiple=True, metavar="TYPE", help="Also explain why this instance type was not chosen."
 )
 @click.option(
     "--max-age",

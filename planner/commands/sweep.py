@@ -32,7 +32,7 @@ INTERRUPTED = 130
 @click.option("--results", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
               help="Write one row a cell there: .parquet or .csv.")  # fmt: skip
 @click.option("--parts", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
-              help="Keep finished cells there, for a run that goes on.  [default: FILE.parts]")  # fmt: skip
+              help="Folder for finished cells, to resume an interrupted run.  [default: FILE.parts]")  # fmt: skip
 @click.option("--engine", type=click.Choice(["local", "dask", "ray"]), default="local", show_default=True,
               help="Who computes.")  # fmt: skip
 @click.option("--address", default="", help="A running Dask or Ray cluster; default: one of this machine.")
@@ -79,7 +79,7 @@ def sweep(
             outcome = plan_all(cells, make_executor(engine, workers, address), folder, on_done=on_done)
     except KeyboardInterrupt:
         click.echo(
-            f"finished cells are in {folder}; the same command goes on with the others", file=sys.stderr
+            f"finished cells are in {folder}; the same command continues with the others", file=sys.stderr
         )
         raise
     write_results(outcome.rows, results)

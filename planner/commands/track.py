@@ -81,7 +81,7 @@ _MOMENT, _CHANCE = Written("moment", _moment), Written("probability", _chance)
     "--timeout", type=SECONDS, default="30s", show_default=True, help="Time limit of all queries together."
 )
 @click.option("--replan", is_flag=True,
-              help="Also say what to do now (stay, add nodes, change type, go on-demand), with costs.")  # fmt: skip
+              help="Also recommend a step (stay, add nodes, change type, go on-demand), with costs.")  # fmt: skip
 @click.option("--workload", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Workload of the plan, for --replan (default: found next to the plan by its hash).")  # fmt: skip
 @click.option(

@@ -184,7 +184,7 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
     from planner.judge.memory import Memory
 
     if path is None:
-        of_bill = f" (made of a bill: {_OF_BILL})" if kind == "commit" else ""
+        of_bill = f" (computed from a bill: {_OF_BILL})" if kind == "commit" else ""
         raise InputError(f"a {kind} is recomputed from its input file: give it with --workload{of_bill}")
     if kind == "schedule":
         from planner.inputs.schedule_load import as_on, load_schedule

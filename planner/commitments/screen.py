@@ -63,9 +63,9 @@ def why_nothing(answer: CommitAnswer) -> str:
     if not answer.break_evens:
         return "none that is allowed has a known price, so none was weighed"
     if ended_early(answer):
-        return "none was found to lower the cost before the search ended, but one may"
+        return "no commitment found that lowers the cost before the search ended, but one may"
     until = "".join(f" until {line.begins}" for line in answer.lines[:1])  # planned for then
-    return f"on-demand and what is owned cost least{until}"
+    return f"on-demand and today's commitments cost least{until}"
 
 
 def saves(answer: CommitAnswer, amount: Callable[[float], str], digits: int) -> str:
@@ -147,11 +147,11 @@ def _owed(answer: CommitAnswer) -> list[Row]:
     if not owed and not planned:
         return []
     more = f", {_usd(planned)} is planned for later" if planned else ""
-    text = f"{_usd(owed)} of it is owed whatever happens" if owed else "nothing is owed yet"
+    text = f"{_usd(owed)} of it is owed in any case" if owed else "nothing is owed yet"
     text += f"{more}; "
     text += f"covers {percent(answer.plan.coverage_ratio, 0)} of demand"
     if answer.plan.utilisation_ratio is not None:
-        text += f", {percent(answer.plan.utilisation_ratio, 0)} of what is bought is used"
+        text += f", {percent(answer.plan.utilisation_ratio, 0)} of the purchased commitments is used"
     return [("committed_usd", "owed", owed, "usd_rounded", text)]
 
 

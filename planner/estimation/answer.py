@@ -330,9 +330,7 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
         return ""
     if word == "no_peak_for_precision":
         precisions = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
-        peaks = (
-            f"its peaks: {', '.join(precisions)}" if precisions else "no peak of it was found in any source"
-        )
+        peaks = f"its peaks: {', '.join(precisions)}" if precisions else "no source states its peak"
         return f"the accelerator has no known peak in {training.precision} ({peaks})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"

@@ -47,7 +47,7 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
     steps = (
         "one stated figure"
         if not used
-        else f"{number(used, 6)} steps used, {number(dropped, 6)} of warm-up left out"
+        else f"{number(used, 6)} steps used, {number(dropped, 6)} of warm-up skipped"
     )
     if evidence["mad_s"] is not None:
         steps += f", median absolute deviation {seconds(evidence['mad_s'])}"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _Facts = list[tuple[str, str, Value, Unit, str]]
 _HOW = {"on_demand": "on demand", "owned": "your own", "spot": "spot"}
-BASIS = "Prices are quotes of machines alone: no storage, transfer, interruptions."
+BASIS = "Prices are quotes for machines only, without storage, transfer and interruptions."
 _RESTS_ON = (
-    "quotes of the catalog on their dates, the cheapest place within the workload's limits; of machines alone: no "
-    "storage, no transfer, no interruptions of spot, which planner optimize counts"
+    "quotes of the catalog on their dates, the cheapest place within the workload's limits; for machines only, without "
+    "storage, transfer and interruptions of spot, which planner optimize counts"
 )
 PRICE_COLUMNS = (
     "price_option", "price_per_hour_usd", "cluster_per_hour_usd", "price_place", "price_as_of", "price_basis",
@@ -46,8 +46,8 @@ def price_rows(item: Estimate) -> _Facts:
     words = [_words(offer) for offer in (steady, spot) if offer is not None]
     rows: _Facts = [("cluster_per_hour_usd", "cost per hour", _hour(steady), "usd_known", "; ".join(words))]
     if cost is not None and steady is not None:
-        text = f"{_run(cost)}, {_HOW[steady.option]}, machines alone"
-        rows.append(("run_usd", "to the end", _known(cost), "usd_known", text))
+        text = f"{_run(cost)}, {_HOW[steady.option]}, machines only"
+        rows.append(("run_usd", "for the run", _known(cost), "usd_known", text))
     return rows
 
 
@@ -83,7 +83,7 @@ def costs_table(estimates: Sequence[Estimate]) -> list[Section]:
         return []
     columns = (
         Column("cluster", "cluster", "cluster"), Column("cluster_per_hour_usd", "an hour", "usd_known"),
-        Column("run_usd", "to the end", "usd_known"), Column("run_interval", "80 %", "text"),
+        Column("run_usd", "for the run", "usd_known"), Column("run_interval", "80 %", "text"),
         Column("place", "where", "text"), Column("spot_cluster_per_hour_usd", "spot, an hour", "usd_known"),
         Column("spot_place", "spot where", "text", place="data"),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def cheapest_row(running: Sequence[Estimate]) -> _Facts:
     if not costs:
         return []
     _, at, cost = min(costs)
-    text = f"{cluster(running[at].nodes, running[at].machine.instance_type)}: {_run(cost)}, machines alone"
+    text = f"{cluster(running[at].nodes, running[at].machine.instance_type)}: {_run(cost)}, machines only"
     return [("cheapest", "cheapest", text, "text", text)]
 
 

@@ -43,7 +43,7 @@ def write_files(files: Sequence[ExportFile], folder: Path, *, force: bool = Fals
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from error
+            raise InputError(f"{path.parent}: cannot be created: {error.strerror}") from error
         if not path.exists() or _differs(path, file.text):
             write_atomically(path, file.text.encode("utf-8"))
         else:  # nothing to write, yet another process may have been killed while it wrote the same

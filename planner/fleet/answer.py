@@ -57,13 +57,15 @@ if TYPE_CHECKING:
     from planner.plan.model import Plan
 
 
-_NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
+_NONE_SURE = (
+    "no mix found that meets the deadline with the required probability; this is not proven impossible"
+)
 _NONE_JUDGED = (
-    "no fleet was found that is likely enough to meet its deadline; of fleets with a fall-back, the probability was "
-    f"worked out for {MOST_JUDGED} only: this is not proven impossible"
+    "no fleet found that meets the deadline with the required probability, which was computed for only "
+    f"{MOST_JUDGED} fleets with a fall-back; this is not proven impossible"
 )
 _BEFORE_WHOLE = "if runs could be split; whole runs may need more"
-_NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
+_NONE_WHOLE = "no division into whole runs found that meets every limit; this is not proven impossible"
 # Another set of limits than more budget is looked for only where it may weigh less by this share.
 WORTH = 0.05
 

@@ -125,7 +125,7 @@ def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
     kept_out = sum(item.removed_only_by_this for item in counts if item.name == Unrecorded.id)
     if not kept_out:
         return ()
-    words = "spot without a record of interruptions is not used alone"
+    words = "spot without recorded interruptions is not used without a fall-back"
     return (f"{words} (offers: {kept_out:,}); spot.fallback: none admits it",)
 
 
@@ -241,7 +241,7 @@ def _proof(search: CandidateSearch, mix: Mix, total: Decimal, unjudged_usd: floa
     if np.isfinite(unjudged_usd):
         bound = min(bound, Decimal(repr(unjudged_usd)))
     gap = float((total - bound) / total) if total else 0.0
-    note = f"{result.n_columns} ways to be a worker in the model"
+    note = f"{result.n_columns} options for a worker in the model"
     if gap > mix.gap:
         note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
     if may_fall_back(search):

@@ -309,7 +309,7 @@ def refuse_answer(data: dict[str, Any], name: str) -> None:
     """
     if data.keys() >= _OF_ANSWERS:
         raise InputError(
-            f"{name}: is a saved answer, not the file that was asked about: give that; `planner verify`, diff, export, "
+            f"{name}: is a saved answer: give the file that it answers; `planner verify`, diff, export, "
             "track and advise read answers"
         )
 

@@ -84,7 +84,9 @@ class Serving(Section):
     kind: Literal["serving"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the plan.")
     description: str = Field("", description="Free text.")
-    headroom_ratio: NonNegativeFloat = Field(0.0, lt=1, description="Share of each machine kept free.")
+    headroom_ratio: NonNegativeFloat = Field(
+        0.0, lt=1, description="Headroom: share of each machine that is not used."
+    )
     max_nodes: PositiveInt | None = Field(None, description="Maximum total number of machines.")
     buckets: tuple[Bucket, ...] = Field(min_length=1, description="Size classes of requests.")
     machines: tuple[Machine, ...] = Field(min_length=1, description="Kinds of machines.")

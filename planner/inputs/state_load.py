@@ -90,7 +90,7 @@ def _faults(state: RunState) -> Iterator[Fault]:
             ("done_hours",), f"is missing: give the work done as one of {', '.join(_DONE)} (0 at the start)"
         )
     for key in keys[1:]:
-        yield Fault((key,), f"says again what {keys[0]} says: keep one of the two", at_key=True)
+        yield Fault((key,), f"repeats {keys[0]}: keep one of the two", at_key=True)
     if state.mode == "spot" and state.zone is None:
         yield Fault(("mode",), "is spot: name the zone it runs in with 'zone'")
     if state.mode != "spot" and state.zone is not None:

@@ -105,7 +105,7 @@ def _enumeration_proof(search: CandidateSearch, choice: Choice, seconds: float) 
     if candidates.mixes is not None:
         note += f"; {candidates.count(MIXED):,} clusters bought in parts"
     if candidates.turns is not None:
-        note += f"; {candidates.count(IN_TURN):,} ways to run on spot with a fall-back or in several zones"
+        note += f"; {candidates.count(IN_TURN):,} combinations of spot with a fall-back or several zones"
     return Proof(
         method="exact enumeration",
         status="optimal",

@@ -148,9 +148,7 @@ def compare(
         CatalogError: the catalog cannot be used.
     """
     if bool(pick) == (over is not None):
-        raise InputError(
-            "compare: name types with --pick, or say what to compare with --over: one of the two"
-        )
+        raise InputError("compare: give either --pick (types) or --over (what to compare)")
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
     if own.kind == "fleet":

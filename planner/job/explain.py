@@ -93,7 +93,9 @@ def why_not(
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
     if search is None:
         command = f"planner optimize FILE --set constraints.instance_types.allow=[{wanted}]"
-        return [f"{wanted}: a fleet is chosen as a whole; what it costs alone: {command}"]
+        return [
+            f"{wanted}: the offers of a fleet are chosen together; its cost with this type only: {command}"
+        ]
     if not len(rows):
         known = market.offer_set.types.equals("instance_type", wanted).any()
         return [
@@ -116,7 +118,7 @@ def why_not(
     if best is not None:
         assert winner is not None
         return [*out, f"feasible: {_against(candidates, best, winner, plan)}"]
-    out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
+    out += [f"  {count.name}: excludes {count.removed} ({count.removed_only_by_this} only by this): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
     return [*out, *_why_no_shape(search, rows)]
 

@@ -194,7 +194,7 @@ def _proof(frontier: CarbonFrontier) -> Section:
                 "unknown",
                 frontier.unknown,
                 "count",
-                f"{frontier.unknown:,} feasible, emissions unknown: left out",
+                f"{frontier.unknown:,} feasible with unknown emissions, excluded",
             ),
             ("searched", "searched", frontier.note, "text", frontier.note),
         ],
@@ -205,7 +205,7 @@ def _proof(frontier: CarbonFrontier) -> Section:
 def _screen(frontier: CarbonFrontier, table: Section) -> Screen:
     asked = f"{frontier.workload}: the cheapest plan for every limit on emissions, within all other limits"
     if not frontier.points:
-        helps = "`planner optimize` says which limits remove the candidates"
+        helps = "`planner optimize` shows which limits exclude the candidates"
         rows: list[Row] = [
             ("plan", "plan", "none", "text", "none"),
             ("change", "instead", helps, "text", helps),
@@ -244,7 +244,7 @@ def _notes(frontier: CarbonFrontier) -> tuple[str, ...]:
         other = frontier.cheaper_unknown
         out.append(f"cheaper, with unknown emissions: {numbers.usd(other.cost_usd)}, {in_brief(other)}")
     elif frontier.unknown:
-        out.append(f"{frontier.unknown:,} feasible candidates of unknown emissions are left out")
+        out.append(f"{frontier.unknown:,} feasible candidates with unknown emissions are excluded")
     if frontier.limit_kgco2e is not None:
         out.append(
             f"your limit of {frontier.limit_kgco2e:g} kgCO2e is not applied here; all other limits are"

@@ -77,7 +77,7 @@ def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, .
         text = (
             f"No point for {frontier.workload}: no candidate passes the limits other than deadline and budget"
         )
-        return text, ("`planner optimize` says which limits remove the candidates",), ()
+        return text, ("`planner optimize` shows which limits exclude the candidates",), ()
     first, last = shown[0], shown[-1]
     title = (
         f"{frontier.workload}: from {known_usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
@@ -96,8 +96,8 @@ def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, .
         "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(frontier)
     )
     method = (
-        f"exact at each of {frontier.deadlines} deadlines asked for, those listed among them; between two of them no "
-        "better than at the later, no worse than at the earlier"
+        f"exact at each of {frontier.deadlines} deadlines, including those listed; between two of them, no better "
+        "than at the later and no worse than at the earlier"
     )
     proof = facts(
         "proof", "Proof",

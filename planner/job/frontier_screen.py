@@ -44,7 +44,7 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
     asked = ", ".join([asked, *frontier.assumed])
     if not shown:
         why = "none: no candidate passes the limits other than deadline and budget"
-        helps = "`planner optimize` says which limits remove the candidates"
+        helps = "`planner optimize` shows which limits exclude the candidates"
         rows: list[Row] = [("plan", "plan", "none", "text", why), ("change", "instead", helps, "text", helps)]
         return Screen(
             asked, rows, None, (), f"None of {frontier.candidates:,} candidates is left.", ("optimize FILE",)
@@ -56,8 +56,8 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
         rows.insert(1, _row("fair", frontier, fair))
     rows += _limits(frontier)
     proof = (
-        f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; "
-        "between two of them no better than at the later. Best trade: least cost x deadline. Without taxes and support "
+        f"Exact at each of {frontier.deadlines:,} deadlines, {frontier.candidates:,} candidates compared; between two "
+        "deadlines, no better than at the later. Best trade: lowest cost x deadline. Without taxes and support "
         f"plans. {sentence(beside_steps(frontier.beside_steps_ratio))}"
     ).rstrip()
     steps = (

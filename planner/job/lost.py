@@ -108,7 +108,7 @@ def _filters(candidates: Candidates, offer_bits: Ints) -> Ints:
     return count
 
 
-_WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits more"}
+_WORSE = {"cost": "costs more in total", "time": "takes longer", "carbon": "emits more"}
 
 
 def _group(candidates: Candidates, reason: str, rows: Ints, hourly: Floats, known: Ints) -> Lost:

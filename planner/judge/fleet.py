@@ -252,7 +252,9 @@ def one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near
     findings.require(not choices.exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
     if bench.deadline is not None and worker.buy.offer.is_spot and has_fallback(bench.workload):
         recorded = bench.capacity(worker.buy.offer, worker.buy.nodes)[2] is not None
-        findings.require(recorded, best.path, "spot alone by a deadline without a record of its family")
+        findings.require(
+            recorded, best.path, "spot only by a deadline without recorded availability of its family"
+        )
     if not choice["p_meet_deadline"].is_null:
         sure = choice["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
         findings.require(sure, best.path, "does not reach the required probability for the deadline")

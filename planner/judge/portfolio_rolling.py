@@ -138,7 +138,7 @@ def _course(
         free = end
         if stint["preempted"].flag():
             owned = stint["owned"].flag()
-            findings.require(owned, stint["preempted"].path, "only runs on what is owned are preempted")
+            findings.require(owned, stint["preempted"].path, "only runs on owned instances are preempted")
             saved_hours = max(floor(worked / job.checkpoint_hours + 1e-9), 0) * job.checkpoint_hours
             findings.expect(stint["lost_hours"], Near(max(worked, 0.0) - saved_hours, slack=_TIE))
             saved += saved_hours / whole
@@ -228,7 +228,7 @@ def _label(place: tuple[str, ...]) -> str:
 
 
 def _is_of(place: tuple[str, ...], stint: Node) -> bool:
-    """Whether a run says that it is on what is owned at a place."""
+    """Whether a run says that it is on owned instances at a place."""
     names = ("provider", "region", "instance_type", "purchase_option")
     return place == tuple(stint[name].value for name in names)
 

@@ -33,7 +33,7 @@ def capacity_faults(
         yield from check.faults()
     for position, item in enumerate(limits.waiting):
         if item.purchase_option == "spot":
-            text = "has no effect on spot, whose waits come from records: name yours in spot.evidence"
+            text = "has no effect on spot, whose waits come from records: add yours with spot.evidence"
             yield Fault(("constraints", "waiting", position, "purchase_option"), text)
 
 

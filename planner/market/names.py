@@ -218,7 +218,7 @@ def _refused_alone(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         named += [(name, match_names(types, [name])[offer_set.type_of_offer]) for name in rule.allow or ()]
     alone = [name for name, mine in named if mine.any() and not (mine & admitted).any()]
     if alone:
-        yield f"every price of {', '.join(alone)} carries a refusing flag: `--allow-flagged` admits them"
+        yield f"every price of {', '.join(alone)} has a refusing flag: `--allow-flagged` allows them"
 
 
 def quota_faults(

@@ -155,7 +155,7 @@ def unlisted_names(candidates: Iterable[tuple[str, str, str]]) -> tuple[str, ...
     )
     types = _listed_types() if names else {}
     own = sorted({provider for provider, _ in names} - {*types, *known_providers()})
-    notes = [f"not in the catalog, so taken as providers of your own: {', '.join(own)}"] if own else []
+    notes = [f"not in the catalog, so treated as your own providers: {', '.join(own)}"] if own else []
     for provider, name in islice(names, _MOST_PLACES):
         known = types.get(provider, ())
         close = "" if name in known else alike(name, known, cutoff=_MISSPELT)

@@ -286,7 +286,7 @@ def report_lines(report: LayoutReport) -> list[str]:
         "do not fill nodes evenly": report.off_node, "do not divide the cluster": report.off_cluster,
         "do not divide the batch": report.off_batch,
     }  # fmt: skip
-    ways = [f"{report.shards:,} ways to split tensor x pipeline x context"]
+    ways = [f"{report.shards:,} splits of tensor x pipeline x context"]
     ways += [f"{count:,} {why}" for why, count in lost.items() if count]
     lines = [
         f"{report.accelerators} accelerators: {', '.join(ways)}; {report.layouts:,} layouts of the rest: "

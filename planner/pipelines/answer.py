@@ -235,7 +235,7 @@ def _refuse_a_century(stages: Sequence[Stage]) -> None:
     last = max(stages, key=lambda stage: stage.end_hours, default=None)
     if last is not None and last.end_hours > MOST_HOURS:
         raise InfeasibleError(
-            f"the cheapest plan ends after {last.end_hours / 8_766:,.0f} years, and none is made beyond a century: "
+            f"the cheapest plan ends after {last.end_hours / 8_766:,.0f} years, and plans are limited to a century: "
             "give the pipeline a deadline, or check the amount of work"
         )
 

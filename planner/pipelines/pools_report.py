@@ -124,7 +124,7 @@ def _step(pools: Pools) -> Section:
 def _colocated(pools: Pools) -> tuple[Section, ...]:
     rows: list[tuple[str, str, Value, Unit, str]] = []
     for key, label, one in (
-        ("colocated", "one colocated cluster, any way to buy", pools.colocated),
+        ("colocated", "one colocated cluster, any purchase option", pools.colocated),
         ("same_ways", "one colocated cluster, on-demand or spot", pools.same_ways),
     ):
         if one is not None:
@@ -161,13 +161,13 @@ def _beside(pools: Pools) -> str:
 
 def _claim(pools: Pools) -> str:
     """What was compared, and how near the pair is to what no other costs less than."""
-    ways = ", and among all ways to buy both in one region by the deadline"
+    ways = ", and among all purchase options for both in one region by the deadline"
     if pools.horizon_hours is not None:
         start = datetime.fromisoformat(pools.start)
         last = (start + timedelta(hours=pools.horizon_hours)).isoformat()
         ways = (
-            ", and, as there is no deadline, among all ways to buy both in one region that are planned to end by"
-            f" {moment_known(last, 0.0, start.year)} ({pools.horizon_hours:g} h: assumptions.pools_horizon_hours)"
+            ", and, as there is no deadline, among all purchase options for both in one region that are planned to end"
+            f" by {moment_known(last, 0.0, start.year)} ({pools.horizon_hours:g} h: assumptions.pools_horizon_hours)"
         )
     return (
         f"Cheapest pair of pools found among {pools.pairs:,} on demand or on spot, by costs linear in hours{ways}; "

@@ -136,7 +136,7 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
         if answer.least_hours <= answer.least_hours_bound * (1 + LEAST_TIME_GAP):
             return (f"Smallest change ({_set_of(answer)}): deadline {now} h -> {least} h",)
         bound = numbers.hours(answer.least_hours_bound)
-        text = f"A deadline of {least} h can be kept instead of {now} h"
+        text = f"A deadline of {least} h can be met instead of {now} h"
         return (f"{text}; none below {bound} h can by any {_set_of(answer)}",)
     if answer.result.conflict:
         return (f"Raise the quota or the deadline: {answer.result.conflict}",)
@@ -144,8 +144,8 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
         return ("A longer --time-limit may find a plan, or prove that there is none",)
     if answer.empty_tasks:
         return (
-            "`planner optimize` on the task's workload says which limits remove the candidates; capacity that comes "
-            "less often than the workload's deadline_confidence is no candidate here",
+            "`planner optimize` on the task's workload shows which limits exclude the candidates; capacity that "
+            "is available less often than the workload's deadline_confidence is not a candidate here",
         )
     return ()
 

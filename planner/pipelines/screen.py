@@ -130,7 +130,7 @@ def _cost(answer: PipelineAnswer) -> Row:
         parts.append("no interval: all tasks were sized elsewhere")
     moving = sum((transfer.cost_usd for transfer in answer.transfers), Decimal(0))
     if moving:
-        parts.append(f"{dollars(moving, min(known_places(float(moving), 0.0), 2))} of it transfers")
+        parts.append(f"{dollars(moving, min(known_places(float(moving), 0.0), 2))} of it for transfers")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
 
 
@@ -158,7 +158,7 @@ def _done(answer: PipelineAnswer) -> Row:
         f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]
     if answer.confidence is not None:
-        parts.append(f"each task keeps its hours with {numbers.percent(answer.confidence, 0)} or more")
+        parts.append(f"each task ends as planned with {numbers.percent(answer.confidence, 0)} or more")
     return ("end", "done", end, "text", "; ".join(parts))
 
 
@@ -225,6 +225,6 @@ def set_aside_notes(answer: PipelineAnswer) -> tuple[str, ...]:
         ("it reads", "its workload's") if len(answer.set_aside) == 1 else ("they read", "their workloads'")
     )
     return (
-        f"{', '.join(answer.set_aside)}: what {reads} stands for {their} own data, which is neither moved nor stored; "
-        "if that is needed too, read it from a task with `candidates` at its place",
+        f"{', '.join(answer.set_aside)}: what {reads} replaces {their} data, which is neither transferred nor stored; "
+        "if that is needed too, read it from a task with `candidates` where it is",
     )

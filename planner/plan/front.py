@@ -120,8 +120,8 @@ def _removed(plan: Plan) -> list[_Row]:
     stated = _counts([f for f in alone if f.name not in _OF_MACHINES])
     machines = _counts([f for f in alone if f.name in _OF_MACHINES])
     parts = [stated] * bool(stated) + [f"what machines cannot do: {machines}"] * bool(machines)
-    of = "of the ways to be a worker, " if plan.kind == "fleet" else ""
-    text = f"{of}removed by one limit alone: {'; '.join(parts)}"
+    of = "of the options for a worker, " if plan.kind == "fleet" else ""
+    text = f"{of}excluded by a single limit: {'; '.join(parts)}"
     return [("removed_by_one", "why", len(alone), "count", text)]
 
 

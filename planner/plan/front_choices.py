@@ -148,7 +148,7 @@ def _asked_at_once(plan: Plan) -> list[str]:
     machines, records = f"{count:,.0f} {most.accelerator}", f"public records end at {RECORDED_AT_ONCE}"
     if plan.kind == "fleet":
         return [f"{word}: its end assumes {machines} at once in one region; {records}"]
-    return [f"{word}: {machines} are asked for at once; {records}"]
+    return [f"{word}: {machines} are needed at once; {records}"]
 
 
 def _at_once(plan: Plan, item: Choice) -> str:
@@ -363,8 +363,8 @@ def _larger(plan: Plan) -> list[str]:
         return []
     counts = [item.removed for item in plan.filters if item.name == "obtainable"]
     return [
-        f"  {count:,} larger clusters are left out: more accelerators than is assumed available; state what you can get"
-        " (constraints.obtainable, constraints.waiting)"
+        f"  {count:,} larger clusters are excluded: more accelerators than are assumed available; state what you can"
+        " get (constraints.obtainable, constraints.waiting)"
         for count in counts
         if count
     ]

@@ -251,9 +251,9 @@ def _starts(plan: Plan) -> str:
     about = f"in about {hours(plan.starts_in_hours or 0.0)} h"
     if plan.launch is not None and plan.launch.first_wait_hours > 0:
         wait = hours(plan.launch.first_wait_hours)
-        return f"{about}, of them {wait} h expected until spot is had (as its records say)"
+        return f"{about}, of which {wait} h until spot is expected to be available (from records)"
     if any(row.key == WAITED for row in plan.assumptions):
-        return f"{about}, by your requests (constraints.waited) and what is assumed of waits"
+        return f"{about}, by your requests (constraints.waited) and assumed waits"
     if any(part.id is TimePartId.CAPACITY for part in plan.timeline):
         return f"{about}; the wait for capacity is assumed (constraints.waiting takes what you know)"
     return about

@@ -87,7 +87,9 @@ def relaxations(plan: Plan) -> list[Section]:
             if item.best is None
             else f"{summary(item.best)}: {usd(item.best.cost_usd)}, {hours(item.best.hours)} h"
         )
-        note = item.note if item.times is None else f"{item.note}; {item.times:,.1f} times as long as asked"
+        note = (
+            item.note if item.times is None else f"{item.note}; {item.times:,.1f} times as long as required"
+        )
         rows.append((item.constraint, item.current, item.needed, best, note))
     columns = (
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
@@ -97,7 +99,7 @@ def relaxations(plan: Plan) -> list[Section]:
     if plan.status != "infeasible":
         title = "What would be better than the plan, but for one limit"
     elif plan.kind != "fleet":
-        title = "Smallest relaxations of the candidates compared (each alone suffices)"
+        title = "Smallest relaxations of the candidates compared (each is sufficient)"
     return [table_section("relaxations", title, columns, rows)]
 
 

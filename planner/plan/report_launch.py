@@ -11,7 +11,7 @@ from planner.render.words import join_some
 _STRATEGIES = {
     "spot": "spot alone",
     "spot_with_fallback": "spot; on-demand takes over at the last moment at which the deadline can be met",
-    "spot_with_steady": "spot beside instances that are not taken back",
+    "spot_with_steady": "spot plus instances that cannot be reclaimed",
     "spot_in_fleet": "spot for some or all of independent workers",
     "fallback_in_fleet": (
         "spot for some workers, from which on-demand takes over at the last moment at which they can meet the "
@@ -95,7 +95,7 @@ def _deadline(launch: Launch) -> str:
     if launch.strategy != "spot_with_fallback":
         return text
     return (
-        f"{text}, {percent(launch.p_meet_spot_only_ratio)} on spot alone; "
+        f"{text}, {percent(launch.p_meet_spot_only_ratio)} on spot only; "
         f"on-demand is needed with {percent(launch.p_on_demand_needed_ratio)}"
     )
 

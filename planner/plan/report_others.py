@@ -14,7 +14,7 @@ FACETS = {
     "accelerator": ("accelerator", "other accelerator", "other accelerators"),
     "size": ("size", "other size", "other sizes"),
     "region": ("region", "other region", "other regions"),
-    "way": ("way to buy", "other way to buy", "other ways to buy"),
+    "way": ("purchase option", "other purchase option", "other purchase options"),
     "provider": ("provider", "at another provider", "at other providers"),
 }
 

@@ -15,11 +15,11 @@ KINDS = {
 _CONTENTS = {"data": "training data", "checkpoints": "checkpoints", "outputs": "outputs"}
 _CONTENTS_OF_INFERENCE = {"data": "requests", "checkpoints": "records of progress", "outputs": "results"}
 _RULE = (
-    "Cheapest way that feeds the steps within the limits of a node and of the service (loading then hides behind the "
-    "step, at most 20 % of it), with copies on the nodes when their image is there"
+    "Cheapest option that feeds the steps within the limits of a node and of the service (loading then hides behind "
+    "the step, at most 20 % of it), with copies on the nodes when their image is there"
 )
 _OF_FLEETS = (
-    "Judged as if the fleet were of one offer alone; costs are of a line's workers, without other lines"
+    "Chosen as if the fleet consisted of one offer; costs are those of a line's workers, without other lines"
 )
 
 
@@ -40,7 +40,7 @@ def storage(plan: Plan, verbose: bool) -> list[Section]:
     if any(choice.line is not None for choice in plan.storage):
         notes.append(_OF_FLEETS)
     if hidden and not verbose:
-        notes.append(f"{hidden} more ways priced: add -v")
+        notes.append(f"{hidden} more options priced: add -v")
     return [table_section("storage", "Storage", columns, rows, notes, detail=True)]
 
 
@@ -97,6 +97,6 @@ def _loader(item: Loading) -> str:
         return f"{load}: loader-bound, {percent(item.exposed_ratio)} of the step waits (in speed and cost)"
     fed = cores / needed
     return (
-        f"{load}: if the samples are compressed, the cores feed {percent(fed)} of that; not in speed and cost: say "
+        f"{load}: if the samples are compressed, the cores feed {percent(fed)} of that; not in speed and cost: set "
         f"data.encoded: {item.encoded}"
     )

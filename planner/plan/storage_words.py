@@ -46,7 +46,7 @@ def reason_of(choice: StorageChoice, way: StorageWay) -> str:
         read=f"{rate:,.0f}" if rate >= 10.0 else f"{rate:.2g}",
     )  # fmt: skip
     if way is choice.chosen:
-        return words if way.keeps_rule else f"no known way keeps up: {words}"
+        return words if way.keeps_rule else f"no option is known to be fast enough: {words}"
     if not way.keeps_rule:
         return words
     more = float(way.cost_usd - choice.chosen.cost_usd)

@@ -31,12 +31,11 @@ from solvers.search.search import Clock
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost where one with risk follows
 NOT_FOLLOWING = (
-    "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time, because "
-    "they would add too many candidates or because none is known at which a job saves; a plan whose jobs follow each "
-    "other may cost less"
+    "jobs start as early as possible: later starts on scarce capacity were not considered (no time left, too many "
+    "candidates, or none known at which a job saves); a plan that runs jobs one after another may cost less"
 )
 NOT_ALL_PRICED = (
-    "risk: candidates that cost more but may vary less were left aside, for want of time or because they are too many; "
+    "risk: candidates that cost more but may vary less were not considered (no time left, or too many); "
     "a plan that counts less with its worst outcomes may exist"
 )
 MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices

@@ -51,7 +51,7 @@ def certificate_text(answer: PortfolioAnswer) -> str:
     """The certificate of the plan that is shown, as the text of a file."""
     result = answer.result if answer.shown is None else answer.shown[0]
     name = answer.loaded.portfolio.name
-    note = name if answer.result.picks is not None else f"{name}, with the limits moved that had to give way"
+    note = name if answer.result.picks is not None else f"{name}, with relaxed limits"
     return json.dumps(build_certificate(result, note), separators=(",", ":")) + "\n"
 
 

@@ -41,7 +41,7 @@ def frontier_screen(
     jobs = len(points[0]["jobs"]) if points else 0
     counted = "1 job" if jobs == 1 else f"{jobs:,} jobs"
     limit = "" if budget is None else f", budget {dollars_stated(Decimal(repr(budget)))}"
-    asked = f"{values['name']}: the least delay of {counted} by what is paid{limit}"
+    asked = f"{values['name']}: the least delay of {counted} by cost{limit}"
     if not points:
         why = "none: no plan of all jobs was found"
         helps = "`planner portfolio` says which limits to relax"
@@ -165,7 +165,7 @@ class _Form:
             *prices_note(dates, today),
             *(["spot needs automatic resume and checkpoints"] if spot else ()),
             *enable_first((job["provider"], job["region"]) for job in jobs if "region" in job),
-            "quotas that neither the portfolio nor a job's own file declares are not checked",
+            "quotas that neither the portfolio nor a job's file declares are not checked",
         )
 
     def _places(self, usd: float) -> int:
@@ -197,7 +197,7 @@ def _proven(points: Sequence[_Point]) -> str:
     kind = "of the candidates gathered for these jobs"
     count = "The point is" if len(points) == 1 else f"Each of {len(points):,} points is"
     if any(point["status"] not in ("optimal", "feasible") for point in points) or not max(gaps) < _FAR:
-        return f"{count} a plan that meets every limit; how near the least delay {kind}, says `gap_ratio` of -o csv."
+        return f"{count} a plan that meets every limit; `gap_ratio` of -o csv states how close {kind}."
     above = math.ceil(max(gap / (1.0 - gap) for gap in gaps) * 1e4) / 1e4
     return (
         f"{count} at most {numbers.percent(above, 2)} above the least delay within its budget by the solver's bound, "

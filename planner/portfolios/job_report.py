@@ -12,7 +12,7 @@ SHARED_LIMIT = "shared_limit"  # no constraint of one job
 def reason(name: str) -> str:
     """A filter as a sentence about a job says it, else its name."""
     if name == SHARED_LIMIT:
-        return "alone above a shared limit"
+        return "exceeds a shared limit on its own"
     return next((item.short for item in CONSTRAINTS if item.id == name and item.short), name)
 
 

@@ -131,5 +131,5 @@ def late_alone(
             first = next(starts_of("earliest", job, start, windows))
             begin, end = (moment.isoformat(timespec="minutes") for moment in (first, limit))
             sets = f"--set start={begin} --set constraints.deadline={end}"
-            text += f": `planner optimize {shlex.quote(job.workload)} {sets}` says what else in its file would help"
+            text += f": `planner optimize {shlex.quote(job.workload)} {sets}` shows what else in its file would help"
         yield text

@@ -107,7 +107,9 @@ def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) ->
 def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     name, totals = answer.loaded.portfolio.name, values["totals"]
     if answer.solver_fault:
-        return f"Solver fault on {name}: it called infeasible what is not", (answer.result.message,)
+        return f"Solver fault on {name}: it reported a feasible problem as infeasible", (
+            answer.result.message,
+        )
     if answer.result.picks is None:
         if answer.result.status is not Status.INFEASIBLE:
             return f"No plan for {name} within the time limit", ("raise --time-limit",)
@@ -129,7 +131,7 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
     budget = totals["budget_usd"]
     rest = f"; budget {usd(budget)}" if budget is not None else ""
     if abs(totals["counted_usd"] - totals["cost_usd"]) >= 0.005:
-        rest += f"; {usd(totals['counted_usd'])} with delay and lost value, which is what is minimised"
+        rest += f"; {usd(totals['counted_usd'])} with delay and lost value (the objective)"
     return headline, (f"{word}, {how}{rest}",)
 
 

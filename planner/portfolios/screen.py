@@ -89,7 +89,7 @@ def _plan(jobs: Sequence[_Values], totals: _Values, label: str) -> Row:
     if totals["late"]:
         parts.append(f"{totals['late']:,} late")
     if totals["left_out"]:
-        parts.append(f"{totals['left_out']:,} left out: not worth their cost, or no room")
+        parts.append(f"{totals['left_out']:,} not planned: not worth their cost, or no capacity")
     text = "; ".join(parts)
     return ("jobs", label, totals["planned"], "count", text)
 
@@ -136,7 +136,7 @@ def _cost(totals: _Values, sized: int) -> Row:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:
         counted = dollars(Decimal(repr(round(totals["counted_usd"], 6))), places(total, half))
-        parts.append(f"{counted} with delay and lost value, which is what is minimised")
+        parts.append(f"{counted} with delay and lost value (the objective)")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
 
 
@@ -229,7 +229,7 @@ def _notes(values: _Values, dates: Iterable[str]) -> tuple[str, ...]:
         *prices_note(dates, today),
         *([f"{text}: needs automatic resume and checkpoints"] if spot else ()),
         *enable_first((job["provider"], job["region"]) for job in values["jobs"] if "region" in job),
-        "quotas that neither the portfolio nor a job's own file declares are not checked",
+        "quotas that neither the portfolio nor a job's file declares are not checked",
     )
 
 

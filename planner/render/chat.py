@@ -45,7 +45,7 @@ def chat_lines(answer: Answer) -> list[ChatLine]:
         lines += [ChatLine(clean(label), _cut(text)) for label, text in said]
     if len(lines) > MOST_LINES:
         more = len(lines) - MOST_LINES + 1
-        lines = [*lines[: MOST_LINES - 1], ChatLine("", f"{more} more lines are left out")]
+        lines = [*lines[: MOST_LINES - 1], ChatLine("", f"{more} more lines are not shown")]
     return lines
 
 

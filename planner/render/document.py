@@ -105,7 +105,7 @@ def made_by(answer: Answer) -> str:
     values = answer.values if isinstance(answer.values, dict) else {}
     version = tidy(values.get("planner_version", __version__))
     when = f" {answer.created:%Y-%m-%d %H:%M}" if answer.created is not None else ""
-    return f"made{when} by planner {version}"
+    return f"created{when} by planner {version}"
 
 
 def status_words(status: str, reason: str) -> str:

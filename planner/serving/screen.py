@@ -33,7 +33,7 @@ def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advic
     """
     buckets = {name for line in answer.lines for name in line.buckets}
     sizes = "1 size" if len(buckets) == 1 else f"{len(buckets)} sizes"
-    title = f"{answer.name}: requests of {sizes}, {numbers.percent(answer.headroom_ratio, 0)} kept free"
+    title = f"{answer.name}: requests of {sizes}, {numbers.percent(answer.headroom_ratio, 0)} headroom"
     if not answer.lines:
         rows: list[Row] = [
             ("plan", "plan", "none", "text", why),

@@ -69,7 +69,7 @@ def spot_plan_of(path: Path) -> SpotPlan:
     answer = optimize(replace(loaded, workload=spot_only), options)
     if not answer.plan.lines:
         raise InputError(
-            f"{path}: nothing on spot fits this workload; `planner explain {path}` says what is in the way"
+            f"{path}: nothing on spot fits this workload; `planner explain {path}` shows which limits exclude it"
         )
     return with_prices(spot_plan(answer.plan, str(path)))[0]
 

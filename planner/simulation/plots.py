@@ -95,7 +95,7 @@ def write_plots(simulation: Simulation, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
+        raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
     paths = []
     for chart in charts(simulation):
         path = folder / f"{chart.key}.svg"

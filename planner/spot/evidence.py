@@ -198,4 +198,4 @@ def unused_records(spot: SpotRisk, kinds: Sequence[str]) -> str | None:
     if {family_of(kind) for kind in own} & {family_of(kind) for kind in kinds}:
         return None
     named = ", ".join(kind or "no type (column instance_type is empty)" for kind in own)
-    return f"your records of spot are of {named}: they say nothing of {', '.join(kinds)}"
+    return f"your spot records cover {named}, not {', '.join(kinds)}"

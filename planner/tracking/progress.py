@@ -145,7 +145,7 @@ def _check(path: Path, count: int, bad: int, kept: int, moments: int) -> None:
             f"{path}: {bad:,} of {count:,} rows have no step or no time; is it a log of progress?"
         )
     if 0 < moments < kept:
-        raise InputError(f"{path}: some times are moments and some are seconds: write all in one way")
+        raise InputError(f"{path}: mixes timestamps and seconds: use one of them")
 
 
 def _figure(name: str, value: Any) -> float:

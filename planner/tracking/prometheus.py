@@ -117,7 +117,7 @@ class Prometheus:
         except requests.RequestException as error:
             reason = type(error).__name__
             raise InputError(
-                f"--prometheus {self.url}: cannot be asked ({reason}): does it run there?"
+                f"--prometheus {self.url}: cannot be queried ({reason}): is it running there?"
             ) from None
 
     def _left(self) -> float:

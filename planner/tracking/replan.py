@@ -97,8 +97,8 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     if tracked.stalled_hours:
         notes = (
             *notes,
-            f"no step for {tracked.stalled_hours:.3g} h: the other ways are planned as new launches, whose chances do "
-            "not know of this wait; if it is for spot, more nodes of the same type on spot may wait as well",
+            f"no step for {tracked.stalled_hours:.3g} h: the other options are planned as new launches, whose "
+            "probabilities do not include this wait; if it is for spot, more nodes of the same type may wait, too",
         )
     return replace(tracked, replan=Replan(decision, why, ways, (*notes, *supposed), advised))
 

@@ -168,7 +168,7 @@ def _breaks(tracked: Tracked) -> str:
 
 def _cause_words(cause: Cause | None) -> str:
     if cause is None:
-        return "slower than planned, and no column says why: log loader_seconds, gpu_busy, network_seconds"
+        return "slower than planned, for an unknown reason: log loader_seconds, gpu_busy, network_seconds"
     return f"{'' if cause.sure else 'perhaps '}{cause.title}: {cause.evidence}"
 
 

@@ -68,8 +68,8 @@ def optimize(
     check_level(options.quote)
     if options.quote is not None and loaded.workload.kind == "fleet":
         raise InputError(
-            "--quote: of the cost of a fleet P10 and P90 alone are known, which planner optimize FILE says without it "
-            "(80 %: P10 to P90); other levels are of single jobs"
+            "--quote: for the cost of a fleet, only P10 and P90 are known, which planner optimize FILE shows without "
+            "it (80 %: P10 to P90); other levels are for single jobs"
         )
     known = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     answer = _plan(loaded, known, options)

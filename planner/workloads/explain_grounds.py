@@ -55,7 +55,7 @@ def rests_on_brief(plan: Plan) -> Section:
     said.append(
         f"{len(plan.assumptions) - given} assumed values, {given or 'none'} from your file: --details grounds"
     )
-    return facts("grounds", "What it depends on", [("rests_on", "rests on", None, "text", "; ".join(said))])
+    return facts("grounds", "What it depends on", [("rests_on", "based on", None, "text", "; ".join(said))])
 
 
 def _interval(speed: Performance) -> str:

@@ -165,7 +165,7 @@ def _binds(explanation: Explanation) -> str:
     """What a step of each binding limit is worth, in a sentence."""
     binds = binding(explanation)
     if not binds:
-        return "no limit by one step: none of the changes below gives a plan better by 0.1 %"
+        return "no limit by one step: none of the changes below improves the plan by 0.1 %"
     said = [f"{_name(one)}: {one.change} {saves(explanation.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
 
@@ -199,7 +199,7 @@ def _sure(explanation: Explanation) -> str:
         f"{stays.seed})"
     )
     if stays.cluster_ratio > stays.best_ratio:
-        said += f", these machines in any place or way to buy in {chance_words(stays.cluster_ratio)}"
+        said += f", these machines in any place or purchase option in {chance_words(stays.cluster_ratio)}"
     said += f"; within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
     others = [one for one in explanation.rivals[1:] if not one.same_cluster]
     ahead = max(others, key=lambda one: one.beats_ratio, default=None)
@@ -293,7 +293,7 @@ def _lost(explanation: Explanation, *, all_of: bool = False) -> list[Section]:
         return []
     plan, scale = explanation.plan, Scale.of(explanation.plan)
     columns = (
-        Column("reason", "looked cheaper, and lost", "text"), Column("offers", "offers", "count"),
+        Column("reason", "cheaper by price, rejected", "text"), Column("offers", "offers", "count"),
         Column("example", "cheapest of them for this job", "text"), Column("cost_usd", "cost", "usd_known"),
     )  # fmt: skip
     # what would cost less than the plan first, then what is most of the list

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NOTE = "no --instance-type was given: these are the machines of the plan (planner optimize)"
 _NO_PLAN = (
-    "--instance-type: none was given, and no plan meets every limit of the workload (planner optimize says why): "
+    "--instance-type: missing, and no plan meets every limit of the workload (planner optimize shows why): "
     "name a type, such as p5.48xlarge"
 )
 

@@ -118,7 +118,7 @@ def _screen(size: Size) -> Screen:
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     if refuted := len(_contradicted(size)):
         what = "published rules of thumb do" if refuted > 1 else "published rule of thumb does"
-        notes.append(f"{refuted} {what} not hold for this run: --details refuted says why")
+        notes.append(f"{refuted} {what} not hold for this run: --details refuted shows why")
     evaluated, left = len(size.rules) + len(size.published), len(size.undetermined)
     proof = (
         f"{evaluated} of {evaluated + left} published rules evaluated, {left} cannot be applied to this run."

@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("portfolio", "jobs.yaml"), "longer than a century"),
         (("portfolio", "turns.yaml"), ""),
         (("portfolio", "turns.yaml", "--rolling", "36500d"), "still wait after a century"),
-        (("pipeline", "chain.yaml"), "none is made beyond a century"),
+        (("pipeline", "chain.yaml"), "plans are limited to a century"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

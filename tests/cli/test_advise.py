@@ -247,7 +247,7 @@ BAD_STATES: list[tuple[dict[str, Any], str]] = [
     ({"done_hours": float("nan")}, "done_hours"),
     ({"done_hours": 11.0}, "more than the whole plan has (10.00 h of work)"),
     ({"done_hours": None, "done_steps": 99_999}, "more than the whole plan has (10,000 steps)"),
-    ({"done_ratio": 0.5}, "says again what done_hours says"),
+    ({"done_ratio": 0.5}, "repeats done_hours"),
     ({"done_hours": None}, "give the work done as one of"),
     ({"mode": "spot"}, "name the zone it runs in"),
     ({"zone": "us-east-2a"}, "is only for mode spot"),

@@ -49,7 +49,7 @@ def test_a_run_moves_the_prediction_to_the_measurement(run_cli: Run, workload: s
     done = run_cli("calibrate", workload, steps_of(tmp_path, 1.3 * before["step_time_s"]), *WHERE)
     assert (done.code, done.stderr) == (0, "")
     assert "measured 30.0 % slower than predicted" in done.stdout
-    assert "20 steps used, 1 of warm-up left out" in done.stdout
+    assert "20 steps used, 1 of warm-up skipped" in done.stdout
     after = predicted(run_cli, workload)
     assert after["step_time_s"] == pytest.approx(1.3 * before["step_time_s"], rel=0.02)
     assert width(after) < 0.5 * width(before) + 0.5

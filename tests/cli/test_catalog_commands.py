@@ -25,7 +25,7 @@ def test_list_is_sorted_and_counts(run_cli: Run) -> None:
     assert lines_fit(found.stdout)
     assert found.stderr.startswith("20 of ")
     assert "USD/PFLOP-H" in found.stdout
-    assert "kept out by a flag" in found.stderr
+    assert "excluded by a flag" in found.stderr
 
 
 def test_quiet_leaves_out_the_footer(run_cli: Run) -> None:

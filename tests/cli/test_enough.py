@@ -38,7 +38,7 @@ def test_the_deadline_that_is_enough_is_the_least(run_cli: Run, tmp_path: Path) 
 
 def test_larger_clusters_that_asking_does_not_bring_are_named(run_cli: Run, tmp_path: Path) -> None:
     shown = run_cli("optimize", huge(tmp_path, 1_920), *DAY).stdout
-    assert "larger clusters are left out" in shown and "constraints.obtainable" in shown
+    assert "larger clusters are excluded" in shown and "constraints.obtainable" in shown
 
 
 def test_where_deadline_and_budget_give_way_neither_goes_to_an_end(

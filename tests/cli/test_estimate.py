@@ -297,7 +297,7 @@ def test_the_fewest_pins_are_released(run_cli: Run) -> None:
         (("--instance-type", "p4d.24xlarge", "--layout", "zero=4"), "zero_stage is 0, 1, 2 or 3"),
         (("--instance-type", "p4d.24xlarge", "--layout", "recompute=some"), "one of none, selective, full"),
         (("--instance-type", "p4d.24xlarge", "--nodes", "0"), "0 is not in the range"),
-        (("--provider", "aws"), "give --instance-type, too"),
+        (("--provider", "aws"), "needs --instance-type"),
         (("--set", "constraints.budget_usd=1"), "name a type, such as p5.48xlarge"),
     ],
 )  # fmt: skip
@@ -322,7 +322,7 @@ def test_an_answer_can_go_to_a_file(run_cli: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("machine", "told"),
-    [("g4dn.xlarge", "its peaks: fp32, fp16"), ("p2.xlarge", "no peak of it was found in any source")],
+    [("g4dn.xlarge", "its peaks: fp32, fp16"), ("p2.xlarge", "no source states its peak")],
 )
 def test_a_missing_peak_tells_what_is_known(run_cli: Run, machine: str, told: str) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", machine, code=3)["estimates"]

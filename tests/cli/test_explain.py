@@ -73,7 +73,7 @@ def test_details_keep_the_answer_to_why_not(why: Explanation) -> None:
 @pytest.mark.catalog("small")
 def test_details_show_layouts_and_filters(run_cli: Run) -> None:
     done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
-    assert "ways to split" in done.stdout and "layout best: " in done.stdout
+    assert "splits of tensor" in done.stdout and "layout best: " in done.stdout
     assert "price_refused" in done.stdout and "LIMIT " not in done.stdout
 
 
@@ -160,4 +160,4 @@ def test_a_fleet_is_explained_as_a_whole(run_cli: Run) -> None:
     assert done.code == 0
     found = json.loads(done.stdout)
     assert found["limits"] == [] and found["stays_best"] is None and found["filters"]
-    assert "fleet is chosen as a whole" in found["why_not"]["p4d.24xlarge"][0]
+    assert "the offers of a fleet are chosen together" in found["why_not"]["p4d.24xlarge"][0]

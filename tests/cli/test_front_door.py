@@ -71,7 +71,7 @@ def test_a_training_in_the_words_of_its_trainer_is_answered_with_ours(training: 
             "write quota: h100, a family of instance types",
         ),
         ("quotas: []", "limits of the account are quota under 'constraints'"),
-        ("reservations: []", "what is already paid is commitments"),
+        ("reservations: []", "for capacity already paid, write commitments"),
         (
             "commitments: [{provider: aws, until: 2027-01-31, count: 2}]",
             "unknown key 'until' (did you mean 'expires'?)",
@@ -79,7 +79,7 @@ def test_a_training_in_the_words_of_its_trainer_is_answered_with_ours(training: 
         ("commitments: [{provider: aws, count: 2}]", "unknown key 'count': write nodes"),
         ("budget: 500", "it belongs under 'constraints' as budget_usd"),
         ("trials: 200", "kind: fleet with fleet: {runs: 200}"),
-        ("spot: {preemptible: true}", "for spot alone, write purchase_options: [spot] there"),
+        ("spot: {preemptible: true}", "for spot only, write purchase_options: [spot] there"),
     ],
 )
 def test_sections_in_words_of_other_tools_are_answered_with_ours(section: str, says: str) -> None:
@@ -109,13 +109,13 @@ def owning(folder: Path, limits: dict[str, Any], **machine: Any) -> Path:
         (
             {"residency": ["eu"]},
             {},
-            "left out by constraints.residency: their file has region onprem; write a country such as DE, or a group",
+            "excluded by constraints.residency: their file has region onprem; write a country such as DE, or a group",
         ),
-        ({"providers": ["aws"]}, {}, "left out by constraints.providers: add onprem to use them"),
+        ({"providers": ["aws"]}, {}, "excluded by constraints.providers: add onprem to use them"),
         (
             {"regions": ["aws/us-*"]},
             {"region": "DE"},
-            "left out by constraints.regions: add onprem/DE to use them",
+            "excluded by constraints.regions: add onprem/DE to use them",
         ),
         ({"residency": ["us"]}, {"region": "DE"}, ""),
         ({}, {}, ""),
@@ -148,7 +148,7 @@ def test_a_saved_answer_in_place_of_its_file_is_named(run_cli: Run, tmp_path: Pa
     for command in ("explain", "validate", "portfolio", "commit", "tco"):
         found = run_cli(command, plan)
         assert (found.code, found.stderr.count("\n")) == (2, 1)
-        assert "is a saved answer, not the file that was asked about" in found.stderr
+        assert "is a saved answer: give the file that it answers" in found.stderr
 
 
 @pytest.mark.parametrize("deadline", ["8h", "20h", "2d"])
@@ -250,9 +250,9 @@ def test_rows_of_another_kind_are_answered_with_the_option_that_compares_them(
 def test_a_provider_whose_every_price_is_flagged_is_answered_with_the_option(run_cli: Run) -> None:
     limits = ("--set", "constraints.providers=[vastai]")
     said = " ".join(run_cli("optimize", RESNET, *DAY, *limits).stdout.split())
-    assert "every price of vastai carries a refusing flag: `--allow-flagged` admits them" in said
+    assert "every price of vastai has a refusing flag: `--allow-flagged` allows them" in said
     allowed = " ".join(run_cli("optimize", RESNET, *DAY, *limits, "--allow-flagged").stdout.split())
-    assert "carries a refusing flag" not in allowed
+    assert "has a refusing flag" not in allowed
 
 
 def test_a_setting_reaches_an_item_of_a_list_as_python_writes_it(run_cli: Run, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_misspelt_places_of_candidates_are_named(
             "p5.48xlage",
             "no aws machine called p5.48xlage in the catalog: is p5.48xlarge meant?",
         ),
-        ("provider: aws", "provider: acme", "taken as providers of your own: acme"),
+        ("provider: aws", "provider: acme", "treated as your own providers: acme"),
         ("p5.48xlarge", "p6.48xlarge", ""),
         ("p5.48xlarge", "m7i.large", ""),
     ],

@@ -151,7 +151,7 @@ def test_data_of_a_task_that_reads_others_is_named_as_set_aside(tmp_path: Path, 
     hidden = tmp_path / "hidden.json"
     hidden.write_text(json.dumps(json.loads(answer.read_text()) | {"data_set_aside": []}))
     assert run_cli("verify", hidden, "--workload", path).code != 0
-    said = "train: what it reads stands for its workload's own data, which is neither moved nor stored"
+    said = "train: what it reads replaces its workload's data, which is neither transferred nor stored"
     assert said in run_cli("pipeline", path, *DAY).unwrapped
     alone = write(
         tmp_path, HEAD + TASKS.split("  - name: b")[0] + task.replace(", reads: [{task: a, size: 20GB}]", "")

@@ -247,7 +247,7 @@ def test_a_serving_file_without_its_requests_is_sent_to_its_command(run_cli: Run
         (
             "budget",
             "version: 1\nkind: budget\nbudgets: [{name: a, amount: 1, amount_usd: 2, tags: {team: b}}]\n",
-            ("'amount_usd': write amount;", "'tags': write what it is a budget of as by: tag:team"),
+            ("'amount_usd': write amount;", "'tags': write the scope of the budget as by: tag:team"),
         ),
         (
             "portfolio",

@@ -132,7 +132,7 @@ def test_the_ending_names_the_format(
         ("rules: []", "use `planner review --focus BILL --showback "),
         (
             "kind: budget\nbudgets: [{name: a, amount: 1, scope: {team: research}}]",
-            "must be text, got a mapping; write what it is a budget of as by: tag:team",
+            "must be text, got a mapping; write the scope of the budget as by: tag:team",
         ),
     ],
 )

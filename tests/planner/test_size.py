@@ -244,7 +244,7 @@ def test_machines_for_images_with_the_rules_beside(
     words = " ".join(asked.split())
     notes = words.partition("BEFORE YOU RELY ON IT")[2].partition(" 37 of 56")[0].split(" ! ")
     refuted = re.fullmatch(
-        r"(\d+) published rules of thumb do not hold for this run: --details refuted says why", notes[2]
+        r"(\d+) published rules of thumb do not hold for this run: --details refuted shows why", notes[2]
     )
     assert refuted and len(notes) == 3, notes
     running = found["needs"]["ram_gb"] - 1.2 * 100.0  # a cache of the data, processes and loader workers

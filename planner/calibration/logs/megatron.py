@@ -50,7 +50,7 @@ def read(path: Path, options: ReadOptions) -> Log:
     note = (
         ""
         if len(same_batch) == len(iterations)
-        else f"{len(iterations) - len(same_batch)} iterations with another batch are left out"
+        else f"{len(iterations) - len(same_batch)} iterations with another batch are ignored"
     )
     return Log(
         "megatron", tuple(item[1] for item in same_batch), steps=max(1, gap), global_batch=last, note=note

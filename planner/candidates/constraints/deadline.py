@@ -67,10 +67,10 @@ class Unrecorded(Constraint):
 
     id = "unrecorded"
     words = (
-        "spot alone by a deadline, where no record of its family says how spot comes and goes"
-        " (a job may run there with on-demand to fall back on; `spot.fallback: none` admits it)"
+        "spot only by a deadline, without recorded availability of the machine family"
+        " (possible with an on-demand fall-back; `spot.fallback: none` allows it)"
     )
-    short = "spot alone without a record"
+    short = "spot only without recorded availability"
     is_fact = True
     needs_deadline = True
     is_of_any_deadline = True

@@ -25,7 +25,7 @@ class PriceRefused(Constraint):
     """Prices that no plan may use."""
 
     id = "price_refused"
-    words = "the price carries a refusing flag (`--allow-flagged` admits it)"
+    words = "the price has a refusing flag (`--allow-flagged` allows it)"
     paths = ("constraints.allow_flagged",)
     is_fact = True
 
@@ -126,7 +126,7 @@ class Precision(Constraint):
     """Accelerators that cannot compute in the precision asked."""
 
     id = "precision"
-    words = "the accelerator does not support the precision asked for"
+    words = "the accelerator does not support the required precision"
     is_fact = True
     reasons = ("no_peak_for_precision",)
 

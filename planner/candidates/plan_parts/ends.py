@@ -133,7 +133,10 @@ def _why(candidates: Candidates, row: int, item: Constraint, hours: float) -> st
     takes = f"a run takes {_rounded(hours):,g} h"
     if item.id == "term" and ends is not None:
         return f"{takes}, and the commitment ends {moment(ends.isoformat())}"
-    late = {"deadline": "too long for the deadline", "confidence": "in time, but not with the chance asked"}
+    late = {
+        "deadline": "too long for the deadline",
+        "confidence": "in time, but not with the required probability",
+    }
     return f"{takes} on average, {late[item.id]}" if item.id in late else item.words
 
 

@@ -51,7 +51,7 @@ _PLACED = (
     (
         Residency(),
         "residency",
-        "their file has region {region}; write a country such as DE, or a group such as eu, where they stand",
+        "their file has region {region}; write a country such as DE, or a group such as eu, as their location",
     ),
 )
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
@@ -98,8 +98,8 @@ def _started(dates: Dates) -> list[str]:
     if dates.start >= dates.now - timedelta(days=1):
         return []
     return [
-        f"the start, {dates.start:%Y-%m-%d}, lies before the day of planning, {dates.now:%Y-%m-%d}: nothing can be "
-        "bought for it any more"
+        f"the start, {dates.start:%Y-%m-%d}, is before the day of planning, {dates.now:%Y-%m-%d}: no capacity "
+        "can be bought for it"
     ]
 
 
@@ -150,7 +150,7 @@ def _left_out(asked: Asked, offer_set: OfferSet) -> Iterator[str]:
                 said = how.format(place=place, provider=provider, region=region)
                 found.setdefault(said, set()).add(types.values[types.codes[offer_set.type_of_offer[row]]])
         for said, names in found.items():
-            yield f"own machines {some_names(names)} are left out by constraints.{key}: {said}"
+            yield f"own machines {some_names(names)} are excluded by constraints.{key}: {said}"
 
 
 def _alone(asked: Asked, offer_set: OfferSet) -> Iterator[str]:

@@ -60,8 +60,8 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
 
     whole = total_usd([cost for line in lines for cost in line.costs]) * again.times
     return (
-        f"one of {again.times} runs, {format_duration(again.every)} apart: "
-        f"{dollars_known(whole, float(whole) * _KNOWN)} in all at the prices of this plan, each bought separately"
+        f"one of {again.times} runs, one every {format_duration(again.every)}: "
+        f"{dollars_known(whole, float(whole) * _KNOWN)} in total at the prices of this plan, each bought separately"
     )
 
 
@@ -90,7 +90,9 @@ def _length_note(workload: Workload) -> str:
         return ""
     text = f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,}"
     if kind == "rotary":  # nothing breaks, but what the model does there was not learned
-        return f"{text} tokens that {preset.name} was trained on: its rotary positions reach further only if scaled"
+        return (
+            f"{text} tokens that {preset.name} was trained on: longer contexts need scaled rotary positions"
+        )
     return f"{text} positions of {preset.name}: it needs a model that was extended"
 
 
@@ -127,7 +129,7 @@ def _divided_note(asked: Asked) -> str:
     near = round(batch / _OF_A_NODE) * _OF_A_NODE
     return (
         f"global_batch {batch:,} is not a multiple of {_OF_A_NODE}, so machines with {_OF_A_NODE} accelerators, which "
-        f"cannot share it evenly, are left out: {near:,} admits them"
+        f"cannot share it evenly, are excluded; {near:,} allows them"
     )
 
 

@@ -115,4 +115,4 @@ def _record(answer: BudgetAnswer) -> str:
     least, most = percent(errors[0]), percent(errors[-1])
     stated = f"a median error of {most}" if least == most else f"median errors of {least} to {most}"
     weighted = "Each is a mean of methods, weighted by their accuracy on its past"
-    return f"{weighted}: {stated} on windows as long as what is left."
+    return f"{weighted}: {stated} on past windows of the remaining length."

@@ -73,7 +73,7 @@ def write_measurements(folder: Path, review: Review) -> tuple[Path, ...]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        raise InputError(f"{folder}: cannot be created: {error.strerror}") from None
     out = []
     for run_id, value, unit, _ in (row for table in tables for row in table.rows):
         safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in str(run_id)).lstrip(".") or "run"

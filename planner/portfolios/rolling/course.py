@@ -34,7 +34,7 @@ class Option:
         table, row: the candidate.
         hours, cost_micro_usd: of the whole job.
         draws: units of each limit while it runs.
-        owned: whether all of it runs on what is owned.
+        owned: whether all of it runs on owned instances.
         end_hours: when the first of what it holds of that expires; infinity where nothing does.
     """
 
@@ -315,7 +315,7 @@ class Course:
     def _preempt(self, task: Task) -> None:
         run = task.run
         if run is None or not run.option.owned:
-            raise PlannerError(f"{task.job.name} does not run on what is owned: it cannot be preempted")
+            raise PlannerError(f"{task.job.name} does not run on owned instances: it cannot be preempted")
         worked = max(self.now - run.begin - run.overhead, 0.0)
         saved = whole_checkpoints(task.job, worked)
         task.saved += saved / run.option.hours

@@ -1,9 +1,9 @@
 """The rolling plan: at each step the portfolio of what has arrived is solved anew, and what it starts now is started.
 
-A job that waits chooses among its ways to start now, and on what is owned also later, when runs there are predicted to
-end; a run on what is owned of lower priority than a job that waits may go on or make room, and then its rest is planned
-again. The choice is the portfolio's model (`planner.portfolios.solve`), with each limit once per start. Between two
-steps jobs planned next on an owned pool start in their order as soon as they fit.
+A waiting job chooses among its ways to start now, and on owned instances also later, when runs there are predicted to
+end; a run on owned instances of lower priority than a waiting job may continue or make room, and then its rest is
+planned again. The choice is the portfolio's model (`planner.portfolios.solve`), with each limit once per start. Between
+two steps jobs planned next on an owned pool start in their order as soon as they fit.
 
 A job is bought elastic capacity when the plan finds no owned place for it in time and another step of waiting would
 cost more, or there is nothing owned to wait for.
@@ -55,7 +55,7 @@ class _Choice:
 
 @dataclass(eq=False)
 class _Planned:
-    """A job that starts on what is owned when its turn comes."""
+    """A job that starts on owned instances when its turn comes."""
 
     task: Task
     option: Option

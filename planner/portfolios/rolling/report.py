@@ -45,8 +45,8 @@ COLUMNS = (
 ASSUMED = (
     "runs take as long as predicted, and each plan knows only the jobs submitted by then",
     "a run is not moved unless it is preempted; each plan is near the best for what was known by then",
-    f"beside other jobs an hour until a job's end counts {usd(WAITING_USD_PER_HOUR)} times 1 + priority, at most "
-    f"{percent(WAITING_SHARE, 0)} of an hour of its cheapest way; `delay_usd_per_hour` of a job comes on top",
+    f"with other jobs, an hour until a job's end counts {usd(WAITING_USD_PER_HOUR)} times 1 + priority, at most "
+    f"{percent(WAITING_SHARE, 0)} of an hour of its cheapest option; a job's `delay_usd_per_hour` is added",
 )
 
 
@@ -176,7 +176,7 @@ def _headline(values: dict[str, Any]) -> str:
     never = f", {totals['never']:,} never started" if totals["never"] else ""
     jobs = "1 job" if totals["jobs"] == 1 else f"{totals['jobs']:,} jobs"
     used = totals["utilisation_ratio"]
-    held = "" if used is None else f"; what is owned {percent(used, 0)} in use"
+    held = "" if used is None else f"; owned instances {percent(used, 0)} in use"
     return f"{values['name']}: {jobs} for {_usd(totals['cost_usd'])}, {late}{never}{held}"
 
 
@@ -187,7 +187,7 @@ def _usd(value: float) -> str:
 def _sums(totals: dict[str, Any]) -> Section:
     rows: list[tuple[str, str, Value, Any, str]] = [
         ("cost_usd", "cost", totals["cost_usd"], "usd",
-         f"{_usd(totals['bought_usd'])} bought, {_usd(totals['owned_usd'])} for what is owned"),
+         f"{_usd(totals['bought_usd'])} bought, {_usd(totals['owned_usd'])} for owned instances"),
         ("late", "late", totals["late"], "count", _late_words(totals)),
         ("preemptions", "preempted", totals["preemptions"], "count",
          f"{totals['preemptions']:,} runs; {hours_text(totals['lost_node_hours'])} instance-hours lost"),
@@ -289,7 +289,7 @@ def _screen(values: dict[str, Any], start: datetime) -> Screen:
     totals = values["totals"]
     every = format_duration(timedelta(hours=values["every_hours"]))
     asked = f"{values['name']}: {totals['jobs']:,} jobs as they arrive, planned again every {every}"
-    parts = f"{_usd(totals['bought_usd'])} bought, {_usd(totals['owned_usd'])} for what is owned"
+    parts = f"{_usd(totals['bought_usd'])} bought, {_usd(totals['owned_usd'])} for owned instances"
     used = totals["utilisation_ratio"]
     rows: list[tuple[str, str, Value, Any, str]] = [
         ("cost_usd", "cost", totals["cost_usd"], "usd", f"{_usd(totals['cost_usd'])}: {parts}"),
@@ -309,7 +309,7 @@ def _screen(values: dict[str, Any], start: datetime) -> Screen:
             "preempted",
             totals["preemptions"],
             "count",
-            f"{totals['preemptions']:,} run{'s' * (totals['preemptions'] != 1)} on what is owned",
+            f"{totals['preemptions']:,} run{'s' * (totals['preemptions'] != 1)} on owned instances",
         )
     )
     rows += _of_teams(values)

@@ -89,7 +89,7 @@ def test_of_own_machines_that_stay_idle_the_size_that_is_soonest_done_is_named()
     plan = plan_on(catalog, eight_nodes(8, purchase_options=["on_demand", "reserved_1y"], **limits)).plan
     assert {line.instance_type for line in plan.lines} == {A100X8.instance_type}
     (said,) = [text for text in plan.warnings if "own machines" in text]
-    assert f"a run takes {soonest:.2g} h on average, in time, but not with the chance asked" in said
+    assert f"a run takes {soonest:.2g} h on average, in time, but not with the required probability" in said
 
 
 def test_two_commitments_of_one_kind_end_each_on_its_own_day() -> None:

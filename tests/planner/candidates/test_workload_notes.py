@@ -38,7 +38,7 @@ def test_decoding_of_which_no_rate_is_known_is_said(data: dict[str, Any], said: 
 )
 def test_a_start_before_the_day_of_planning_is_said(start: str, said: bool) -> None:
     plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), work(start=start)).plan
-    assert any("lies before the day of planning, 2026-11-20" in note for note in plan.warnings) is said
+    assert any("is before the day of planning, 2026-11-20" in note for note in plan.warnings) is said
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_rotary_positions_reach_beyond_what_was_trained_only_if_scaled(
     ).plan
     notes = [note for note in plan.warnings if "rotary positions" in note]
     assert notes == [
-        f"training.sequence_length {length:,} is longer than the {trained} tokens that {model} was trained on: its "
-        "rotary positions reach further only if scaled"
+        f"training.sequence_length {length:,} is longer than the {trained} tokens that {model} was trained on: longer "
+        "contexts need scaled rotary positions"
     ]
 
 
@@ -138,7 +138,7 @@ def test_the_positions_are_those_of_encoders_that_are_presets() -> None:
     ("model", "batch", "said"),
     [
         ("resnet-50", 180, "global_batch 180 is not a multiple of 8, so machines with 8 accelerators, which cannot "
-         "share it evenly, are left out: 176 admits them"),
+         "share it evenly, are excluded; 176 allows them"),
         ("resnet-50", 184, ""),
         ("resnet-50", 4, ""),  # no batch for 8 accelerators at all
         ("bert-base", 180, ""),  # tensor parallelism divides it

@@ -166,7 +166,7 @@ def test_nothing_now_and_something_later_is_said_so() -> None:
     """Nothing pays as long as all that is used is owned, and nothing is owed; the figures count what is planned."""
     answer = answered(ending(commitments=[owned(10, "2027-06-30")])).answer
     table = " ".join(render_answer(commit_report(answer), "table").split())
-    assert "no commitment now: on-demand and what is owned cost least until 2027-07-01" in table
+    assert "no commitment now: on-demand and today's commitments cost least until 2027-07-01" in table
     assert "LATER nothing yet: ask again on 2027-07-01" in table
     assert "of a). The figures below count it as bought" in table
     assert "OWED nothing is owed yet, $265,000 is planned for later; covers 100 % of demand" in table
@@ -192,7 +192,7 @@ def test_every_format_tells_now_from_later() -> None:
     table = " ".join(render_answer(commit_report(answer), "table").split())
     assert "BUY 1 commitment from 2027-01-01: $24 per hour" in table
     asked_again = (
-        "ask again on 2027-04-01, when reserved_1y of a ends (as things stand, you would buy 6 reserved_1y"
+        "ask again on 2027-04-01, when reserved_1y of a ends (currently, you would buy 6 reserved_1y"
     )
     assert asked_again in table and "is planned for later; covers" in table
     whole = " ".join(render_answer(commit_report(answer, details=("all",)), "table").split())

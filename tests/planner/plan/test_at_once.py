@@ -40,9 +40,9 @@ def test_the_plan_says_so_of_itself(nodes: int, option: str, said: bool) -> None
     plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.00")]), work()).plan
     line = replace(plan.lines[0], nodes=nodes, purchase_option=option)
     (section,) = choices(replace(plan, lines=(line,)))
-    assert ("cheapest: 64 a10g-24gb-pcie are asked for at once" in str(section)) is said
+    assert ("cheapest: 64 a10g-24gb-pcie are needed at once" in str(section)) is said
     (section,) = choices(replace(plan, lines=(line,), kind="fleet"))  # workers come one by one
-    assert "asked for at once" not in str(section)
+    assert "needed at once" not in str(section)
     assert (
         "cheapest: its end assumes 64 a10g-24gb-pcie at once in one region; public records end at 16"
         in str(section)

@@ -52,7 +52,7 @@ def test_a_baseline_that_cannot_run_the_job_is_a_warning_with_the_reason() -> No
     )
     assert faults == [] and "saves" not in rows_of(plan)
     (said,) = [text for text in plan.warnings if text.startswith("baseline")]
-    assert said.endswith("cannot run the job: the accelerator does not support the precision asked for")
+    assert said.endswith("cannot run the job: the accelerator does not support the required precision")
 
 
 def test_a_baseline_that_the_catalog_has_otherwise_alone_says_how() -> None:
@@ -164,7 +164,7 @@ def test_limits_that_can_be_moved_come_before_what_machines_cannot_do() -> None:
         for name, removed in (("memory", 900), ("deadline", 70), ("network", 5), ("budget", 80))
     )
     (section,) = none_rows(replace(INFEASIBLE, filters=filters))
-    assert "one limit alone: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
+    assert "a single limit: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
         section
     )
 

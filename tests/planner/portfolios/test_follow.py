@@ -183,7 +183,7 @@ def test_an_answer_without_later_starts_says_so(
     job.deadline, job.earliest, job.delay = 24, 0, 0
     found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
     assert float(found["totals"]["cost_usd"]) == 301.0
-    assert any("a plan whose jobs follow each other may cost less" in note for note in found["notes"])
+    assert any("a plan that runs jobs one after another may cost less" in note for note in found["notes"])
 
 
 @pytest.mark.catalog("small")

@@ -138,7 +138,7 @@ def test_a_stop_with_steps_after_it_is_a_wait(tmp_path: Path) -> None:
         ("step,time\n1,10\n", "a speed needs two"),
         ("step,time\n5,10\n5,20\n5,30\n", "no step follows"),
         ("step,time\n" + "a,b\n" * 9 + "1,1\n", "9 of 10 rows have no step"),
-        ("step,time\n1,2026-03-02T08:00Z\n2,20\n3,30\n", "some times are moments"),
+        ("step,time\n1,2026-03-02T08:00Z\n2,20\n3,30\n", "mixes timestamps and seconds"),
         ("loss,grad\n1,2\n", "no column of step times"),
         ("\x00\x01\x02", "no column of step times"),
     ],

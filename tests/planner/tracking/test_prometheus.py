@@ -147,7 +147,7 @@ def test_no_server_and_one_that_sends_elsewhere(serve: Callable[..., Fake]) -> N
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(InputError, match="does it run there"):
+    with pytest.raises(InputError, match="is it running there"):
         Prometheus(f"http://127.0.0.1:{port}").query_range("step", "x", START, START + 60.0)
     elsewhere = serve(lambda _: (302, b""), headers={"Location": "http://198.51.100.1/"})
     with pytest.raises(InputError, match="sends elsewhere"):

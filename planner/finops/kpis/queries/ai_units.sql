@@ -1,8 +1,8 @@
 -- name: ai_units
 -- title: Units of AI work
--- meaning: What was charged per token, request, image or other unit of a model, or in a virtual currency (credits,
---   DBU), with the words that name the model. Requests, images and characters count only for services of the category
---   AI and Machine Learning, because buckets and queues have requests too.
+-- meaning: Cost per token, request, image or other unit of a model, or in a virtual currency (credits, DBU), with the
+--   text that names the model. Requests, images and characters count only for services of the category AI and Machine
+--   Learning, because buckets and queues have requests too.
 -- unit: units as the bill counts them; cost is money in the billing currency
 -- formula: sums of ConsumedQuantity, PricingQuantity, EffectiveCost and PricingCurrencyEffectiveCost of use by SKU
 -- source: FinOps for AI overview (cost per token, per request); FOCUS 1.2 PricingCurrency

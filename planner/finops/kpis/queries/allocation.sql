@@ -1,9 +1,9 @@
 -- name: allocation
 -- title: Allocation coverage by mandatory tags
--- meaning: How much of the cost that can carry tags has all mandatory ones, and each alone, and whose it is by the
---   first two. An empty tag is missing. Values that differ only in case, dashes, underscores or blanks are one, under
---   the spelling with the highest cost, unless :tags_apart is 'yes'; spelling_1 and spelling_2 are as written. In
---   values with a digit dashes count (team-1-2 is not team-12).
+-- meaning: Share of the taggable cost that has all mandatory tags, and each of them, with the cost by the values of
+--   the first two. An empty tag counts as missing. Values that differ only in case, dashes, underscores or blanks
+--   count as one, under the spelling with the highest cost, unless :tags_apart is 'yes'; spelling_1 and spelling_2
+--   are as written. In values with a digit, dashes are significant (team-1-2 is not team-12).
 -- unit: ratio; costs are money in the billing currency
 -- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits,
 --   adjustments, purchases of commitments and unused commitments. Up to six tags; parameters that are not needed

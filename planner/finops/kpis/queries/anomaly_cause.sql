@@ -1,7 +1,7 @@
 -- name: anomaly_cause
 -- title: Likely cause of an anomaly
--- meaning: Which SKU in which region changed most on an unusual day, and the team (first mandatory tag) that used
---   most of it.
+-- meaning: SKU and region whose cost changed most on an anomalous day, and the team (first mandatory tag) with the
+--   largest part of it.
 -- unit: money per day in the billing currency
 -- formula: cost of the day - mean cost of the days of the window before it, by SKU and region
 -- source: FinOps Framework, Anomaly Management

@@ -1,8 +1,8 @@
 -- name: bought_ahead
--- title: What was bought ahead, and its use
--- meaning: Purchases that bear the cost of machines (capacity blocks; reservations in bills without EffectiveCost)
---   and their use, which costs nothing, over all months of the bill: runs and months get their share of the price from
---   it.
+-- title: Prepaid capacity and its use
+-- meaning: Prepaid capacity that carries the cost of machines (capacity blocks; reservations in bills without
+--   EffectiveCost), and its use, which is free of charge, over all months of the bill. Runs and months get their
+--   share of the price from it.
 -- unit: money in the billing currency; hours; CommitmentDiscountQuantity in the units of the commitment
 -- formula: EffectiveCost of purchases where it is not 0, and hours of use where it is 0, by month, thing and run;
 --   planner.finops.bought_ahead divides them

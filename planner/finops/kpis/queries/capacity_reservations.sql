@@ -1,6 +1,6 @@
 -- name: capacity_reservations
 -- title: Capacity reservations and their use
--- meaning: What every capacity reservation or block cost in the month, used and unused.
+-- meaning: Cost of every capacity reservation or block in the month, used and unused.
 -- unit: money in the billing currency
 -- formula: effective cost by CapacityReservationId and CapacityReservationStatus; use = used / (used + unused). The
 --   cost of what was bought ahead is divided by the hours bought and used

@@ -1,7 +1,7 @@
 -- name: commitment_coverage
 -- title: Commitment coverage
--- meaning: How much of the use that a commitment could cover is covered. FOCUS 1.4 says which charges are eligible;
---   before it, compute use at standard or committed price is used and the figure is an estimate.
+-- meaning: Share of the use eligible for commitments that is covered. FOCUS 1.4 states which charges are eligible;
+--   before it, compute use at standard or committed price counts, and the figure is an estimate.
 -- unit: ratio; costs are money at list price in the billing currency
 -- formula: list cost of used commitments / (the same + list cost of eligible use without commitment), without unused
 --   commitments and spot. Where no list price is known (Microsoft writes 0 under reservations), the contracted one is

@@ -1,5 +1,5 @@
 -- name: commitment_terms
--- title: Ends of commitments known from their purchases
+-- title: Ends of commitments, from their purchases
 -- meaning: Without a ContractCommitment dataset, a commitment that was paid at once ends with the charge period of
 --   its purchase. Monthly payments do not tell the end.
 -- unit: days; cost is money as billed in the billing currency

@@ -1,7 +1,7 @@
 -- name: commitment_utilisation
 -- title: Commitment utilisation and waste
--- meaning: How much of each commitment was used; the rest is waste. Also what its use would have cost at contracted
---   prices, which shows commitments that no longer save. Both also for machines with GPUs alone.
+-- meaning: Used share of each commitment; the rest is waste. Also the cost of its use at contracted prices, which
+--   reveals commitments that no longer save. Both also for machines with GPUs only.
 -- unit: ratio; costs are money in the billing currency
 -- formula: used / (used + unused), EffectiveCost by CommitmentDiscountStatus; waste = unused; net saving = contracted
 --   cost of the use - used - unused, unknown where more than 5 % of the use has no contracted price

@@ -1,7 +1,7 @@
 -- name: contract_drawdown
 -- title: Spend commitments drawn down
--- meaning: Contracts to spend an amount in a period (EDP, MACC and the like): how much was drawn by the month's end,
---   as far as the bill's months go.
+-- meaning: Contracts to spend an amount in a period (EDP, MACC and the like): the amount drawn by the month's end, as
+--   far as the bill covers.
 -- unit: money in the billing currency
 -- formula: ContractCommitmentAppliedCost of the elements of ContractApplied (the first six) by commitment, until the
 --   month's end and in the month

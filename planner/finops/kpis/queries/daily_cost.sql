@@ -1,6 +1,6 @@
 -- name: daily_cost
 -- title: Cost per day
--- meaning: What each service cost on each day of the bill: the series behind verdict, forecast and anomalies. Tax is
+-- meaning: Cost of each service on each day of the bill, the series behind verdict, forecast and anomalies. Tax is
 --   separate because it follows the invoice.
 -- unit: money per day in the billing currency
 -- formula: sum of EffectiveCost (accrual) and of BilledCost (cash) by day, provider, service and kind of charge

@@ -1,7 +1,7 @@
 -- name: gpu_resources
 -- title: GPU machines by day
 -- meaning: Accelerator hours and cost of every machine with accelerators on every day, with its id, name, account and
---   tags: what usage of Slurm, DCGM and Kubernetes is matched with.
+--   tags, for matching with usage from Slurm, DCGM and Kubernetes.
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: as gpu_hours, by resource and day; charges longer than a day keep their length. Purchases and their use
 --   are told apart by kind (planner.finops.usage.ahead)

@@ -1,7 +1,7 @@
 -- name: gpu_types
 -- title: GPU-hours by machine type
--- meaning: Accelerator hours and cost of every type of machine with accelerators, with the words that name the
---   accelerator: what an hour of each kind costs.
+-- meaning: Accelerator hours and cost of every type of machine with accelerators, with the text that names the
+--   accelerator: the cost of an hour by type.
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: as gpu_hours, by region, SkuPriceDetails InstanceType and GpuModel, SkuMeter and pricing category; gpu_hours are
 --   those that are paid in use; of what was bought ahead and used for nothing the larger sum comes on top, as Other

@@ -1,7 +1,7 @@
 -- name: idle_resources
--- title: Paid and not used
--- meaning: Capacity reservations that stood unused, and resources charged while nothing was consumed: what can be
---   deleted.
+-- title: Paid but not used
+-- meaning: Unused capacity reservations, and resources that were charged without consumption: candidates for
+--   deletion.
 -- unit: money in the billing currency
 -- formula: effective cost of rows with CapacityReservationStatus Unused or ConsumedQuantity 0, net of refunds, by id,
 --   in all regions; owner: the team (first mandatory tag) of the largest part, otherwise the account

@@ -1,7 +1,7 @@
 -- name: owners
--- title: Who uses what
+-- title: Owners of services and commitments
 -- meaning: Per service and commitment, the team (first mandatory tag) with the largest part of the month's use,
---   otherwise the account: whom an action is addressed to.
+--   otherwise the account: the addressee of an action.
 -- unit: money in the billing currency
 -- formula: sum of EffectiveCost by service or commitment and by the value of the first tag, else by account; the largest
 -- source: FinOps Framework, Allocation; FOCUS columns Tags, SubAccountName, SubAccountId, BillingAccountId

@@ -1,6 +1,6 @@
 -- name: restated_months
 -- title: Corrections of closed months
--- meaning: By how much the month's invoices change the cost of earlier months, which were reviewed without it.
+-- meaning: Changes of the cost of earlier, already reviewed months by the month's invoices.
 -- unit: money in the billing currency
 -- formula: cost of corrections without tax, by the month they correct, whose billing period is the month and whose
 --   charge period begins before it

@@ -1,8 +1,8 @@
 -- name: savings_rate
 -- title: Effective savings rate
--- meaning: The share of the price that was not paid, signed: against list prices (negotiated and commitment
---   discounts) and against contracted prices (commitments and spot). Costs without a known price are left out of both
---   sides and their share is reported.
+-- meaning: Discount on the price, signed: against list prices (negotiated and commitment discounts) and against
+--   contracted prices (commitments and spot). Costs without a known price are excluded from both sides, and their
+--   share is reported.
 -- unit: ratio; the sums are money in the billing currency
 -- formula: esr_list = 1 - sum(EffectiveCost) / sum(ListCost) over rows with a known list price; esr_contract the same
 --   with ContractedCost. Tax and prepaid purchases (EffectiveCost 0) stay out; fees that are the cost of the use they

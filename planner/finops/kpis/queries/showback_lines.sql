@@ -1,7 +1,8 @@
 -- name: showback_lines
--- title: Cost by everything that showback rules may name
--- meaning: All charges of the two months, tax and credits too, by provider, service, account, region, kind and tags.
---   Charges that the provider has split (FOCUS 1.3) carry the tags they were split by.
+-- title: Cost by everything that showback rules can match
+-- meaning: All charges of the two months, with tax and credits, by everything that showback rules can match:
+--   provider, service, account, region, kind and tags. Charges that the provider has split (FOCUS 1.3) carry the tags
+--   they were split by.
 -- unit: money in the billing currency
 -- formula: sums of EffectiveCost and BilledCost; tags are AllocatedTags where there are any, else Tags
 -- source: FinOps Framework, Allocation; FOCUS 1.3 AllocatedTags and AllocatedMethodId

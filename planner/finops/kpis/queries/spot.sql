@@ -1,7 +1,7 @@
 -- name: spot
 -- title: Spot share and spot savings
--- meaning: How much of compute is bought at a variable price (spot, preemptible), and what that saves against list
---   prices. For the overhead of preemption see gpu_units.
+-- meaning: Share of compute bought at a variable price (spot, preemptible), and its saving against list prices. For
+--   the overhead of preemption see gpu_units.
 -- unit: ratio; costs are money in the billing currency
 -- formula: share = effective cost of Dynamic rows / effective cost of compute, without credits and adjustments;
 --   savings = 1 - effective / list cost of Dynamic rows with a known list price

@@ -1,7 +1,7 @@
 -- name: uncovered_use
 -- title: Steady use without a commitment
--- meaning: What each SKU in a region cost at standard price on nine days of ten: the part that a commitment could
---   carry with little waste.
+-- meaning: Cost of each SKU in a region at standard price that is exceeded on nine days of ten: the part that a
+--   commitment could cover with little waste.
 -- unit: money per month in the billing currency
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of daily effective costs (days
 --   without a charge are 0) x the days of the month, or of those so far; usage at standard price that is eligible

@@ -1,6 +1,6 @@
 -- name: use_by_day
 -- title: Use of one SKU, resource, commitment or service by day
--- meaning: Quantity and cost by day, region and pricing: what an accepted action is measured by, before and after.
+-- meaning: Quantity and cost by day, region and pricing, which measure an accepted action before and after.
 -- unit: money per day in the billing currency; quantities in their pricing unit
 -- formula: sums of PricingQuantity, EffectiveCost and ContractedCost of use by day; of a commitment its unused part only
 -- source: FinOps Framework, Rate Optimization (realised savings); FOCUS columns

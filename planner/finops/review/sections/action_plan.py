@@ -19,14 +19,14 @@ _NO_PRICE = (
     "your provider's in a question of `planner commit` (examples/commit.yaml)"
 )
 _LEFT_OUT = (
-    "its plan names and leaves out machines, also with GPUs, for which neither the catalog nor the bill has a price of "
-    "a one-year commitment"
+    "its plan lists and excludes machines, also with GPUs, for which neither the catalog nor the bill has a price of a "
+    "one-year commitment"
 )
 _NO_PLAN = {
-    "commit_less": "no plan: an exchange or a sale is agreed on with the provider",
-    "renew": "no plan: whether it goes on is agreed on with the provider",
-    "delete_idle": "no plan: what is not used is deleted where it runs",
-    "look_into": "no plan: why it cost more comes first",
+    "commit_less": "no plan: an exchange or a sale is agreed with the provider",
+    "renew": "no plan: renewal is agreed with the provider",
+    "delete_idle": "no plan: delete what is not used where it runs",
+    "look_into": "no plan: find out first why it cost more",
 }
 
 
@@ -64,7 +64,7 @@ def run_plan(inputs: Inputs, action: Action, machine: str, places: tuple[str, ..
         return replace(action, needs="no plan: this use is not hours of machines by type")
     found = [plan for plan in inputs.plans if _does(plan, action, machine, places)]
     if not found:
-        lacks = "no saved plan of --plans does it: write one with `planner optimize WORKLOAD -o json --out plan.json`, "
+        lacks = "no plan in --plans does this: create one with `planner optimize WORKLOAD -o json --out plan.json`, "
         return replace(action, needs=lacks + _OPTIONS[action.kind])
     best = min(found, key=lambda plan: (plan.total_usd, plan.path))
     return replace(action, plan=f"planner verify {shlex.quote(best.path)}", file=best.path)

@@ -125,7 +125,7 @@ def build(inputs: Inputs) -> Section:
         return withheld("actions", TITLE, reason)
     found = actions(inputs)
     if not found:
-        said = "Nothing in the bill of the month calls for an action worth a line."
+        said = "No action from this month's bill is large enough to list."
         return Section("actions", TITLE, (said,))
     shown = with_owners(inputs, found[:TOP])
     rows = [_row(one) for one in shown]
@@ -135,7 +135,7 @@ def build(inputs: Inputs) -> Section:
     of = _WHOLE if pace(inputs) == 1 else so_far
     untold = _UNTOLD if any(one.unknown for one in shown) else ""
     ranked = table("actions", "Actions", _COLUMNS, rows, of + untold + _NOTE + (
-        f" Left out: {len(found) - TOP:,} smaller." if len(found) > TOP else ""
+        f" Not listed: {len(found) - TOP:,} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
     columns = tuple(
         replace(
@@ -325,7 +325,7 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
 
 
 _ALL_MOVED = ("all of it would have to move",)
-_ALL_PAUSED = ("all of it would have to bear interruptions", "spot prices change")
+_ALL_PAUSED = ("all of it would have to tolerate interruptions", "spot prices change")
 
 
 def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[Any]) -> Action:
@@ -379,13 +379,13 @@ def _goes_on(inputs: Inputs, one: Unusual) -> str:
     """What an excess that has not ended by the last known day costs a day."""
     if one.days < 2 or one.day + timedelta(days=one.days - 1) < inputs.last_day:
         return ""
-    return f"; it goes on at {money(one.excess / one.days, inputs.bill.currency)} a day"
+    return f"; it continues at {money(one.excess / one.days, inputs.bill.currency)} a day"
 
 
 def _unusual(inputs: Inputs) -> list[Action]:
     """Unusual days that no tagged run explains."""
     found = [one for one in unusual_days(inputs) if not one.run]
-    sure = confidence(inputs, doubts=("what is usual is estimated from the days around it",))
+    sure = confidence(inputs, doubts=("the usual cost is estimated from the days around it",))
     return [
         Action("look_into", f"Look into {one.service} {'from' if one.days > 1 else 'on'} {one.day:%-d %B}",
                f"{one.product or one.service} in {one.region or 'no region'} cost more than the days around it"

@@ -47,7 +47,7 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
         said.append(f"{borne} (capacity blocks, reservations), by hours of use.")
         if left >= _NIL:
             unused = f"{money(left, currency)} of capacity blocks of {month_name(inputs.month)} was not used"
-            said.append(f"{unused} by {inputs.use_days()[-1]}: no run bears it.")
+            said.append(f"{unused} by {inputs.use_days()[-1]}: no run is charged for it.")
     if (more := math.fsum(share.cost for share in blocks) - charged) >= _NIL:
         others = f"{money(more, currency)} of capacity blocks that were charged in other months"
         said.append(f"{_TWO_WAYS}: GPU cost has {others}.")
@@ -57,7 +57,7 @@ def ahead_words(inputs: Inputs, runs_cost: float) -> tuple[str, ...]:
     if names := undivided(inputs.ahead_rows()):
         others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         said.append(
-            f"What runs bear of {', '.join(names[:_NAMED])}{others} is not known: the bill states neither the "
+            f"The share of runs in {', '.join(names[:_NAMED])}{others} is not known: the bill states neither the "
             "EffectiveCost of its use nor how much of it was bought (CommitmentDiscountQuantity)."
         )
     return tuple(said)

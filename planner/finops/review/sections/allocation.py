@@ -69,7 +69,7 @@ def build(inputs: Inputs) -> Section:
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
         ("before", "Month before", "money"), ("change", "Change", "money"), ("share", "Share", "ratio"),
         ("tagged", "With all tags", "ratio")], shown,
-        f"{len(rows) - TOP:,} more values are left out." if len(rows) > TOP else "",
+        f"{len(rows) - TOP:,} more values are not listed." if len(rows) > TOP else "",
     )  # fmt: skip
     chart = Chart(
         "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),

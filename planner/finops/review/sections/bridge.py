@@ -172,7 +172,7 @@ def _by_service(parts: Split) -> Any:
     ]
     left = int((sums["change"].abs() >= 0.005).sum()) - len(rows)
     note = "Volume here includes mix." + (
-        f" {left:,} services with smaller changes are left out." if left > 0 else ""
+        f" {left:,} services with smaller changes are not listed." if left > 0 else ""
     )
     columns: list[Any] = [("service", "Service", "text"), ("cost", "Cost", "money")]
     columns += [(k, k.capitalize(), "money") for k in ("change", "price", "volume")]

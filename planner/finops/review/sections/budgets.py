@@ -96,7 +96,7 @@ def budget_words(inputs: Inputs) -> list[str]:
         return []
     bad = [line.name for line in answer.lines if line.exceeded]
     if not bad:
-        return [f"All {len(answer.lines)} budgets are expected to be kept."]
+        return [f"All {len(answer.lines)} budgets are expected to be met."]
     names = and_words([*bad[:_NAMED], *([f"{len(bad) - _NAMED} more"] if len(bad) > _NAMED else [])])
     if len(answer.lines) == 1:
         return [f"The budget {names} is over or likely to be."]

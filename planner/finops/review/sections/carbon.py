@@ -138,7 +138,7 @@ def _table(mapped: list[Emitted]) -> Table:
         [("provider", "Provider", "text"), ("region", "Region", "text"), ("accelerator", "Accelerator", "text"),
          ("hours", "GPU-hours", "hours"), ("kwh", "kWh", "quantity"), ("kgco2e", "kgCO2e", "quantity"),
          ("grid", "Grid", "text")], rows,
-        f"{len(mapped) - TOP:,} more are left out." if len(mapped) > TOP else "",
+        f"{len(mapped) - TOP:,} more are not listed." if len(mapped) > TOP else "",
     )  # fmt: skip
 
 

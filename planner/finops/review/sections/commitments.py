@@ -190,7 +190,7 @@ def _table(own: Any, told_use: bool) -> Table:
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
         "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
         + (" Empty where the bill has no contracted prices of the use." if any(map(_is_nan, net)) else "")
-        + (f" {len(own) - TOP:,} commitments with less unused are left out." if len(own) > TOP else ""),
+        + (f" {len(own) - TOP:,} commitments with less unused are not listed." if len(own) > TOP else ""),
     )  # fmt: skip
 
 

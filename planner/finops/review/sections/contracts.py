@@ -169,7 +169,7 @@ def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
         *(("count", "Number", "count", place), ("cost", "Committed", "money"), ("days", "In days", "days")),
     ]
     left = sum(one[3] for one in ends[TOP:])
-    note = f"{left:,} later ones are left out." if left else ""
+    note = f"{left:,} later ones are not listed." if left else ""
     return table("contract_ends", "Ends to come", columns, ends[:TOP], note)
 
 
@@ -192,7 +192,9 @@ def _reservations(rows: list[dict[str, Any]]) -> Table:
             ("use", "Use", "ratio"),
         ],
         reservations[:TOP],
-        f"{len(reservations) - TOP:,} with less unused cost are left out." if len(reservations) > TOP else "",
+        f"{len(reservations) - TOP:,} with less unused cost are not listed."
+        if len(reservations) > TOP
+        else "",
     )
 
 

@@ -210,7 +210,7 @@ def _places(inputs: Inputs, gpus: Any) -> Table:
         "gpu_places", "GPU-hours by place and pricing", [("provider", "Provider", "text"), ("region", "Region", "text"),
         ("option", "Priced", "text"), ("hours", "GPU-hours", "hours"), ("cost", "Cost", "money"),
         ("price", "Per GPU-hour", "money_per_hour")], rows,
-        f"{len(places) - TOP:,} places with less cost are left out." if len(places) > TOP else "",
+        f"{len(places) - TOP:,} places with less cost are not listed." if len(places) > TOP else "",
     )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
         ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
         ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,
-        " ".join(filter(None, (f"{len(runs) - TOP:,} runs with less cost are left out." if len(runs) > TOP else "",
+        " ".join(filter(None, (f"{len(runs) - TOP:,} runs with less cost are not listed." if len(runs) > TOP else "",
                                inputs.runs_remark))),
     )  # fmt: skip
 

@@ -78,5 +78,5 @@ def _teams(divided: Divided) -> Table:
         ("unused", "Unused commitments", "money"),
         ("allocated", "Split by provider", "money")], rows[:TOP],
         "A team's statement: --statement TEAM."
-        + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
+        + (f" {len(rows) - TOP:,} more teams are not listed." if len(rows) > TOP else ""),
     )  # fmt: skip

@@ -218,7 +218,7 @@ def _work_table(work: list[Work]) -> Table:
             ("per", "Of", "text"),
         ],
         rows,
-        f"{len(work) - TOP:,} more are left out." if len(work) > TOP else "",
+        f"{len(work) - TOP:,} more are not listed." if len(work) > TOP else "",
     )
 
 
@@ -245,7 +245,7 @@ def _gpu_table(kinds: pd.DataFrame) -> Table:
             ("price", "Per GPU-hour", "money_per_hour"),
         ],
         rows,
-        f"{len(kinds) - TOP:,} more are left out." if len(kinds) > TOP else "",
+        f"{len(kinds) - TOP:,} more are not listed." if len(kinds) > TOP else "",
     )
 
 

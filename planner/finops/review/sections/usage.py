@@ -154,7 +154,7 @@ def _teams(matched: Matched, *, exact_tags: bool) -> Table:
         ("unknown", "Use unknown", "money"), ("busy_hours", "Busy GPU-hours", "hours")], rows[:TOP],
         "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag. "
         "Idle shares and busy GPU-hours are at least these where some use is unknown."
-        + (f" {len(rows) - TOP:,} more teams are left out." if len(rows) > TOP else ""),
+        + (f" {len(rows) - TOP:,} more teams are not listed." if len(rows) > TOP else ""),
     )  # fmt: skip
 
 

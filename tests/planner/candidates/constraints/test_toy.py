@@ -91,7 +91,7 @@ def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
     (count,) = [count for count in clean.plan.filters if count.name == "toy_grams"]
     assert (count.removed, count.description) == (1, Grams.words)
     assert Grams.words in shown
-    assert "  toy_grams: removes 1 (1 alone)" in text
+    assert "  toy_grams: excludes 1 (1 only by this)" in text
 
 
 def test_its_relaxation_is_true_and_the_smallest() -> None:

@@ -102,7 +102,7 @@ def test_the_plan_of_a_mapped_bill_reads_its_columns(
 def test_more_commitments_say_what_their_plan_leaves_out(example: list[dict[str, Any]]) -> None:
     """`planner commit --from-focus` left out machines of 97 % of their cost without a word on the page."""
     more = [row for row in example if row["what"].startswith("Commit more") and row["plan"]]
-    assert more and all("leaves out machines, also with GPUs" in row["why"] for row in more)
+    assert more and all("excludes machines, also with GPUs" in row["why"] for row in more)
 
 
 def test_a_page_leads_to_the_saved_plan_from_its_own_folder(tmp_path: Path, run_cli: Run) -> None:

@@ -153,7 +153,7 @@ def test_an_unusual_day_is_of_the_team_that_caused_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "said"), [(24, "; it goes on at 4,000 USD a day"), (21, "the days around it")]
+    ("last", "said"), [(24, "; it continues at 4,000 USD a day"), (21, "the days around it")]
 )
 def test_an_excess_that_has_not_ended_is_told_from_one_that_has(last: int, said: str, tmp_path: Path) -> None:
     """A machine that was left running was an excess "once", like one that had been stopped."""

@@ -79,7 +79,8 @@ def test_a_run_bears_its_hours_of_a_block(bill: Path) -> None:
     assert run["per_hour"] == pytest.approx(10 / 8) and run["option"] == "Other"
     october = section(review_of(bill, only=("gpu",), month=OCTOBER), "gpu").sentences
     assert any(
-        text == "520 USD of capacity blocks of October 2026 was not used by 2026-11-30: no run bears it."
+        text
+        == "520 USD of capacity blocks of October 2026 was not used by 2026-11-30: no run is charged for it."
         for text in october
     )
 
@@ -222,7 +223,10 @@ def test_a_block_that_may_still_run_is_not_said_to_have_stood_idle(tmp_path: Pat
     """A bill that ends within the block: half of it was not used yet, and "stood unused in October"."""
     rows = [row for row in over_two_months() if row["ChargePeriodStart"] < "2026-11"]
     said = section(review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",)), "gpu").sentences
-    assert "1,120 USD of capacity blocks of October 2026 was not used by 2026-10-31: no run bears it." in said
+    assert (
+        "1,120 USD of capacity blocks of October 2026 was not used by 2026-10-31: no run is charged for it."
+        in said
+    )
 
 
 def test_a_block_is_no_use_that_ended(bill: Path) -> None:
