@@ -12,7 +12,7 @@ from catalogs.offers.static import load_static
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.owned import without_ends
 from planner.judge import frame
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
 from planner.judge.limits import check_offer, line_of
 from planner.judge.memory import Memory
@@ -29,6 +29,7 @@ from planner.judge.portfolio_parts import (
     quota_names,
 )
 from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
+from planner.judge.purchases import Buy
 from planner.judge.single import obligations
 from planner.judge.work import GB, work_of
 

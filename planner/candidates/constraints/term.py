@@ -9,10 +9,9 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 from planner.candidates.model import MIXED
 from planner.inputs.bounds import MOST_HOURS
+from planner.market.ends import owned_hours
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import OptionRule
     from planner.candidates.constraints.base import Case
@@ -52,17 +51,6 @@ def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
     """Longest use of offers in hours, infinity where nothing ends it."""
     longest = np.asarray([_longest(rule) for rule in offer_set.rules])
     return np.asarray(longest[offer_set.rule_of_offer[rows]], dtype=np.float64)
-
-
-def owned_hours(offer_set: OfferSet, rows: Ints, start: datetime) -> Floats:
-    """Hours from a start to the end of what the user already pays, infinity where nothing ends, shape of `rows`."""
-    left = np.full(offer_set.offers.n_rows + 1, np.inf)  # the last one: row -1, no offer
-    if offer_set.own_ends:
-        from planner.inputs.checks import end_moment
-
-        for row, expires in offer_set.own_ends.items():
-            left[row] = (end_moment(expires) - start).total_seconds() / 3600.0
-    return np.asarray(left[rows])
 
 
 def _outlasts_owned(offer_set: OfferSet, candidates: Candidates) -> Bools:
