@@ -239,7 +239,7 @@ class Bench:
         most = max(self.workload.constraints.max_nodes, MOST_NODES)
         if sum(buy.nodes for buy in buys) > most * len(buys):
             raise ImpossibleError(f"more than {most} instances of {buys[0].offer.offer_id}")
-        key = (in_turn, *((buy.offer.offer_id, buy.nodes) for buy in buys))
+        key = (in_turn, *((buy.offer.offer_id, buy.nodes, buy.commitment) for buy in buys))
         if key not in self._made:
             self._made[key] = self._candidate(buys, in_turn=in_turn)
         return self._made[key]

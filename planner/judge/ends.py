@@ -52,16 +52,17 @@ def hours_after(left: float, fixed: float, work: float, sigma: float) -> Fractio
 
     The speed z beyond which it is still on bounds two integrals of the normal density: that of the work, and that of 1.
     """
-    if left <= fixed:
-        return rounded(fixed + work)
+    planned = fixed + work
     if sigma <= 0.0:
-        return rounded(max(fixed + work - left, 0.0))
+        return rounded(min(max(planned - left, 0.0), planned))
+    if left <= fixed:
+        return rounded(min(work * exp(sigma**2 / 2.0) + fixed - left, planned))
     beyond = log((left - fixed) / work) / sigma
     if beyond - sigma >= _FAR:
         return Fraction(0)
     still_on = 0.5 * erfc(beyond / sqrt(2.0))
     of_work = work * exp(sigma**2 / 2.0) * 0.5 * erfc((beyond - sigma) / sqrt(2.0))
-    return rounded(min(max(of_work - (left - fixed) * still_on, 0.0), fixed + work))
+    return rounded(min(max(of_work - (left - fixed) * still_on, 0.0), planned))
 
 
 def with_after(
@@ -72,11 +73,11 @@ def with_after(
     if not hours or after is None:
         return charges
     after = after.during(run_hours)
-    text = tuple(after.text(name) for name in ("basis", "source", "as_of"))
     label = f"{offer.text('instance_type')} after the commitment ends"
+    basis, source, as_of = (after.text(name) for name in ("basis", "source", "as_of"))
     more = Charge(
         "after_end", label, hours, "instance-hour", after.price, after.rate.currency, Fraction(after.rate.rate),
-        *text, tuple(after.flags), moves=bool(after.quote.path),
+        basis, source, as_of, tuple(after.flags), moves=bool(after.quote.path),
     )  # fmt: skip
     first, *others = charges
     disk = [replace(one, quantity=one.quantity + hours) if one.id == "system_disk" else one for one in others]

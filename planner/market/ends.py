@@ -95,8 +95,7 @@ def hours_after(left_hours: Floats, work_hours: Floats, spread: Spread) -> Float
     k = np.where(near, until, 0.0)
     mean = work * np.exp(sd * sd / 2.0) * normal_cdf(sd - far) - k * normal_cdf(-far)
     mean = np.where(near, np.maximum(mean, 0.0), 0.0)
-    planned = fixed + work_hours
-    return np.asarray(np.round(np.where(until > 0, np.minimum(mean, planned), planned), QUANTUM))
+    return np.asarray(np.round(np.minimum(mean, fixed + work_hours), QUANTUM))
 
 
 def prolonged_hours(rule: BillingRule, work_hours: Floats, spread: Spread) -> Floats:

@@ -37,14 +37,27 @@ class Term(Constraint):
     """Longer than the purchase option allows, or without a price for the length."""
 
     id = "term"
-    words = "longer than the purchase option or the owned commitment lasts"
+    words = "longer than the purchase option lasts"
     unit = "hours"
     is_fact = True
 
     def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that outlast their offer."""
         outlasting = candidates.paid_hours > longest_hours(case.offer_set, candidates.offer)
-        return outlasting | ~np.isfinite(candidates.cost_usd) | _outlasts_owned(case.offer_set, candidates)
+        return outlasting | ~np.isfinite(candidates.cost_usd)
+
+
+class Ended(Constraint):
+    """A run that is expected to outlast a commitment of the user that it is on."""
+
+    id = "ended"
+    words = "longer than the owned commitment lasts"
+    unit = "hours"
+    is_fact = True
+
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
+        """Candidates on a commitment, as a whole or in a part, that end after it."""
+        return _outlasts_owned(case.offer_set, candidates) if case.offer_set.own_ends else None
 
 
 def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
@@ -55,8 +68,6 @@ def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
 
 def _outlasts_owned(offer_set: OfferSet, candidates: Candidates) -> Bools:
     """Candidates that run on an owned commitment, as a whole or in a part, beyond its end."""
-    if not offer_set.own_ends:
-        return np.zeros(len(candidates.offer), dtype=np.bool_)
     start = candidates.context.dates.start
     left = owned_hours(offer_set, candidates.offer, start)
     if candidates.mixes is not None:

@@ -137,7 +137,7 @@ def _why(candidates: Candidates, row: int, item: Constraint, hours: float) -> st
     """Why runs on own machines of offer `row`, the shortest of so many hours, are not feasible."""
     ends = candidates.context.market.offer_set.own_ends.get(row)
     takes = f"a run takes {_rounded(hours):,g} h"
-    if item.id == "term" and ends is not None:
+    if item.id == "ended" and ends is not None:
         return f"{takes}, and the commitment ends {moment(ends.isoformat())}"
     late = {"deadline": "too long for the deadline", "confidence": "in time, but not with the chance asked"}
     return f"{takes} on average, {late[item.id]}" if item.id in late else item.words
