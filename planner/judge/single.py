@@ -18,14 +18,13 @@ from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, stated_price, total
 from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
-from planner.judge.purchases import Buy
+from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import quote_of, sure_hours, table_ratio
 from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
     from planner.judge.goods import Offer
     from planner.judge.money import Charge
-    from planner.judge.purchases import Bought
 
 LAYOUT = {
     "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",

@@ -146,11 +146,7 @@ class CostModel:
         after_hours = self.after_hours(rows, nodes, paid_hours, hours, spread)
         after_usd = self._after_usd(rows, after_hours, run_hours)
         compute = hourly * instance_hours + after_usd + upfront * share
-        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
-        has_disk = self._separate.take(rows) & np.isfinite(instance_hours)
-        disk = np.where(has_disk, self._tags.disk_usd.take(place), 0.0) * np.where(
-            has_disk, instance_hours + after_hours, 0.0
-        )
+        disk = self._disk_usd(rows, instance_hours + after_hours)
         kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._moves.usd.take(place)
         if stored is not None:
             kept = kept + stored.cost(hours)
@@ -213,6 +209,13 @@ class CostModel:
             run = np.zeros(len(at)) if run_hours is None else run_hours[at]
             usd[at] = after_hours[at] * self._offers.usd_during(self._after[rows[at]], run)
         return usd
+
+    def _disk_usd(self, rows: Ints, instance_hours: Floats) -> Floats:
+        """What default system disks cost that are billed beside their instances, USD, shape `(n,)`."""
+        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
+        has_disk = self._separate.take(rows) & np.isfinite(instance_hours)
+        each = np.where(has_disk, self._tags.disk_usd.take(self._place_of_offer.take(rows)), 0.0)
+        return np.asarray(each * np.where(has_disk, instance_hours, 0.0), dtype=np.float64)
 
     def lines(
         self,
