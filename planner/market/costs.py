@@ -137,15 +137,15 @@ class CostModel:
         place = self._place_of_offer.take(rows)
         share = self._share.take(rows)
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
-        months = hours / HOURS_PER_MONTH
         dataset = self._copy_gib_months(place, hours)
-        checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
+        checkpoint = _rounded(
+            self._job.checkpoint_gib * self._job.checkpoints_kept * (hours / HOURS_PER_MONTH)
+        )
         grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
-        hourly = self._offers.usd_per_hour.take(rows) * grown
         upfront = self._offers.upfront_usd.take(rows) * nodes
         after_hours = self.after_hours(rows, nodes, paid_hours, hours, spread)
         after_usd = self._after_usd(rows, after_hours, run_hours)
-        compute = hourly * instance_hours + after_usd + upfront * share
+        compute = self._offers.usd_per_hour.take(rows) * grown * instance_hours + after_usd + upfront * share
         disk = self._disk_usd(rows, instance_hours + after_hours)
         kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._moves.usd.take(place)
         if stored is not None:
