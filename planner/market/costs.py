@@ -41,13 +41,11 @@ if TYPE_CHECKING:
 class Money:
     """Costs per candidate and the rounded quantities behind them, shape `(n,)`.
 
-    `after_hours` are instance-hours after the end of what the user pays. `worker_usd` is compute with its disk,
-    `kept_usd` what the place costs once (storage, transfer); `cost_usd` is both.
+    `worker_usd` is compute with its disk; `kept_usd` what the place costs once (storage, transfer); `cost_usd` both.
     """
 
     billed_hours: Floats
     instance_hours: Floats
-    after_hours: Floats
     dataset_gib_months: Floats
     checkpoint_gib_months: Floats
     worker_usd: Floats
@@ -157,17 +155,8 @@ class CostModel:
             + disk
             + kept
         )
-        return Money(
-            billed,
-            instance_hours,
-            after_hours,
-            dataset,
-            checkpoint,
-            compute + disk,
-            kept,
-            compute + disk + kept,
-            cash,
-        )
+        cost = compute + disk
+        return Money(billed, instance_hours, dataset, checkpoint, cost, kept, cost + kept, cash)
 
     def _billed(self, rows: Ints, paid_hours: Floats) -> Floats:
         rule_of = self._offers.rule_of_offer.take(rows)
@@ -231,8 +220,8 @@ class CostModel:
     ) -> list[CostLine]:
         """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding.
 
-        `run_hours`: from the start to the end of the run, as in `evaluate`; 0: prices of the start. `after_hours`: of
-        its `Money`.
+        `run_hours`: from the start to the end of the run, as in `evaluate`; 0: prices of the start. `after_hours`: as
+        the method of that name says.
         """
         offers, place, tag = self._offers, self.place(row), self._tag(row, run_hours)
         option = str(offers.offers["purchase_option"][row])

@@ -33,8 +33,7 @@ Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model",
 class CostLine:
     """One priced quantity: `amount_usd` = `quantity` x `unit_price` x `usd_per_currency`, exactly.
 
-    `kind` groups the ids: compute | after_end | upfront | system_disk | data_storage | checkpoint_storage |
-    data_transfer.
+    `kind` groups the ids (`planner.market.pricing.KIND_OF`).
     """
 
     id: CostId
@@ -348,7 +347,6 @@ class Plan(Profiled):
     recurrence: Recurring | None = None
     phase_layouts: tuple[Layout, ...] | None = None
     stated_run_id: str = ""
-
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
     left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence", "phase_layouts")  # of files, where None
