@@ -23,22 +23,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.constraints.term import longest_hours, owned_hours
+from planner.candidates.constraints.term import longest_hours
 from planner.candidates.limits import mark_deadline, mark_parts
 from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
 from planner.candidates.starts import parts_wait_hours
 from planner.candidates.timing import staging_hours
+from planner.market.ends import owned_hours
 from planner.market.offers import unit_of_offer
 from planner.market.quota import draws_on
 from planner.records import record
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.asked.model import Asked
     from planner.market.costs import Money
+    from planner.market.ends import Spread
     from planner.market.model import Market
     from planner.market.storage.stores import Stored
 
@@ -193,21 +193,22 @@ def _take(cells: Cells, at: Ints) -> Cells:
 
 
 def unit_money(
-    market: Market, start: datetime, rows: Ints, paid_hours: Floats, hours: Floats
+    market: Market, rows: Ints, paid_hours: Floats, hours: Floats, spread: Spread
 ) -> tuple[Floats, Floats]:
     """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
 
     Args:
         market: what can be bought, and its prices.
-        start: of the run, from which the ends of what is owned count.
         rows: offers, shape `(n_offers,)`.
         paid_hours: hours in use, shape `(n_cells,)`.
         hours: elapsed hours, shape `(n_cells,)`.
+        spread: of the hours in use, of the same shape.
     """
     shape = (len(paid_hours), len(rows))
-    row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
-    money = market.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
-    gone = np.repeat(hours, len(rows)) > owned_hours(market.offer_set, row, start)
+    cell, row = np.repeat(np.arange(shape[0]), shape[1]), np.broadcast_to(rows, shape).ravel()
+    paid, one = paid_hours[cell], np.ones(len(row), dtype=np.int64)
+    money = market.costs.evaluate(row, one, paid, hours[cell], spread=spread.take(cell))
+    gone = hours[cell] > owned_hours(market.offer_set, row, spread.start)
     cost = np.where(gone | (paid > longest_hours(market.offer_set, row)), np.inf, money.worker_usd)
     cash = money.cash_usd - money.kept_usd
     return cost.reshape(shape), cash.reshape(shape)
@@ -255,7 +256,7 @@ def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixe
     base, gang = cells.base, cells.gang
     steady_paid = candidates.fixed_hours[base] + cells.elapsed
     hours = candidates.waiting_hours[base] + steady_paid
-    unit_usd, _ = unit_money(context.market, context.dates.start, pool.steady, steady_paid, hours)
+    unit_usd, _ = unit_money(context.market, pool.steady, steady_paid, hours, candidates.spread(base))
     need = candidates.nodes[base] - gang
     counts = _fill(context.asked, context.market, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
@@ -271,7 +272,8 @@ def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixe
     step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
     lead_row = np.where(gang > 0, cells.spot, pool.steady[0])
     stored = context.market.stores.choose(lead_row, candidates.nodes[base], step_s, hours)
-    money, priced = price_parts(context.market, offer, nodes, paid, hours, stored)
+    spread = candidates.spread(base)
+    money, priced = price_parts(context.market, offer, nodes, paid, hours, stored, spread)
     # the leading part: spot, else the dearest steady one, which is the one that tops up
     dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
     lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
@@ -305,7 +307,7 @@ def _waiting(candidates: Candidates, base: Ints, offer: Ints) -> Floats:
 
 
 def price_parts(
-    market: Market, offer: Ints, nodes: Ints, paid: Floats, hours: Floats, stored: Stored
+    market: Market, offer: Ints, nodes: Ints, paid: Floats, hours: Floats, stored: Stored, spread: Spread
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Price every part and charge what the place costs once.
 
@@ -316,6 +318,7 @@ def price_parts(
         paid: hours in use of each part, of the same shape.
         hours: elapsed hours, shape `(n,)`.
         stored: where the nodes read the data from, of the same shape.
+        spread: of the hours in use, of the same shape.
 
     Returns:
         Money by the names of `Candidates`, each of shape `(n,)`; billed and instance-hours, each like `offer`.
@@ -323,7 +326,7 @@ def price_parts(
     bought = offer >= 0
     row, part = np.nonzero(bought)
     each: Money = market.costs.evaluate(
-        offer[bought], nodes[bought], paid[bought], hours[row], run_hours=hours[row]
+        offer[bought], nodes[bought], paid[bought], hours[row], spread=spread.take(row), run_hours=hours[row]
     )
     kept, cost, cash = np.zeros(len(hours)), np.zeros(len(hours)), np.zeros(len(hours))
     kept[row] = each.kept_usd  # the same for every part of one place

@@ -17,6 +17,7 @@ from planner.candidates.limits import mark_cells, mark_limits
 from planner.candidates.model import SINGLE, Candidates
 from planner.candidates.running import run_candidates
 from planner.candidates.timing import fixed_hours, staging_hours, time_shapes
+from planner.market.ends import Spread
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def evaluate(context: Context, shapes: Table, cells: Cells, selected: Bools | No
     sigma = times.sigma[at]
     stored = context.market.stores.choose(rows, nodes, shapes["step_time_s"][at], hours)
     money = context.market.costs.evaluate(
-        rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma, stored=stored, run_hours=hours
-    )
+        rows, nodes, paid, hours, spread=Spread(context.dates.start, fixed, sigma), stored=stored, run_hours=hours
+    )  # fmt: skip
     candidates = Candidates(
         context=context, offer=rows, shape=at, nodes=nodes,
         bits=bits, work_hours=work, sigma=sigma, waiting_hours=waiting,

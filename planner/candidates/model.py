@@ -14,6 +14,7 @@ import numpy as np
 
 from catalogs.tables.rows import pick
 from catalogs.tables.table import Table
+from planner.market.ends import Spread
 from planner.market.storage.stores import Stored
 from planner.records import record
 from planner.spot.distribution import SpotPool
@@ -183,6 +184,10 @@ class Candidates:
     def stored(self, at: Ints | slice = _ALL) -> Stored:
         """Where the nodes of some candidates read the data from; all of them by default."""
         return Stored(self.store[at], self.store_usd[at], self.store_usd_per_hour[at])
+
+    def spread(self, at: Ints | slice = _ALL) -> Spread:
+        """How long some candidates may be in use; all of them by default."""
+        return Spread(self.context.dates.start, self.fixed_hours[at], self.sigma[at])
 
     def all_bits(self) -> Ints:
         """Filter bits of every cell of the grid, those that fit and those that do not."""

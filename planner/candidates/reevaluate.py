@@ -20,6 +20,7 @@ from planner.spot.renewal import spot_outcome
 if TYPE_CHECKING:
     from catalogs.tables.table import Floats, Ints
     from planner.candidates.model import Candidates
+    from planner.market.ends import Spread
     from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
@@ -102,14 +103,19 @@ def _single(some: Candidates, errors: Errors) -> Reevaluated:
         elapsed[spot], paid[spot] = _on_spot(some, spot, rows[spot], some.nodes[spot], work[spot], errors)
     paid = some.fixed_hours + _of_blocks(some, paid, errors)
     hours = some.waiting_hours + some.fixed_hours + elapsed
-    left = np.zeros_like(some.sigma) if errors.known else some.sigma
     money = context.market.costs.evaluate(
-        rows, some.nodes, paid, hours, fixed_hours=some.fixed_hours, work_log_sd=left, stored=some.stored(),
-        run_hours=hours,
-    )  # fmt: skip
+        rows, some.nodes, paid, hours, spread=_spread(some, errors), stored=some.stored(), run_hours=hours
+    )
     hourly = context.market.offer_set.usd_during(rows, hours)
     return Reevaluated(
         hours, money.cost_usd, money.cash_usd, rows[:, None], (hourly * money.instance_hours)[:, None]
+    )
+
+
+def _spread(some: Candidates, errors: Errors) -> Spread:
+    """What is left of the spread of the hours in use."""
+    return (
+        some.spread() if not errors.known else replace(some.spread(), work_log_sd=np.zeros_like(some.sigma))
     )
 
 
@@ -149,7 +155,9 @@ def _mixed(some: Candidates, errors: Errors) -> Reevaluated:
         steady = some.fixed_hours[at] + elapsed[at]
         paid[at] = np.where(is_spot[at], (some.fixed_hours[at] + on_spot)[:, None], steady[:, None])
     hours = some.waiting_hours + some.fixed_hours + elapsed
-    money, priced = price_parts(context.market, mixes.offer, mixes.nodes, paid, hours, some.stored())
+    money, priced = price_parts(
+        context.market, mixes.offer, mixes.nodes, paid, hours, some.stored(), _spread(some, errors)
+    )
     hourly = _during(context.market, mixes.offer, hours)
     return Reevaluated(
         hours, money["cost_usd"], money["cash_usd"], mixes.offer, hourly * priced["instance_hours"]

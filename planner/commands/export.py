@@ -48,12 +48,15 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
               help="State the parallel layout as this framework's own flags; --list names them.")  # fmt: skip
 @click.option("--option", "values", multiple=True, metavar="KEY=VALUE",
               help="An option of the target, as --list names them; may be repeated.")  # fmt: skip
+@click.option("--phase", type=click.IntRange(min=1), default=None, metavar="N",
+              help="Of a run in phases: layout, batch, length and steps of phase N; default: the longest.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files with other content.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list,
               help="List targets, their options, and frameworks.")  # fmt: skip
 def export(
-    plan: Path, target: str, out: Path | None, framework: str, values: tuple[str, ...], force: bool
-) -> None:
+    plan: Path, target: str, out: Path | None, framework: str, values: tuple[str, ...], phase: int | None,
+    force: bool,
+) -> None:  # fmt: skip
     """Write the launch files of PLAN.json, a plan saved with `planner optimize -o json` (-: standard input).
 
     For `planner pools`, --to skypilot starts both pools.
@@ -63,6 +66,7 @@ def export(
     """
     from planner.errors import InputError
     from planner.export.files import write_files
+    from planner.export.phases import of_phase
     from planner.export.registry import Options, checked
     from planner.export.registry import export as write
     from planner.export.view import launch_of
@@ -70,11 +74,15 @@ def export(
     saved = _saved(plan)
     chosen = Options(framework, _options(values))
     if target == "skypilot" and _kind(saved) == "pools":
+        if phase is not None:
+            raise InputError("--phase: pools of post-training have no phases")
         from planner.export.targets.skypilot_pools import render_pools
 
         files = render_pools(saved, _name(plan), checked(target, chosen))
     else:
-        files = write(launch_of(_plan(saved, plan), _name(plan)), target, chosen)
+        made = _plan(saved, plan)
+        launch = launch_of(made, _name(plan))
+        files = write(launch if phase is None else of_phase(launch, made, phase), target, chosen)
     if out is not None and str(out) != "-":
         for path in write_files(files, out, force=force):
             click.echo(str(path), file=sys.stdout)

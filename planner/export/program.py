@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from planner.errors import InputError
 from planner.export.fabric import Where, network_variables
 from planner.export.frameworks.model import Part
+from planner.export.phases import phase_words
 from planner.export.quoting import comment, shell, shell_words
-from planner.export.view import Launch, Pool, Training
+from planner.export.view import Launch, Pool
 from planner.plan.words import enable_first
 from planner.render.numbers import usd
 
@@ -37,23 +38,10 @@ def heading(launch: Launch, *more: str) -> list[str]:
         f"{launch.name}: {size}", *(f"{word} {text}" for word, text in zip(_words(launch), where, strict=True)),
         f"about {launch.limits.hours:,.1f} h and {usd(launch.limits.cost_usd)} by plan {launch.run_id} of "
         f"{launch.created_at}; prices change: plan again before a later launch",
-        *_phases(launch.training),
+        *phase_words(launch.training),
         *enable_first((pool.provider, pool.region) for pool in launch.pools), *more,
     ]  # fmt: skip
     return [f"# {comment(line)}" for line in lines]
-
-
-def _phases(training: Training) -> list[str]:
-    """That the layout, batch and length of a run with several phases are those of one of them."""
-    if not training.phases:
-        return []
-    each = ", then ".join(
-        f"{one[0]:,} steps of {' x '.join(f'{part:,}' for part in one[1:])}" for one in training.phases
-    )
-    unit = "samples x tokens" if len(training.phases[0]) > 2 else "samples"
-    return [
-        f"phases: {each} {unit}; layout, batch and length here are of the longest: plan each other one for its own"
-    ]
 
 
 def _count(number: int, noun: str) -> str:

@@ -96,7 +96,7 @@ class Training:
     all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
     `methods` are its objective and its adapters by the workload's words, empty where it trains all weights on text.
     `layers` are those of a preset; None: unknown. `phases` are steps, samples and tokens of each phase; of a run that
-    has several, batch and length are those of the phase that takes longest, which the layout is of.
+    has several, batch and length are those of the phase that takes longest, which the layout is of, or of `phase`.
     """
 
     model: str
@@ -111,6 +111,7 @@ class Training:
     methods: tuple[str, ...] = ()
     layers: int | None = None
     phases: tuple[tuple[int, ...], ...] = ()
+    phase: int | None = None
 
 
 @record(frozen=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from planner.inputs.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from planner.inputs.schema import OwnedCommitment, Workload
+    from planner.inputs.schema import Workload
 
 _COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
 _OF_ONE_RUN = "is for one run from its start: {who}; leave the commitment out if it ends before the work does"
@@ -25,14 +25,6 @@ def ending(workload: Workload, who: str) -> Iterator[Fault]:
     for index, owned in enumerate(workload.commitments):
         if owned.expires is not None:
             yield Fault(("commitments", index, "expires"), _OF_ONE_RUN.format(who=who))
-
-
-def without_ends(commitments: Sequence[OwnedCommitment]) -> tuple[OwnedCommitment, ...]:
-    """The same commitments as if they lasted, for whoever counts their ends elsewhere."""
-    return tuple(
-        owned if owned.expires is None else owned.model_copy(update={"expires": None})
-        for owned in commitments
-    )
 
 
 def _are_commitments(workload: Workload) -> Iterator[Fault]:

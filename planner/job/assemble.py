@@ -20,6 +20,7 @@ from planner.candidates.plan_parts.frame import (
     unknown_options,
 )
 from planner.candidates.plan_parts.infeasible import find_better
+from planner.candidates.plan_parts.layouts import layout_of, phase_layouts
 from planner.candidates.plan_parts.loading import loading_of
 from planner.candidates.plan_parts.storage import storage_of
 from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
@@ -28,7 +29,6 @@ from planner.candidates.plan_parts.warnings import memory_warnings, plan_warning
 from planner.job.alternatives import alternatives_of, choices_of
 from planner.market.pricing import total_usd
 from planner.plan.launch import Launch
-from planner.plan.layout import Layout
 from planner.plan.model import Plan, PlanLine, Proof
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brie
         launch=launch,
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
+        phase_layouts=phase_layouts(candidates, at),
     )
 
 
@@ -133,16 +134,9 @@ def _launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons:
 def plan_lines(candidates: Candidates, at: int) -> list[PlanLine]:
     """Describe what candidate `at` buys: one line per part; the layout is that of all parts together."""
     context = candidates.context
-    shape = candidates.shapes.row(int(candidates.shape[at]))
-    updates, passes = context.asked.job.training.updates_and_passes or (None, None)
-    layout = Layout(
-        tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
-        data_parallel=shape["dp"], zero_stage=shape["zero_stage"], micro_batch=shape["micro_batch"],
-        grad_accumulation=shape["grad_accum"] // (updates or 1), recompute=shape["recompute"],
-        expert_parallel=shape["ep"], interleave=shape["interleave"],
-        sequence_parallel=bool(shape["sequence_parallel"]), updates=updates, passes=passes,
-    )  # fmt: skip
-    units = context.asked.job.units_per_step / shape["step_time_s"]
+    layout = layout_of(candidates, at)
+    step_s = float(candidates.shapes["step_time_s"][candidates.shape[at]])
+    units = context.asked.job.units_per_step / step_s
     parts, whole = candidates.parts(at), int(candidates.nodes[at])
     return [
         offer_line(

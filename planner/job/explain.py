@@ -58,6 +58,7 @@ def _against(candidates: Candidates, at: int, winner: int, plan: Plan) -> str:
 
 def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
     """Say which layouts the chosen machines could run, the best ones, and what the others lost by."""
+    from planner.performance.phases import phase_jobs
     from planner.performance.search_explain import explain_layouts, report_lines
 
     if plan.kind == "fleet" or not plan.lines or plan.lines[0].layout is None:
@@ -70,11 +71,19 @@ def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
     same = np.flatnonzero(offers.offers.equals("instance_type", line.instance_type))
     offer = next(at for at in same.tolist() if offers.offer_id(at) == line.offer_id)
     row = int(offers.hardware_of_type[offers.type_of_offer[offer]])
-    report = explain_layouts(asked.job.model, asked.job.training, offers.hardware, nodes, row=row)
-    first, *rest = report_lines(report)
-    if asked.calibration is not None:
-        first += " (times before your measurements correct them)"
-    return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
+    model, training = asked.job.model, asked.job.training
+    jobs = phase_jobs(model, training) or [(model, training)]
+    out = []
+    for number, job in enumerate(jobs, start=1):
+        first, *rest = report_lines(explain_layouts(*job, offers.hardware, nodes, row=row))
+        if asked.calibration is not None:
+            first += " (times before your measurements correct them)"
+        of = f" in phase {number}" if len(jobs) > 1 else ""
+        out += [
+            f"layouts of {nodes} x {line.instance_type}{of}, {first}",
+            *(f"layout {text}" for text in rest),
+        ]
+    return out
 
 
 def why_not(

@@ -74,8 +74,8 @@ def _counts(candidates: Candidates, at: Ints) -> tuple[Ints, Ints, Floats, Float
     for number in distinct_values(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
         paid = candidates.hours[at[mine]] - candidates.waiting_hours[at[mine]]
-        start, hours = context.dates.start, candidates.hours[at[mine]]
-        unit, cash = unit_money(context.market, start, offers, paid, hours)
+        hours, spread = candidates.hours[at[mine]], candidates.spread(at[mine])
+        unit, cash = unit_money(context.market, offers, paid, hours, spread)
         size = candidates.nodes[at[mine]].astype(np.float64)
         most = np.minimum(context.market.offer_set.capacity[offers][None, :], size[:, None])
         if not _is_linear(context.asked, context.market, offers):

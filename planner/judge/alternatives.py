@@ -12,8 +12,9 @@ from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.judge.bench import Bench, Buy, Candidate
+    from planner.judge.bench import Bench, Candidate
     from planner.judge.document import Node
+    from planner.judge.purchases import Buy
 
 ON_DEMAND = {"cost": "cheapest feasible on-demand candidate", "time": "fastest feasible on-demand candidate",
              "carbon": "least carbon feasible on-demand candidate"}  # fmt: skip

@@ -11,10 +11,11 @@ from math import hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.chance import Capacity, Course, between_gangs, chance_within, means, nearest_pool
+from planner.judge.ends import hours_after, untils, with_after
 from planner.judge.in_time import beside, done
-from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
+from planner.judge.money import GB_PER_GIB, Prices, outlives, overrun, rounded, total
 from planner.judge.prices import Z80
-from planner.judge.purchases import fault_of
+from planner.judge.purchases import Bought, Buy, fault_of
 from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
 from planner.judge.turns import CHANCE_SLACK, InTurn, Situation, run, unite
@@ -36,25 +37,6 @@ class NotRecomputedError(Exception):
 
 class ImpossibleError(Exception):
     """A candidate that cannot run, or cannot be bought: a fault of the answer that names it."""
-
-
-@record(frozen=True)
-class Buy:
-    """Instances of one offer."""
-
-    offer: Offer
-    nodes: int
-
-
-@record(frozen=True)
-class Bought:
-    """One purchase with its hours per instance, as used and as billed, and its charges."""
-
-    offer: Offer
-    nodes: int
-    paid_hours: float
-    hours: Fraction
-    charges: tuple[Charge, ...]
 
 
 @record(frozen=True)
@@ -257,7 +239,7 @@ class Bench:
         most = max(self.workload.constraints.max_nodes, MOST_NODES)
         if sum(buy.nodes for buy in buys) > most * len(buys):
             raise ImpossibleError(f"more than {most} instances of {buys[0].offer.offer_id}")
-        key = (in_turn, *((buy.offer.offer_id, buy.nodes) for buy in buys))
+        key = (in_turn, *((buy.offer.offer_id, buy.nodes, buy.commitment) for buy in buys))
         if key not in self._made:
             self._made[key] = self._candidate(buys, in_turn=in_turn)
         return self._made[key]
@@ -301,10 +283,11 @@ class Bench:
             )  # fmt: skip
         hours = waiting + steps.fixed + elapsed
         store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
-        parts = []
-        for at, buy in enumerate(Buy(buy.offer.during(hours), buy.nodes) for buy in buys):
+        parts, ends = [], untils(buys, self.workload, self.start)
+        for at, buy in enumerate(replace(buy, offer=buy.offer.during(hours)) for buy in buys):
             used = steps.fixed + (paid if buy.offer.is_spot else elapsed)
             part = self._bought(buy, used, expected=False, place=None if at else hours, steps=steps)
+            part = self._beyond(replace(part, until=ends[at]), hours, hours, steps, steps.sigma)
             more = [] if at else self.storage.charges(buy.offer, store, hours)
             parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(
@@ -326,6 +309,15 @@ class Bench:
         if place is not None:
             charges += self.prices.place(buy.offer, place)
         return Bought(buy.offer, buy.nodes, used, hours, tuple(charges))
+
+    def _beyond(self, part: Bought, end: float, run_hours: float, steps: Steps, sigma: float) -> Bought:
+        """A purchase with what is paid after the end of what the user owns; the run is on it until hour `end`."""
+        if part.until == inf:
+            return part
+        left, work = part.until - (end - part.paid_hours), part.paid_hours - steps.fixed
+        hours = rounded(part.nodes * hours_after(left, steps.fixed, work, sigma))
+        charges = with_after(list(part.charges), self.goods, part.offer, hours, run_hours)
+        return replace(part, charges=tuple(charges))
 
     def _in_turn(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
         spot = [buy.offer for buy in buys if buy.offer.is_spot]
@@ -391,8 +383,16 @@ class Bench:
         for number, part in enumerate(candidate.parts):
             used = candidate.steps.fixed + (part.paid_hours - candidate.steps.fixed) * factor
             buy, longer = Buy(part.offer, part.nodes), outlives(part.offer.rule, used)
-            usd += total(self._bought(buy, used, expected=longer, place=None if number else hours).charges)
+            bought = self._bought(buy, used, expected=longer, place=None if number else hours)
+            bought = replace(bought, until=part.until)
+            usd += total(self._beyond(bought, hours, candidate.hours, candidate.steps, 0.0).charges)
         return usd + self.stored_usd(candidate, hours)
+
+    def after_usd(self, candidate: Candidate, part: Bought, used: float, end: float) -> Fraction:
+        """What a run in use for `used` hours that ends at hour `end` pays after the end of what the user owns."""
+        none = tuple(self.prices.worker(part.offer, part.nodes, Fraction(0)))
+        bare = replace(part, paid_hours=used, charges=none)
+        return total(self._beyond(bare, end, candidate.hours, candidate.steps, 0.0).charges) - total(none)
 
     def stored_usd(self, candidate: Candidate, hours: float) -> Fraction:
         """What the data cost, in every region of a run, if they are read for `hours`."""

@@ -12,11 +12,12 @@ from planner.judge.carbon import emitted
 from planner.judge.findings import Moment, Near
 
 if TYPE_CHECKING:
-    from planner.judge.bench import Bench, Bought, Candidate
+    from planner.judge.bench import Bench, Candidate
     from planner.judge.document import Node
     from planner.judge.findings import Findings
     from planner.judge.fleet_workers import Worker
     from planner.judge.goods import Offer
+    from planner.judge.purchases import Bought
 
 _SLIP = 1 - Fraction(1, 10**9)
 _CHANCE = 1e-4

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from planner.judge import carbon, choices, fleet_stored, frame, single
-from planner.judge.bench import Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import chance_of, course_of
@@ -37,6 +37,7 @@ from planner.judge.fleet_workers import (
 from planner.judge.limits import has_fallback
 from planner.judge.money import total
 from planner.judge.prices import Z80
+from planner.judge.purchases import Buy
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
 _RATIO = 1e-6

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import exp, hypot, sqrt
 
 from planner.judge import fleet_stored, frame
-from planner.judge.bench import Bench, Buy, Candidate
+from planner.judge.bench import Bench, Candidate
 from planner.judge.chance import steady_chance
 from planner.judge.document import Node
 from planner.judge.fleet_chance import FleetCourse, course_of, luck_levels, share_up
@@ -21,6 +21,7 @@ from planner.judge.fleet_workers import Worker, with_hours, worker_of
 from planner.judge.goods import Offer
 from planner.judge.money import Charge, billed, rounded, total
 from planner.judge.prices import Z80
+from planner.judge.purchases import Buy
 from planner.judge.turns import outcomes, quantile
 from planner.records import record
 

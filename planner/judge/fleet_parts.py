@@ -11,7 +11,7 @@ from math import floor, isfinite
 from typing import Any
 
 from planner.judge import carbon, choices, fleet, fleet_fallback, fleet_lines, fleet_stored, frame, single
-from planner.judge.bench import Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import course_of
@@ -45,6 +45,7 @@ from planner.judge.goods import Offer
 from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN
 from planner.judge.money import Charge, total
 from planner.judge.prices import Z80
+from planner.judge.purchases import Buy
 from planner.records import record
 
 _HAIR = 1e-9  # of the hours until the deadline

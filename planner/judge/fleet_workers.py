@@ -8,8 +8,9 @@ from fractions import Fraction
 from math import ceil, exp, floor, inf, log
 from statistics import NormalDist
 
-from planner.judge.bench import Bench, Buy, Candidate
+from planner.judge.bench import Bench, Candidate
 from planner.judge.chance import normal
+from planner.judge.purchases import Buy
 from planner.judge.starts import unit_quadrature
 from planner.records import record
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.resolved import PHASES
 from planner.judge import carbon
-from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
+from planner.judge.purchases import Bought, Buy
 from planner.judge.work import assumption_rows, work_on
 from planner.plan.ids import WAITED
 from planner.plan.upgrade import SCHEMA_VERSION

@@ -7,11 +7,12 @@ from math import exp, hypot
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.bench import Bench, Bought, Candidate
+from planner.judge.bench import Bench, Candidate
 from planner.judge.carried import hazards_of
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.in_time import until_there
 from planner.judge.money import billed, total
+from planner.judge.purchases import Bought
 from planner.judge.turns import CHANCE_SLACK, outcomes, spread, wait_level
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _billed_outcomes(bench: Bench, candidate: Candidate) -> tuple[list[float], l
                 used = fixed + outcome.elapsed
             if used > 0:
                 time = billed(part.offer.rule, used, part.offer.term_hours)
-                cost += rent(time or Fraction(0))
+                cost += rent(time or Fraction(0)) + bench.after_usd(candidate, part, used, elapsed)
         hours.append(elapsed)
         usd.append(float(cost))
     return hours, usd

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.inputs.schema import Constraints, Workload
-    from planner.judge.bench import Bench, Buy
+    from planner.judge.bench import Bench
     from planner.judge.goods import Offer
+    from planner.judge.purchases import Buy
 
 Json = dict[str, Any]
 _CENTURY_HOURS = 876_600.0  # beyond it nothing is planned

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 HOURS_PER_MONTH = 730
 QUANTITY_DIGITS, AMOUNT_DIGITS = 9, 12
 KINDS = {
-    "compute": "compute", "upfront": "upfront", "system_disk": "system_disk", "dataset_storage": "data_storage",
+    "compute": "compute", "after_end": "after_end", "upfront": "upfront", "system_disk": "system_disk",
+    "dataset_storage": "data_storage",
     "dataset_reads": "data_storage", "dataset_volumes": "data_storage", "dataset_file_system": "data_storage",
     "dataset_packing": "data_storage",
     "checkpoint_storage": "checkpoint_storage", "dataset_transfer": "data_transfer", "dataset_stream": "data_transfer",

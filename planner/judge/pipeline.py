@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
-from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
+from planner.judge.bench import Bench, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline_quotas import check_shared
+from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.robust import risk_of
 from planner.judge.schedule import GB, moved_usd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
@@ -10,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.static import load_static
 from planner.inputs.checks import end_moment, start_moment
-from planner.inputs.owned import without_ends
 from planner.judge import frame
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
 from planner.judge.limits import check_offer, line_of
 from planner.judge.memory import Memory
@@ -29,6 +29,7 @@ from planner.judge.portfolio_parts import (
     quota_names,
 )
 from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
+from planner.judge.purchases import Buy
 from planner.judge.single import obligations
 from planner.judge.work import GB, work_of
 
@@ -142,7 +143,7 @@ class PortfolioMemory:
         if key not in self._workloads:
             job_workload = self.loaded.workloads[entry]
             assert job_workload is not None and self.catalog is not None
-            update = {"earliest_start": None, "commitments": without_ends(self.loaded.portfolio.commitments)}
+            update = {"earliest_start": None, "commitments": self.loaded.portfolio.commitments}
             workload = job_workload.workload.model_copy(update=update)
             folder = job_workload.path.parent
             memory = self._memories.setdefault(folder, Memory(self.catalog, folder))
@@ -271,6 +272,10 @@ class PortfolioMemory:
         draws = tuple(
             self._draw(bench.goods, buy, part) for buy, part in zip(buys, node["parts"], strict=True)
         )
+        buys = [
+            replace(buy, commitment=draw.pool) if draw.paid else buy
+            for buy, draw in zip(buys, draws, strict=True)
+        ]
         if not buys:
             node["parts"].fail("one purchase at least")
         # a way in parts is named by its first offer

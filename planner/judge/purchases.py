@@ -1,12 +1,39 @@
-"""Whether purchases are one cluster: what a plan may buy together, and what in turn."""
+"""Purchases, and whether they are one cluster: what a plan may buy together, and what in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
+from planner.records import record
+
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from planner.judge.goods import Offer
+    from planner.judge.money import Charge
+
+
+@record(frozen=True)
+class Buy:
+    """Instances of one offer."""
+
+    offer: Offer
+    nodes: int
+    commitment: int | None = None  # which of the workload's it is of; None: not known
+
+
+@record(frozen=True)
+class Bought:
+    """One purchase with its hours per instance, as used and as billed, and its charges."""
+
+    offer: Offer
+    nodes: int
+    paid_hours: float
+    hours: Fraction
+    charges: tuple[Charge, ...]
+    until: float = inf  # hours from the start until what the user owns ends
 
 
 def fault_of(buys: Sequence[tuple[Offer, int]], *, in_turn: bool) -> str:

@@ -11,27 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
+from planner.judge.layouts import layout, phase_layouts
 from planner.judge.money import by_month, stated_price, total
 from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
+from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import quote_of, sure_hours, table_ratio
 from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
-    from planner.judge.bench import Bought
     from planner.judge.goods import Offer
     from planner.judge.money import Charge
 
-LAYOUT = {
-    "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",
-    "zero_stage": "zero_stage", "micro_batch": "micro_batch", "grad_accumulation": "grad_accum",
-    "recompute": "recompute", "expert_parallel": "ep", "interleave": "interleave",
-    "sequence_parallel": "sequence_parallel",
-}  # fmt: skip
 BREAKDOWN = (
     "compute", "memory_bound", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer", "data_loading", "fixed",
     "other_models", "offload", "generation", "refit", "evaluation",
@@ -95,6 +90,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "starts_in_hours": starts_in(plan),
         **profile_fields(plan),
         **quote_of(bench, plan, candidate, _GRID),
+        "phase_layouts": phase_layouts(bench, candidate),
         "carbon": carbon.carbon(
             bench, candidate, ratio, [frame.part_closeness(candidate, part) for part in candidate.parts]
         ),
@@ -208,22 +204,6 @@ def quota_of(bench: Bench, offer: Any, nodes: int) -> dict[str, Any]:
     need = bench.goods.quota(offer, nodes)
     limit = None if need["limit"] is None else Near(need["limit"])
     return {**need, "needed": Near(need["needed"]), "limit": limit}
-
-
-def layout(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
-    """The layout predicted to be the fastest; an update of a step of rollouts has its share of the micro-batches."""
-    out = {name: shape[key] for name, key in LAYOUT.items()}
-    whole: dict[str, Any] = {
-        name: bool(v) if name == "sequence_parallel" else v if isinstance(v, str) else int(v)
-        for name, v in out.items()
-    }
-    rollouts = bench.workload.training and bench.workload.training.rollouts
-    if not rollouts:
-        return whole
-    batch = whole["data_parallel"] * whole["micro_batch"] * whole["grad_accumulation"]
-    updates = batch // (rollouts.update_batch or batch)
-    each = whole["grad_accumulation"] // updates
-    return {**whole, "grad_accumulation": each, "updates": updates, "passes": rollouts.epochs}
 
 
 def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:

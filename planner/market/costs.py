@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.market.ends import after_end, hours_after, owned_hours, prolonged_hours
 from planner.market.moved_data import Transfer, copies, moves_of
 from planner.market.place_prices import tags_of
 from planner.market.pricing import (
@@ -20,7 +21,6 @@ from planner.market.pricing import (
     PriceTag,
     billed_hours,
     exact,
-    overrun_hours,
     price_line,
 )
 from planner.plan.ids import CostId
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import Tariffs
     from planner.asked.job import Job
+    from planner.market.ends import Spread
     from planner.market.offers import OfferSet
     from planner.market.storage.stores import Stored
 
@@ -91,6 +92,7 @@ class CostModel:
         self._due_per_hour = offer_set.usd_per_hour.copy()  # nothing falls due for a machine that is paid
         for row, cost in offer_set.own_costs.items():
             self._due_per_hour[row] = float(cost.marginal_usd_per_hour)
+        self._after = offer_set.once("after_end", lambda: after_end(offer_set))
         self._cash_share = np.where(np.isnan(offer_set.owned_share), 1.0, offer_set.owned_share)
 
     def place(self, row: int) -> Place:
@@ -110,8 +112,7 @@ class CostModel:
         hours: Floats,
         *,
         expected: bool = False,
-        fixed_hours: Floats | None = None,
-        work_log_sd: Floats | None = None,
+        spread: Spread | None = None,
         stored: Stored | None = None,
         run_hours: Floats | None = None,
     ) -> Money:
@@ -124,41 +125,38 @@ class CostModel:
             hours: elapsed hours, over which data and checkpoints are kept.
             expected: `paid_hours` are means over runs that differ: billed as they are, as rounding up a mean says
                 nothing of any run.
-            fixed_hours: of `paid_hours`, those that do not vary with the speed.
-            work_log_sd: standard deviation of the log of the others; with it, blocks pay their expected overrun.
+            spread: of `paid_hours`; with it, what ends before a slow run does pays its expected overrun.
             stored: where nodes read the data from; None: their place costs nothing more.
             run_hours: from the start to the end of the run, in whose middle prices are expected; None: at the start.
         """
         billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
-        if work_log_sd is not None and fixed_hours is not None:
-            billed = billed + self._overrun(rows, fixed_hours, paid_hours - fixed_hours, work_log_sd)
+        if spread is not None:
+            billed = billed + self._prolonged(rows, paid_hours - spread.fixed_hours, spread)
         place = self._place_of_offer.take(rows)
         share = self._share.take(rows)
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
-        months = hours / HOURS_PER_MONTH
         dataset = self._copy_gib_months(place, hours)
-        checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
-        grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
-        hourly = self._offers.usd_per_hour.take(rows) * grown
-        upfront = self._offers.upfront_usd.take(rows) * nodes
-        compute = hourly * instance_hours + upfront * share
-        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
-        has_disk = self._separate.take(rows) & np.isfinite(instance_hours)
-        disk = np.where(has_disk, self._tags.disk_usd.take(place), 0.0) * np.where(
-            has_disk, instance_hours, 0.0
+        checkpoint = _rounded(
+            self._job.checkpoint_gib * self._job.checkpoints_kept * (hours / HOURS_PER_MONTH)
         )
+        grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
+        upfront = self._offers.upfront_usd.take(rows) * nodes
+        after_hours = self.after_hours(rows, nodes, paid_hours, hours, spread)
+        after_usd = self._after_usd(rows, after_hours, run_hours)
+        compute = self._offers.usd_per_hour.take(rows) * grown * instance_hours + after_usd + upfront * share
+        disk = self._disk_usd(rows, instance_hours + after_hours)
         kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._moves.usd.take(place)
         if stored is not None:
             kept = kept + stored.cost(hours)
         owed = self._cash_share.take(rows)
         cash = (
             np.where(owed > 0, self._due_per_hour.take(rows) * grown * nodes * billed + upfront, 0.0) * owed
+            + after_usd
             + disk
             + kept
         )
-        return Money(
-            billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
-        )
+        cost = compute + disk
+        return Money(billed, instance_hours, dataset, checkpoint, cost, kept, cost + kept, cash)
 
     def _billed(self, rows: Ints, paid_hours: Floats) -> Floats:
         rule_of = self._offers.rule_of_offer.take(rows)
@@ -170,15 +168,43 @@ class CostModel:
             out[at] = billed_hours(rule, paid_hours[at], terms)
         return out
 
-    def _overrun(self, rows: Ints, fixed: Floats, work: Floats, sd: Floats) -> Floats:
+    def _prolonged(self, rows: Ints, work: Floats, spread: Spread) -> Floats:
         """Hours by which blocks are prolonged in the mean, 0 for all else, shape `(n,)`."""
         rule_of, out = self._offers.rule_of_offer[rows], np.zeros(len(rows))
         for code in np.flatnonzero(np.bincount(rule_of)).tolist():
             rule = self._offers.rules[code]
             if len(rule.block_hours):
                 at = np.flatnonzero(rule_of == code)
-                out[at] = overrun_hours(rule, fixed[at], work[at], sd[at])
+                out[at] = prolonged_hours(rule, work[at], spread.take(at))
         return out
+
+    def after_hours(
+        self, rows: Ints, nodes: Ints, paid_hours: Floats, hours: Floats, spread: Spread | None
+    ) -> Floats:
+        """Expected instance-hours after the end of what the user pays, shape `(n,)`; arguments as of `evaluate`."""
+        out = np.zeros(len(rows))
+        if spread is None or not self._offers.own_ends:
+            return out
+        at = np.flatnonzero(self._after[rows] >= 0)
+        some, paid = spread.take(at), paid_hours[at]
+        left = owned_hours(self._offers, rows[at], spread.start) - (hours[at] - paid)
+        out[at] = _rounded(nodes[at] * hours_after(left, paid - some.fixed_hours, some))
+        return out
+
+    def _after_usd(self, rows: Ints, after_hours: Floats, run_hours: Floats | None) -> Floats:
+        """What the hours after an end cost, USD, shape `(n,)`."""
+        usd, at = np.zeros(len(rows)), np.flatnonzero(after_hours)
+        if len(at):
+            run = np.zeros(len(at)) if run_hours is None else run_hours[at]
+            usd[at] = after_hours[at] * self._offers.usd_during(self._after[rows[at]], run)
+        return usd
+
+    def _disk_usd(self, rows: Ints, instance_hours: Floats) -> Floats:
+        """What default system disks cost that are billed beside their instances, USD, shape `(n,)`."""
+        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
+        has_disk = self._separate.take(rows) & np.isfinite(instance_hours)
+        each = np.where(has_disk, self._tags.disk_usd.take(self._place_of_offer.take(rows)), 0.0)
+        return np.asarray(each * np.where(has_disk, instance_hours, 0.0), dtype=np.float64)
 
     def lines(
         self,
@@ -190,19 +216,14 @@ class CostModel:
         *,
         with_place: bool = True,
         run_hours: float = 0.0,
+        after_hours: float = 0.0,
     ) -> list[CostLine]:
         """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding.
 
-        `run_hours`: from the start to the end of the run, as in `evaluate`; 0: prices of the start.
+        `run_hours`: from the start to the end of the run, as in `evaluate`; 0: prices of the start. `after_hours`: as
+        the method of that name says.
         """
-        offers, place = self._offers, self.place(row)
-        fx = offers.rates[int(offers.rate_of_offer[row])]
-        flags = tuple(flag for flag in str(offers.offers["flags"][row]).split(";") if flag)
-        tag = PriceTag(
-            unit_price=offers.price_during(row, run_hours), currency=fx.currency, usd_per_currency=fx.rate,
-            basis=str(offers.offers["basis"][row]), source=str(offers.offers["source"][row]),
-            as_of=str(offers.offers["as_of"][row]), flags=flags,
-        )  # fmt: skip
+        offers, place, tag = self._offers, self.place(row), self._tag(row, run_hours)
         option = str(offers.offers["purchase_option"][row])
         out = [
             price_line(
@@ -213,6 +234,10 @@ class CostModel:
                 tag,
             )
         ]
+        if after_hours:
+            label = f"{offers.offers['instance_type'][row]} after the commitment ends"
+            after = self._tag(int(self._after[row]), run_hours)
+            out.append(price_line(CostId.AFTER_END, label, after_hours, "instance-hour", after))
         upfront = str(offers.offers["upfront_per_instance"][row])
         if upfront and Decimal(upfront):
             part = exact(nodes) * exact(float(self._share[row]))
@@ -221,12 +246,21 @@ class CostModel:
             )
             out.append(price_line(CostId.UPFRONT, f"{option} upfront", part, "instance", up))
         if self._separate[row] and place.disk is not None:
+            hours = instance_hours + after_hours
             out.append(
-                price_line(
-                    CostId.SYSTEM_DISK, "default system disk", instance_hours, "instance-hour", place.disk
-                )
+                price_line(CostId.SYSTEM_DISK, "default system disk", hours, "instance-hour", place.disk)
             )
         return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
+
+    def _tag(self, row: int, run_hours: float) -> PriceTag:
+        """Price of an instance-hour of an offer in the middle of a run, with its source."""
+        offers = self._offers
+        fx = offers.rates[int(offers.rate_of_offer[row])]
+        basis, source, as_of = (str(offers.offers[name][row]) for name in ("basis", "source", "as_of"))
+        flags = tuple(flag for flag in str(offers.offers["flags"][row]).split(";") if flag)
+        return PriceTag(
+            offers.price_during(row, run_hours), fx.currency, fx.rate, basis, source, as_of, flags
+        )
 
     def copy_usd(self, rows: Ints, hours: Floats) -> Floats:
         """What a further region of one job costs: the data set brought there and kept, USD, shape `(n,)`.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from planner.normal.arrays import normal_cdf
 from planner.plan.ids import CostId
 from planner.plan.model import CostLine
 from planner.records import record
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 
 HOURS_PER_MONTH = 730.0  # the cloud providers' billing month for GiB-month prices
-_FAR = 8.0  # standard deviations beyond which a chance counts as 0
 QUANTUM = 9  # decimals kept in a quantity
 _AMOUNT_QUANTUM = Decimal("1e-12")
 
@@ -70,30 +68,6 @@ def billed_hours(rule: BillingRule, used_hours: Floats, term_hours: Floats) -> F
     return np.asarray(np.round(np.maximum(hours, least), QUANTUM), dtype=np.float64)
 
 
-def overrun_hours(rule: BillingRule, fixed_hours: Floats, work_hours: Floats, work_log_sd: Floats) -> Floats:
-    """Expected hours by which blocks are prolonged, beyond the shortest that holds the predicted run.
-
-    The work takes T = work e^(sd z) hours; a run that is not done when its block ends buys the next length, so the mean
-    is the sum over lengths b, from the one bought on, of (next b - b) P(fixed + T > b). The longest is prolonged by the
-    last step once more.
-
-    Args:
-        rule: of the purchase option; 0 where it sells no blocks.
-        fixed_hours: in use whatever the speed, shape `(n,)`.
-        work_hours: predicted, shape `(n,)`.
-        work_log_sd: standard deviation of the log of the true over the predicted work, shape `(n,)`.
-    """
-    if not len(rule.block_hours):
-        return np.zeros(len(work_hours))
-    ends = np.asarray(sorted(rule.block_hours), dtype=np.float64)
-    steps = np.append(np.diff(ends), ends[-1] - ends[-2]) if len(ends) > 1 else ends
-    left = np.maximum(ends - fixed_hours[:, None], 1e-12) / np.maximum(work_hours, 1e-12)[:, None]
-    bought = ends >= (fixed_hours + work_hours)[:, None]
-    deviations = np.log(left) / np.maximum(work_log_sd, 1e-12)[:, None]
-    late = normal_cdf(-np.where(bought & (deviations < _FAR), deviations, np.inf))
-    return np.asarray(np.round((late * steps).sum(axis=1), QUANTUM), dtype=np.float64)
-
-
 def exact(quantity: float) -> Decimal:
     """Return a float quantity as the Decimal of its `QUANTUM`-rounded value."""
     return Decimal(repr(round(float(quantity), QUANTUM)))
@@ -114,7 +88,8 @@ class PriceTag:
 
 # The kinds that reports group cost lines by.
 KIND_OF = {
-    CostId.COMPUTE: "compute", CostId.UPFRONT: "upfront", CostId.SYSTEM_DISK: "system_disk",
+    CostId.COMPUTE: "compute", CostId.AFTER_END: "after_end", CostId.UPFRONT: "upfront",
+    CostId.SYSTEM_DISK: "system_disk",
     CostId.DATASET_STORAGE: "data_storage", CostId.CHECKPOINT_STORAGE: "checkpoint_storage",
     CostId.DATASET_READS: "data_storage", CostId.DATASET_VOLUMES: "data_storage",
     CostId.DATASET_FILE_SYSTEM: "data_storage", CostId.DATASET_PACKING: "data_storage",

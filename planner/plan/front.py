@@ -32,7 +32,7 @@ _MUCH = {
 }  # shares of a step from which its low utilisation is explained
 _OFTEN_ON_DEMAND = 0.1  # of runs that change to on-demand: from here on it is said
 _COVERED = {
-    "compute": {"compute"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
+    "compute": {"compute", "after_end"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
     "storage": {"system_disk", "data_storage", "checkpoint_storage"}, "interruptions": {"interruption"},
 }  # fmt: skip
 _MOST_FILTERS = 4

@@ -67,6 +67,7 @@ class CostId(PartId):
     """Priced quantities of a plan line. The tiers of one tariff are several cost lines with the same id."""
 
     COMPUTE = "compute", "Instance-hours of the line's offer."
+    AFTER_END = "after_end", "Instance-hours after the end of an owned commitment: their mean over all runs."
     UPFRONT = "upfront", "The part of a commitment that is paid at its start."
     SYSTEM_DISK = "system_disk", "The default system disk, where the provider bills it beside the instance."
     DATASET_STORAGE = "dataset_storage", "The copy of the data set in object storage of the region."

@@ -33,7 +33,7 @@ Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model",
 class CostLine:
     """One priced quantity: `amount_usd` = `quantity` x `unit_price` x `usd_per_currency`, exactly.
 
-    `kind` groups the ids: compute | upfront | system_disk | data_storage | checkpoint_storage | data_transfer.
+    `kind` groups the ids (`planner.market.pricing.KIND_OF`).
     """
 
     id: CostId
@@ -345,11 +345,11 @@ class Plan(Profiled):
     loading: Loading | None = None
     quote: Quote | None = None
     recurrence: Recurring | None = None
+    phase_layouts: tuple[Layout, ...] | None = None
     stated_run_id: str = ""
-
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
-    left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence")  # of files, where None
+    left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence", "phase_layouts")  # of files, where None
 
     @property
     def run_id(self) -> str:

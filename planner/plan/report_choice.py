@@ -151,6 +151,8 @@ def _layouts(plan: Plan) -> list[str]:
         prefix = f"{line.instance_type}: " if len(plan.lines) > 1 else ""
         words = layout_words(layout, inference=inference)
         notes.append(f"{prefix}{'layout' if inference else 'parallel layout'}: {words}")
+    each = enumerate(plan.phase_layouts or (), start=1)
+    notes += [f"layout of phase {at}: {layout_words(phase)}" for at, phase in each]
     return list(dict.fromkeys(notes))
 
 

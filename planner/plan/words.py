@@ -18,6 +18,7 @@ from planner.render.words import cluster, devices, option, place
 OBJECTIVES = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
 COST_KINDS = {
     "compute": "compute",
+    "after_end": "after a commitment ends (expected)",
     "upfront": "upfront payment",
     "system_disk": "system disk",
     "data_storage": "data storage",

@@ -25,7 +25,6 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
 from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.inputs.faults import FaultError
-from planner.inputs.owned import without_ends
 from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of, quota_units
 from planner.portfolios.own_machines import pools_of
@@ -52,8 +51,8 @@ MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidate
 _LATE = BIT["deadline"] | BIT["confidence"]
 _SOME = 0.25  # hours by which candidates count as late, at least, until it matters how late they are
 _LEAST = 0.01  # hours: how late a deadline is stated to
-# on-demand serves as cheaply as such spot does, but it may be on-demand that the jobs lack
-_SHARED = _LATE | BIT["no_discount"]
+# on-demand serves as cheaply as such spot does, but it may be on-demand that the jobs lack; ends are limits of all jobs
+_SHARED = _LATE | BIT["no_discount"] | BIT["ended"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +175,7 @@ class WorkloadCandidates:
         update: dict[str, Any] = {
             "start": start,
             "earliest_start": None,
-            "commitments": without_ends(self._portfolio.commitments),  # which limits of all jobs see to
+            "commitments": self._portfolio.commitments,
             "preferences": workload.preferences.model_copy(update={"objective": "cost"}),
         }
         if deadline is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FUTURES = 200
 _ON_SPOT = "the run is on spot in {zone} and that no other zone has spot now"
-_WAITING = "the run waits and that no zone has spot now"
+_WAITING = "the run has waited since its last step and that no zone has had spot since"
 _SUPPOSED = "advise supposes that {what}; `planner advise` with --state knows better"
 
 
@@ -82,6 +82,10 @@ def _state(tracked: Tracked, spot_plan: SpotPlan, running: bool) -> LoadedState:
         "version": 1, "kind": "state", "now": tracked.now, "launched_at": min(tracked.planned.start, tracked.now),
         "done_ratio": min(tracked.done_steps / tracked.planned.steps, 1.0), "mode": "spot" if running else "idle",
         **({"zone": names[0]} if running else {}),
-        "zones": [{"name": name, "available": running and not at} for at, name in enumerate(names)],
+        "zones": [
+            {"name": name, "available": running and not at}
+            | ({"since": tracked.stalled_hours} if tracked.stalled_hours else {})
+            for at, name in enumerate(names)
+        ],
     })  # fmt: skip
     return LoadedState(as_view(state), Document(Path("run"), b"", UnreadSource("the run", "")))

@@ -152,7 +152,7 @@ def track(
     interruptions = count_interruptions(intervals, planned, stopped_hours=stalled)
     to_deadline = None if planned.deadline is None else (planned.deadline - now) / timedelta(hours=1)
     futures = draw_futures(
-        planned, speed, interruptions, left, hours_to_deadline=to_deadline, down=stalled > 0,
+        planned, speed, interruptions, left, hours_to_deadline=to_deadline, stalled_hours=stalled,
         share_left=left / planned.steps, n=flags.futures, seed=flags.seed,
     )  # fmt: skip
     split = split_time(progress, intervals)

@@ -39,7 +39,7 @@ class Futures:
 
 def draw_futures(
     planned: Planned, speed: Speed, interruptions: Interruptions, left_steps: float, *, hours_to_deadline: float | None,
-    down: bool = False, share_left: float = 1.0, n: int = FUTURES, seed: int = 1,
+    stalled_hours: float = 0.0, share_left: float = 1.0, n: int = FUTURES, seed: int = 1,
 ) -> Futures:  # fmt: skip
     """Draw futures.
 
@@ -49,7 +49,7 @@ def draw_futures(
         interruptions: interruptions so far, and their posterior.
         left_steps: still to do.
         hours_to_deadline: from now; None without a deadline.
-        down: whether the run stands still now.
+        stalled_hours: for how long the run has stood still; 0: it goes on.
         share_left: of storage and transfer that is still to be paid.
         n: futures.
         seed: of the draws.
@@ -59,7 +59,7 @@ def draw_futures(
     work = left_steps * step_s / 3600.0 + (planned.final_hours if left_steps > 0 else 0.0)
     rates, scales = interruptions.draw(rng, n)
     run = _Run(planned, rng, work, rates, scales, hours_to_deadline)
-    hours, paid, on_demand_hours = run.to_the_end(down)
+    hours, paid, on_demand_hours = run.to_the_end(stalled_hours)
     price = _lognormal(rng, planned, n)
     usd = (paid - on_demand_hours) * price + on_demand_hours * (planned.fallback_usd_per_hour or 0.0)
     return Futures(hours, paid, usd + share_left * planned.other_usd, on_demand_hours > 0)
@@ -86,15 +86,15 @@ class _Run:
         self.luck = rng.random(len(work))
         self.deadline = np.inf if deadline is None else deadline
 
-    def to_the_end(self, down: bool) -> tuple[Floats, Floats, Floats]:
-        """Hours to the end, paid hours, and those of them on-demand."""
+    def to_the_end(self, stalled_hours: float) -> tuple[Floats, Floats, Floats]:
+        """Hours to the end, paid hours, and those of them on-demand; a run stands still for what is left of that."""
         planned, n = self.planned, len(self.work)
         # from this time on on-demand must be asked for, so that what is left then is done in time
         guard = self.deadline - planned.fallback_hours - planned.paid_setback_ratio * planned.setback_hours
         # with on-demand from there on: hours, paid hours, those of them on-demand
         other, asked = np.zeros((3, n)), np.zeros(n, dtype=np.bool_)
-        if down:
-            self._set_back(np.ones(n, dtype=np.bool_))
+        if stalled_hours > 0:
+            self._set_back(np.ones(n, dtype=np.bool_), self._rest_of(stalled_hours))
         for _ in range(_MOST_SPELLS):
             active = self.work > 0
             if not active.any():
@@ -103,7 +103,7 @@ class _Run:
             ran = np.minimum(spell, self.work)
             self.hours, self.paid, self.work = self.hours + ran, self.paid + ran, self.work - ran
             broken = active & (self.work > 0)
-            self._set_back(broken)
+            self._set_back(broken, self._setbacks())
             # what stands still at the last moment that on-demand can help goes on there
             late = broken & ~asked & (self.hours + self.work >= guard) & (self.hours < self.deadline)
             late &= self.falls_back
@@ -118,8 +118,28 @@ class _Run:
         hours, paid, on_demand = np.where(with_it, other, [self.hours, self.paid, np.zeros(n)])
         return hours, paid, on_demand
 
-    def _set_back(self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
-        """An interruption: a setback of which a share is paid."""
-        setback = np.where(broken, self.scales * self.rng.standard_gamma(SETBACK_SHAPE, len(broken)), 0.0)
+    def _set_back(self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]], hours: Floats) -> None:
+        """An interruption of so many hours: a setback of which a share is paid."""
+        setback = np.where(broken, hours, 0.0)
         paid = self.planned.paid_setback_ratio * setback
         self.hours, self.paid, self.waited = self.hours + setback, self.paid + paid, setback - paid
+
+    def _setbacks(self) -> Floats:
+        """Hours of an interruption, one per future."""
+        return np.asarray(self.scales * self.rng.standard_gamma(SETBACK_SHAPE, len(self.work)))
+
+    def _rest_of(self, passed: float) -> Floats:
+        """Hours that are left of setbacks of which so many have passed, one per future.
+
+        The density of what is left is in proportion to (1 + left / passed)^(shape - 1) e^(-left / scale): exponential
+        draws, kept with the chance of the first factor. The shape is below 1, so the longer a wait has lasted, the
+        longer what is left of it.
+        """
+        left = np.zeros(len(self.work))
+        at = np.arange(len(left))
+        while len(at):
+            drawn = self.scales[at] * self.rng.standard_exponential(len(at))
+            kept = self.rng.random(len(at)) < (1.0 + drawn / passed) ** (SETBACK_SHAPE - 1.0)
+            left[at[kept]] = drawn[kept]
+            at = at[~kept]
+        return left

@@ -7,6 +7,7 @@ measurement; each way to go on is the best candidate of the one engine within th
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -23,7 +24,9 @@ from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
 from planner.inputs.load import MAX_BYTES, load_workload
+from planner.inputs.schema import SeenWait
 from planner.inputs.settings import with_settings, work_setting
+from planner.market.starts import ALREADY_OWNED
 from planner.render.precision import dollars
 from planner.render.words import cluster, option, place
 from planner.tracking.advised import advised_of
@@ -43,6 +46,14 @@ _MOST_FILES = 200
 _GB_PER_GIB = 1.073741824
 _LARGER = 4  # sizes up to so many times the present one are tried
 _BY_SET = "if values were given by --set, write them into it and plan once more"
+_SUPPOSED = (
+    "it counts as a request for the same capacity that has not come, which makes such capacity later and less sure "
+    "for the other ways; wrong if the run stands still for another reason"
+)
+_UNKNOWN = (
+    "the other ways are planned as new launches, whose chances do not know of this wait; if it is for spot, more nodes "
+    "of the same type on spot may wait as well"
+)
 _LEAST_GAIN = 0.02  # of the cost from now on: less is not worth a change
 
 
@@ -94,12 +105,6 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     decision, why = _decide(tracked, ways)
     advised = advised_of(tracked)
     supposed = () if advised is None else (advised.supposed,)
-    if tracked.stalled_hours:
-        notes = (
-            *notes,
-            f"no step for {tracked.stalled_hours:.3g} h: the other options are planned as new launches, whose "
-            "probabilities do not include this wait; if it is for spot, more nodes of the same type may wait, too",
-        )
     return replace(tracked, replan=Replan(decision, why, ways, (*notes, *supposed), advised))
 
 
@@ -132,7 +137,32 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
         notes.append("the measured speed corrects what is predicted for this accelerator generation")
         if tracked.causes and tracked.causes[0].key in ("loader", "straggler"):
             notes.append(f"fix {tracked.causes[0].title} first: other machines may be equally slow")
-    return with_settings(loaded, settings), tuple(notes)
+    rest, is_request = _with_wait(tracked, with_settings(loaded, settings))
+    if tracked.stalled_hours:
+        notes.append(f"no step for {tracked.stalled_hours:.3g} h: {_SUPPOSED if is_request else _UNKNOWN}")
+    return rest, tuple(notes)
+
+
+def _with_wait(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, bool]:
+    """The workload with the wait of a stalled run among its requests for capacity, and whether there is one.
+
+    A request for spot says nothing that plans use: how long spot stays away follows from the records of its pool.
+    """
+    workload, hours = loaded.workload, tracked.stalled_hours
+    seen = tuple(
+        SeenWait(
+            accelerator=line.accelerator, purchase_option=line.purchase_option, waited_hours=hours, came=False,
+            accelerators=math.ceil(line.nodes * line.accelerators_per_node), provider=line.provider,
+            region=line.region,
+        )
+        for line in tracked.planned.plan.lines
+        if hours and line.purchase_option != "spot" and line.option_variant != ALREADY_OWNED
+    )  # fmt: skip
+    launch = tracked.planned.plan.launch
+    if not seen or (launch is not None and launch.strategy == "spot_with_fallback"):
+        return loaded, False
+    limits = workload.constraints.model_copy(update={"waited": (*workload.constraints.waited, *seen)})
+    return replace(loaded, workload=workload.model_copy(update={"constraints": limits})), True
 
 
 def _line(tracked: Tracked) -> PlanLine:

@@ -57,6 +57,7 @@ CONSTRAINTS: list[Constraint] = [
     obtainable.Obtainable(),
     term.Longest(),
     term.Term(),
+    term.Ended(),
     quota.Quota(),
     throughput.LeastThroughput(),
     carbon.Carbon(),

@@ -9,10 +9,9 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 from planner.candidates.model import MIXED
 from planner.inputs.bounds import MOST_HOURS
+from planner.market.ends import owned_hours
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from catalogs.tables.table import Bools, Floats, Ints
     from catalogs.tariffs import OptionRule
     from planner.candidates.constraints.base import Case
@@ -38,14 +37,27 @@ class Term(Constraint):
     """Longer than the purchase option allows, or without a price for the length."""
 
     id = "term"
-    words = "longer than the purchase option or the owned commitment lasts"
+    words = "longer than the purchase option lasts"
     unit = "hours"
     is_fact = True
 
     def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that outlast their offer."""
         outlasting = candidates.paid_hours > longest_hours(case.offer_set, candidates.offer)
-        return outlasting | ~np.isfinite(candidates.cost_usd) | _outlasts_owned(case.offer_set, candidates)
+        return outlasting | ~np.isfinite(candidates.cost_usd)
+
+
+class Ended(Constraint):
+    """A run that is expected to outlast a commitment of the user that it is on."""
+
+    id = "ended"
+    words = "longer than the owned commitment lasts"
+    unit = "hours"
+    is_fact = True
+
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
+        """Candidates on a commitment, as a whole or in a part, that end after it."""
+        return _outlasts_owned(case.offer_set, candidates) if case.offer_set.own_ends else None
 
 
 def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
@@ -54,21 +66,8 @@ def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:
     return np.asarray(longest[offer_set.rule_of_offer[rows]], dtype=np.float64)
 
 
-def owned_hours(offer_set: OfferSet, rows: Ints, start: datetime) -> Floats:
-    """Hours from a start to the end of what the user already pays, infinity where nothing ends, shape of `rows`."""
-    left = np.full(offer_set.offers.n_rows + 1, np.inf)  # the last one: row -1, no offer
-    if offer_set.own_ends:
-        from planner.inputs.checks import end_moment
-
-        for row, expires in offer_set.own_ends.items():
-            left[row] = (end_moment(expires) - start).total_seconds() / 3600.0
-    return np.asarray(left[rows])
-
-
 def _outlasts_owned(offer_set: OfferSet, candidates: Candidates) -> Bools:
     """Candidates that run on an owned commitment, as a whole or in a part, beyond its end."""
-    if not offer_set.own_ends:
-        return np.zeros(len(candidates.offer), dtype=np.bool_)
     start = candidates.context.dates.start
     left = owned_hours(offer_set, candidates.offer, start)
     if candidates.mixes is not None:

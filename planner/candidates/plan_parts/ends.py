@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
-from planner.candidates.constraints.term import owned_hours
 from planner.candidates.in_time import chance_in_time
 from planner.candidates.model import SINGLE
+from planner.candidates.plan_parts.summary import after_hours
+from planner.market.ends import owned_hours
 from planner.market.name_check import some_names
 from planner.normal.arrays import normal_cdf
 from planner.render.numbers import moment, percent, whole_percent
@@ -97,9 +98,14 @@ def _outlived_own(candidates: Candidates, at: int, parts: Sequence[Part]) -> Ite
         late = 1.0 - chance_in_time(candidates, np.asarray([at]), hours)[0] if np.isfinite(hours) else 0.0
         if late >= _LEAST_CHANCE:
             ends = moment(offers.own_ends[part.row].isoformat())
+            more = after_hours(candidates, at, part)
+            cost = (
+                f"{_rounded(more):,g} instance-hours after it, the mean over all runs, are in the cost"
+                if more else "what is paid after it is not in the cost, for no price is known"
+            )  # fmt: skip
             yield (
                 f"the owned commitment on {_type(candidates, part.row)} ends {ends}: a slow run outlasts it "
-                f"({percent(late, 0)}); the hours beyond it are not in the cost"
+                f"({percent(late, 0)}); {cost}"
             )
 
 
@@ -131,7 +137,7 @@ def _why(candidates: Candidates, row: int, item: Constraint, hours: float) -> st
     """Why runs on own machines of offer `row`, the shortest of so many hours, are not feasible."""
     ends = candidates.context.market.offer_set.own_ends.get(row)
     takes = f"a run takes {_rounded(hours):,g} h"
-    if item.id == "term" and ends is not None:
+    if item.id == "ended" and ends is not None:
         return f"{takes}, and the commitment ends {moment(ends.isoformat())}"
     late = {
         "deadline": "too long for the deadline",

@@ -16,6 +16,7 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import steady_hours
 from planner.candidates.starts import allotted_hours, chance_had, fallback_had, waits_of
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes, wait_levels
+from planner.market.ends import Spread
 from planner.market.price_path import NAMES
 from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
 from planner.render.numbers import usd
@@ -248,6 +249,7 @@ def _usd(
             np.full(count, part.nodes),
             used,
             hours,
+            spread=Spread(context.dates.start, np.full(count, fixed), np.zeros(count)),
             stored=candidates.stored(np.full(count, at)),
             run_hours=np.full(count, candidates.hours[at]),
         )

@@ -55,17 +55,20 @@ def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
     costs, run_hours = context.market.costs, float(candidates.hours[at])
     lines = [
         costs.lines(
-            part.row,
-            part.instance_hours,
-            *stored,
-            part.nodes,
-            with_place=number == 0,
-            run_hours=run_hours,
+            part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0, run_hours=run_hours,
+            after_hours=after_hours(candidates, at, part),
         )
         for number, part in enumerate(candidates.parts(at))
-    ]
+    ]  # fmt: skip
     lines[0] += store_lines(candidates, at)
     return lines
+
+
+def after_hours(candidates: Candidates, at: int, part: Part) -> float:
+    """Expected instance-hours of a part of candidate `at` after the end of what the user pays."""
+    one, costs = np.asarray([at]), candidates.context.market.costs
+    row, nodes, paid = (np.asarray([value]) for value in (part.row, part.nodes, part.paid_hours))
+    return float(costs.after_hours(row, nodes, paid, candidates.hours[one], candidates.spread(one))[0])
 
 
 def summarize(candidates: Candidates, at: int, reference: int | None) -> Summary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,7 @@ def _cost_of(candidates: Candidates, at: int, times: float, hours: Floats) -> fl
     """
     costs, offers = candidates.context.market.costs, candidates.context.market.offer_set
     fixed, cost = float(candidates.fixed_hours[at]), 0.0
+    known = replace(candidates.spread(np.asarray([at])), work_log_sd=np.zeros(1))
     for number, part in enumerate(candidates.parts(at)):
         paid = np.asarray([fixed + (part.paid_hours - fixed) * times])
         row, nodes = np.asarray([part.row]), np.asarray([part.nodes])
@@ -180,7 +182,8 @@ def _cost_of(candidates: Candidates, at: int, times: float, hours: Floats) -> fl
         outlived = len(blocks) > 0 and float(paid[0]) > max(blocks)
         stored = candidates.stored(np.asarray([at]))
         money = costs.evaluate(
-            row, nodes, paid, hours, expected=outlived, stored=stored, run_hours=candidates.hours[[at]]
-        )
+            row, nodes, paid, hours, expected=outlived, spread=known, stored=stored,
+            run_hours=candidates.hours[[at]],
+        )  # fmt: skip
         cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
     return cost

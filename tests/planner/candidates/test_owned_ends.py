@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.load import load_workload
 from planner.inputs.pipeline_load import load_pipeline
+from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
 from tests.conftest import ROOT
 from tests.planner.candidates.test_bought_in_parts import LISTED, OWNED, eight_nodes, hours_on
@@ -79,6 +82,45 @@ def test_the_plan_says_how_often_a_run_outlasts_its_commitment_and_why_one_is_no
     assert not said(10)
     short = said(0.9)
     assert "alone do not suffice: a run takes" in short and "and the commitment ends" in short
+
+
+@pytest.mark.parametrize("share", [1.001, 1.3])
+def test_what_slow_runs_pay_after_the_end_is_in_the_cost_and_recomputed(share: float) -> None:
+    """A job that may take nine hours chooses between owned machines that end and others by what both cost."""
+    catalog = make_catalog(LISTED)
+    for owned, hours in ((4, None), (8, None), (4, "9h")):
+        lasting = plan_on(catalog, job_until(None, owned)).plan
+        job = job_until(datetime.fromisoformat(lasting.start) + timedelta(hours=share * lasting.hours), owned)
+        if hours is not None:
+            job["constraints"] |= {
+                "deadline": hours,
+                "purchase_options": ["on_demand", "reserved_1y", "spot"],
+            }
+        given = loaded(job)
+        plan = plan_on(catalog, job).plan
+        after = [cost for line in plan.lines for cost in line.costs if cost.id == "after_end"]
+        assert [float(cost.unit_price) for cost in after] == [1.1]
+        assert hours is not None or sum(
+            cost.amount_usd for cost in after
+        ) + lasting.total_usd == pytest.approx(plan.total_usd)
+        answer = plan.to_dict()
+        assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults == []
+        cheaper = copy.deepcopy(answer)
+        for line in cheaper["lines"]:
+            line["costs"] = [cost for cost in line["costs"] if cost["id"] != "after_end"]
+        assert judge_plan(cheaper, given.workload, given.sha256, catalog, Path()).faults
+
+
+def test_without_a_price_on_demand_a_run_goes_on_at_that_of_the_commitment() -> None:
+    catalog = make_catalog(
+        [replace(LISTED[0], purchase_option="reserved_1y", price_per_hour="0.7", term_hours=8760.0)]
+    )
+    lasting = plan_on(catalog, job_until(None, 8)).plan
+    job = job_until(datetime.fromisoformat(lasting.start) + timedelta(hours=1.1 * lasting.hours), 8)
+    after = [
+        cost for line in plan_on(catalog, job).plan.lines for cost in line.costs if cost.id == "after_end"
+    ]
+    assert [(float(cost.unit_price), cost.quantity > 1) for cost in after] == [(0.7, True)]
 
 
 def test_of_own_machines_that_stay_idle_the_size_that_is_soonest_done_is_named() -> None:

@@ -92,6 +92,9 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
         {"accelerator": "a10g*", "purchase_option": "on_demand", "accelerators": 3}]})),
     "longest": ([GOOD], work(training={**SLOW, "samples": 10**16})),
     "term": ([GOOD, Offer(L4, "us-central1", "0.1", "flex_start")], work(training={**SLOW, "samples": 2_000_000_000})),
+    "ended": ([GOOD], work(commitments=[{
+        "provider": "aws", "region": "us-east-1", "instance_type": A10G.instance_type, "purchase_option": "reserved_1y",
+        "nodes": 1, "expires": "2026-11-20T00:30Z"}])),
     "quota": ([GOOD], work(constraints={"quota": [{"provider": "aws", "quota": "g5", "limit": 24}]})),
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),
     "unknown_carbon": ([GOOD, Offer(A10G, "ap-southeast-6", "1")], work(constraints={"max_kgco2e": 1e9})),

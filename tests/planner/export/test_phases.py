@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from planner.errors import InputError
+from planner.export.phases import of_phase
 from planner.export.registry import Options, export
 from planner.export.view import launch_of
-from tests.planner.spine_catalogs import A100X8, Offer, make_catalog, plan_on, work
+from planner.judge.judge import judge_plan
+from planner.plan.model import Plan
+from planner.plan.words import layout_words
+from tests.planner.spine_catalogs import A100X8, Offer, loaded, make_catalog, plan_on, work
 
 LONG, SHORT = {"sequence_length": 2048, "global_batch": 64}, {"sequence_length": 128, "global_batch": 512}
+TWO = {
+    "tokens": 40_000_000, "global_batch": 512, "sequence_length": 2048, "precision": "bf16",
+    "phases": [{"share": 0.5, **SHORT}, {"share": 0.5, **LONG}],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("share", "first"), [(0.9, SHORT), (0.02, LONG)])
@@ -34,6 +44,50 @@ def test_batch_and_length_are_those_of_the_phase_that_the_layout_is_of(
     assert (
         f"# phases: {steps[0]:,} steps of 512 x 128, then {steps[1]:,} steps of 64 x 2,048 samples" in script
     )
+
+
+def test_each_phase_has_its_layout_in_the_plan_and_a_launch_of_its_own() -> None:
+    """The schedule is started phase by phase: each with its own batch, length, steps and layout."""
+    job = work(training=TWO, constraints={"max_nodes": 1})
+    catalog, given = make_catalog([Offer(A100X8, "us-east-1", "20")]), loaded(job)
+    plan = plan_on(catalog, job).plan
+    layouts = plan.phase_layouts
+    assert layouts is not None and [one.update_batch for one in layouts] == [512, 64]
+    assert plan.lines[0].layout in layouts
+    assert f"layout of phase 2: {layout_words(layouts[1])}" in str(plan.render("md"))
+    read = Plan.from_dict(plan.to_dict())
+    assert read.phase_layouts == layouts
+    launch = launch_of(read)
+    for number, (phase, layout) in enumerate(zip((SHORT, LONG), layouts, strict=True), start=1):
+        one = of_phase(launch, read, number)
+        stated = one.training
+        assert one.layout == layout
+        assert (stated.sequence_length, stated.global_batch) == (
+            phase["sequence_length"],
+            phase["global_batch"],
+        )
+        assert (stated.steps, stated.units) == (
+            stated.phases[number - 1][0],
+            math.prod(stated.phases[number - 1]),
+        )
+        script = export(one, "torchrun", Options("megatron"))[0].text
+        assert f"this is phase {number}" in script and ("checkpoint of phase 1" in script) == (number == 2)
+        assert f"--global-batch-size={phase['global_batch']}" in script.replace(" ", "=")
+    with pytest.raises(InputError, match="no such phase; it has 2"):
+        of_phase(launch, read, 3)
+    with pytest.raises(InputError, match="without the layouts"):
+        of_phase(launch, replace(read, phase_layouts=None), 1)
+    answer = plan.to_dict()
+    assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults == []
+    answer["phase_layouts"][1]["micro_batch"] *= 2
+    assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults
+
+
+def test_a_run_of_one_phase_has_no_layouts_of_phases() -> None:
+    plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20")]), work()).plan
+    assert plan.phase_layouts is None and "phase_layouts" not in plan.to_dict()
+    with pytest.raises(InputError, match="it has none"):
+        of_phase(launch_of(plan), plan, 1)
 
 
 @pytest.mark.parametrize("value", ["a x b x c", "9", "9 x 512 x 128; rm -rf /"])

@@ -17,12 +17,13 @@ from planner.errors import InputError
 from planner.export.view import launch_of
 from planner.fleet import parts
 from planner.fleet.alone import grown_sure
-from planner.judge.bench import Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
 from planner.judge.money import total
+from planner.judge.purchases import Buy
 from planner.plan.front import bought, front
 from planner.plan.model import Plan
 from planner.plan.outcome import choice_words

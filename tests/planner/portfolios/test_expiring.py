@@ -95,6 +95,22 @@ def test_a_workload_runs_on_it_only_where_it_ends_in_time(run_cli: Run, tmp_path
 
 
 @pytest.mark.parametrize("options", [(), ("--rolling", "6h")])
+def test_what_a_slow_run_pays_after_the_end_is_in_the_cost_of_its_job(
+    run_cli: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    example = Path("examples/llama-70b-lora.yaml").resolve()
+    text = TEXT + f"  - {json.dumps({'name': 'w', 'workload': str(example)})}\n"
+    costs = []
+    for end in ("2027-12-02", '"2026-12-02T00:30"'):
+        one = text.replace("expires: 2026-12-02", f"expires: {end}")
+        answer, _ = ask(run_cli, tmp_path / "jobs.yaml", one, "--as-of", "2026-11-20", *options)
+        job = answer["jobs"][0]
+        assert job.get("owned", job.get("stints", [{}])[0].get("owned"))
+        costs.append((answer["totals"]["bought_usd" if options else "cost_usd"], job))
+    assert costs[0][0] < costs[1][0]
+
+
+@pytest.mark.parametrize("options", [(), ("--rolling", "6h")])
 def test_one_that_is_over_before_the_start_is_named(
     run_cli: Run, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

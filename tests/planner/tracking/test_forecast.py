@@ -12,11 +12,11 @@ import pytest
 from planner.errors import InputError
 from planner.plan.model import Goal
 from planner.tracking.answer import Ask, Tracked, track
-from planner.tracking.forecast import draw_futures
+from planner.tracking.forecast import _Run, draw_futures
 from planner.tracking.model import Progress, Speed
 from planner.tracking.order import intervals_of
 from planner.tracking.planned import planned_of
-from planner.tracking.renewal import Interruptions, count_interruptions
+from planner.tracking.renewal import SETBACK_SHAPE, Interruptions, count_interruptions
 from planner.tracking.speed import correlation_time
 from tests.planner.tracking.runs import STEPS, draw_runs, spot_plan, spot_planned
 
@@ -128,6 +128,19 @@ def test_no_step_for_long_is_a_stop_that_delays() -> None:
     assert soon.stalled_hours == 0 and later.stalled_hours == pytest.approx(6.0)
     assert later.interruptions.seen == soon.interruptions.seen + 1
     assert later.finish[0] > soon.finish[0] + timedelta(hours=5)
+
+
+def test_a_wait_that_has_lasted_lasts_longer_still() -> None:
+    """What is left of a setback is that of the setbacks that lasted so long, and its mean rises with the wait."""
+    rng, scale, passed = np.random.default_rng(3), 2.0, 1.5
+    whole = scale * rng.standard_gamma(SETBACK_SHAPE, 400_000)
+    lasting = whole[whole > passed] - passed
+    run = _Run(spot_planned(), rng, np.ones(40_000), np.ones(40_000), np.full(40_000, scale), None)
+    left = run._rest_of(passed)
+    assert np.quantile(left, (0.1, 0.5, 0.9)) == pytest.approx(
+        np.quantile(lasting, (0.1, 0.5, 0.9)), rel=0.04
+    )
+    assert whole.mean() < left.mean() < run._rest_of(10 * passed).mean() < scale
 
 
 def test_interruptions_move_the_plans_rate_both_ways() -> None:

@@ -12,6 +12,7 @@ import pytest
 import planner
 from planner.errors import InputError
 from planner.inputs.load import load_workload
+from planner.inputs.settings import with_settings
 from planner.tracking.answer import Tracked, track
 from planner.tracking.model import Progress, Replan, Way
 from planner.tracking.planned import planned_of
@@ -78,9 +79,35 @@ def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: 
     assert stalled.replan is not None and stalled.replan.advised is not None
     assert stalled.replan.advised.action in ("wait", "switch to on-demand")
     assert any("no step for 2 h" in note for note in stalled.replan.notes)  # the other ways do not know of it
+    longer = replan(replace(run, stalled_hours=20.0), load_workload(WORKLOAD)).replan
+    assert longer is not None and longer.advised is not None
+    assert (longer.advised.p_finish or 0.0) < (stalled.replan.advised.p_finish or 0.0)
     assert not any("no step for" in note for note in going.notes)
     told = stalled.to_dict()["replan"]["advice"]
     assert told["action"] == stalled.replan.advised.action and told["why"] in str(stalled.render(width=400))
+
+
+def test_a_wait_for_capacity_makes_the_same_capacity_later_and_less_sure(plan: planner.Plan) -> None:
+    """A request for on-demand machines that has not come is one that the other ways know of."""
+    run = tracked(plan, 1.0)
+    line = replace(run.planned.plan.lines[0], purchase_option="on_demand")
+    place = f"{line.provider}/{line.region}"
+    only = ["constraints.purchase_options=[on_demand]", f"constraints.regions=[{place}]"]
+    assert run.planned.plan.launch is not None
+    alone = replace(run.planned.plan.launch, strategy="on_demand")
+    bought = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=alone))
+    ends, chances = [], []
+    for hours in (0.0, 3.0, 30.0):
+        found = replan(
+            replace(run, planned=bought, stalled_hours=hours), with_settings(load_workload(WORKLOAD), only)
+        )
+        assert found.replan is not None
+        way = ways_of(found)["add nodes"]
+        ends.append(way.finish or way.reason)
+        chances.append(way.p_meet or 0.0)
+        said = [note for note in found.replan.notes if "no step for" in note]
+        assert ["request for the same capacity" in note for note in said] == [True] * bool(hours)
+    assert ends[0] < ends[1] < ends[2] and chances[0] > chances[1] > chances[2]
 
 
 def test_a_run_that_no_longer_has_time_to_wait_takes_on_demand(slow: Tracked) -> None:

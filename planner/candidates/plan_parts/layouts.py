@@ -1,0 +1,43 @@
+"""Parallel layouts of a chosen candidate: that of the run, and those of its phases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.plan.layout import Layout
+
+if TYPE_CHECKING:
+    from planner.candidates.model import Candidates
+
+
+def layout_of(candidates: Candidates, at: int) -> Layout:
+    """The layout of candidate `at`; of a run in phases that of the phase that takes longest."""
+    return _layout(candidates, candidates.shapes.row(int(candidates.shape[at])))
+
+
+def phase_layouts(candidates: Candidates, at: int) -> tuple[Layout, ...] | None:
+    """The layouts of the phases of candidate `at` in their order; None where the run has no phases or all share one."""
+    job, offers = candidates.context.asked.job, candidates.context.market.offer_set
+    if not job.training.phases:
+        return None
+    from planner.performance.phases import phase_jobs
+    from planner.performance.search import estimate_shapes
+
+    row = int(offers.hardware_of_type[offers.type_of_offer[candidates.offer[at]]])
+    hardware, nodes = offers.hardware.take(np.asarray([row])), (int(candidates.nodes[at]),)
+    each = [estimate_shapes(*phase, hardware, nodes).row(0) for phase in phase_jobs(job.model, job.training)]
+    layouts = tuple(_layout(candidates, shape) for shape in each)
+    return layouts if len(set(layouts)) > 1 else None
+
+
+def _layout(candidates: Candidates, shape: dict[str, Any]) -> Layout:
+    updates, passes = candidates.context.asked.job.training.updates_and_passes or (None, None)
+    return Layout(
+        tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
+        data_parallel=shape["dp"], zero_stage=shape["zero_stage"], micro_batch=shape["micro_batch"],
+        grad_accumulation=shape["grad_accum"] // (updates or 1), recompute=shape["recompute"],
+        expert_parallel=shape["ep"], interleave=shape["interleave"],
+        sequence_parallel=bool(shape["sequence_parallel"]), updates=updates, passes=passes,
+    )  # fmt: skip
