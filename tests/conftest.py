@@ -257,7 +257,7 @@ def _of_all_workers(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
 def _read_once(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[set[Path]]:
-    """Let tests share what is long to work out; the directories of snapshots that are read and checked once.
+    """Let tests share what is long to work out, and wait for no disk; the snapshots that are read and checked once.
 
     Questions about what to buy share what the performance model said (`RememberedShapes`), and all workers the plans
     of `tests.planned_examples`. One fixture, for each costs every test some of its own time.
@@ -270,6 +270,8 @@ def _read_once(
     share(_of_all_workers(tmp_path_factory, request) / "planned")
     remembered = RememberedShapes()
     with contextlib.ExitStack() as stack:
+        # a test ends no machine, so none can tell what lies on its disk: four thousand files, each 5 to 20 ms
+        stack.enter_context(mock.patch("os.fsync", lambda _handle: None))
         for asking in ("candidates.sizes", "calibration.correction"):
             stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
         stack.enter_context(shared_duckdb(tmp_path_factory.mktemp("duckdb")))

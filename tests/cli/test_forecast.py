@@ -20,9 +20,16 @@ Run = Callable[..., CliResult]
 COSTS = str(ROOT / "examples" / "daily-costs.csv")
 
 
-def test_a_bill_by_team_with_a_scenario_and_a_fiscal_year(run_cli: Run, tmp_path: Path) -> None:
-    make_company(2, 7, 1000, out=tmp_path)
-    found = run_cli("forecast", "--focus", str(tmp_path), "--by", "tag:team", "--scenario", "price=-20%",
+@pytest.fixture(scope="module")
+def bill(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a small company's bill."""
+    folder = tmp_path_factory.mktemp("bill")
+    make_company(2, 7, 1000, out=folder)
+    return str(folder)
+
+
+def test_a_bill_by_team_with_a_scenario_and_a_fiscal_year(run_cli: Run, bill: str) -> None:
+    found = run_cli("forecast", "--focus", bill, "--by", "tag:team", "--scenario", "price=-20%",
                 "--fiscal-start", "02", "-o", "json")  # fmt: skip
     assert found.code == 0, found.stderr
     values = json.loads(found.stdout)
@@ -117,9 +124,8 @@ def test_plan_as_focus_rows(run_cli: Run, tmp_path: Path) -> None:
     )
 
 
-def test_commitments_that_end_cost_more_from_then_on(run_cli: Run, tmp_path: Path) -> None:
-    make_company(2, 7, 1000, out=tmp_path)
-    arguments = ("forecast", "--focus", str(tmp_path), "--by", "provider", "--periods", "4", "-o", "json")
+def test_commitments_that_end_cost_more_from_then_on(run_cli: Run, bill: str) -> None:
+    arguments = ("forecast", "--focus", bill, "--by", "provider", "--periods", "4", "-o", "json")
     with opened_once():
         kept, ended = (json.loads(run_cli(*arguments, *more).stdout) for more in ((), ("--commitments-end",)))
     assert not kept["plans"] and ended["plans"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from planner.cli import root
 from planner.files import limited
 from planner.workloads.sweeps.cells import digest_of_file
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import plan_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 KINDS = os.environ.get("PLANNER_ODD_FILES", "pipe").split(",")
@@ -146,10 +148,10 @@ def _time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan, a bill and a log."""
-    from benchmarks.fuzz import saved_plans
-
     folder = tmp_path_factory.mktemp("saved")
-    saved_plans(folder)
+    plan_of("bert-large").save(folder / "spot.json")
+    bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
+    (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
     of_bill = {"break_evens": [], "catalog": [], "bill": {"currency": None, "seed": 1, "expires": []}}
     (folder / "commit.json").write_text(json.dumps(of_bill), "utf-8")
     (folder / "log.csv").write_text("step,time\n" + "".join(f"{n},{n * 2}\n" for n in range(50)), "utf-8")

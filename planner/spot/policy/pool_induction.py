@@ -198,20 +198,17 @@ class _Tick:
         """Take a tick at which only finished work is in reach."""
         shapes = [(zones, stages), (zones, stages), (stages,), (zones, stages), (stages,), (zones,), (zones,)]
         ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
-        self._all, self._done = np.empty((ends[-1], width), np.float32), pad + 1
-        self._clear()
+        self._all, self._from = np.full((ends[-1], width), MISS, np.float32), pad + 1
+        self._all[:, : self._from] = 0.0
         rows = pairwise([0, *ends])
         self.values: Values = tuple(
             self._all[a:b].reshape(*shape, width) for (a, b), shape in zip(rows, shapes, strict=True)
         )
 
-    def _clear(self) -> None:
-        self._all.fill(MISS)
-        self._all[:, : self._done] = 0.0
-
     def fill(self, at: slice, values: Values) -> None:
-        """Take the values of the work at `at`."""
-        self._clear()
+        """Take the values of the work at `at`, which neither begins nor ends before that of an earlier tick."""
+        self._all[:, self._from : at.start] = MISS
+        self._from = at.start
         flat = [value.reshape(-1, value.shape[-1]) for value in values]
         np.minimum(np.concatenate(flat), np.float32(MISS), out=self._all[:, at])
 

@@ -20,6 +20,7 @@ from planner.tracking.replan import STAY, _decide, replan, workload_of
 from tests.conftest import ROOT
 
 WORKLOAD = ROOT / "examples" / "bert-large.yaml"
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module")

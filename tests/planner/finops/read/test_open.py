@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import VERSIONS, detect_version, focus_columns
-from tests.focus_company import make_company
+from tests.focus_company import Truth, make_company, write_version
 
 HEADER = (
     "BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,"
@@ -52,11 +52,18 @@ def test_versions_have_the_columns_of_the_specification(version: str, count: int
     assert detect_version(own) == version
 
 
+@pytest.fixture(scope="module")
+def company() -> Truth:
+    return make_company(2, seed=3, rows_per_month=500)
+
+
 @pytest.mark.parametrize(
     ("version", "fmt"), [*((version, "parquet") for version in VERSIONS), ("1.0", "csv"), ("1.4", "csv.gz")]
 )
-def test_every_version_and_format_gives_the_same_sums(version: str, fmt: str, tmp_path: Path) -> None:
-    truth = make_company(2, seed=3, rows_per_month=500, version=version, out=tmp_path, fmt=fmt)
+def test_every_version_and_format_gives_the_same_sums(
+    company: Truth, version: str, fmt: str, tmp_path: Path
+) -> None:
+    truth = write_version(company, version, tmp_path, fmt=fmt)
     with open_bill([tmp_path]) as bill:
         costs = bill.engine.query(
             "SELECT x_month, SUM(EffectiveCost) AS cost FROM focus WHERE ChargeCategory <> 'Tax' "
