@@ -17,8 +17,6 @@ from importlib import import_module
 from typing import Any, TypeVar
 from unittest import mock
 
-from planner.candidates.engine import CandidateSearch
-from planner.fleet.mix import Mix
 from planner.fleet.spread import Spread
 from planner.job.answer import infeasible_plan
 from planner.job.assemble import _NOTHING_BESIDE
@@ -26,11 +24,6 @@ from planner.plan.model import Savings
 
 EVERY = 5
 T = TypeVar("T")
-
-
-def _one_point(_search: CandidateSearch, mix: Mix, usd: Decimal) -> Spread:
-    return Spread(mix.period, mix.period, usd, usd)
-
 
 # module and function: what it returns in place of what is left out, given what it was asked
 BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
@@ -45,8 +38,10 @@ BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
     ("planner.fleet.answer", "_reasons"): lambda *_asked: [],
     ("planner.fleet.plan", "plan_warnings"): lambda *_asked: [],
     ("planner.schedules.relaxation", "_least"): lambda _helps, _most: None,
-    ("planner.fleet.plan", "spread_of"): _one_point,
-    ("planner.fleet.parts_plan", "spread_of"): _one_point,
+    ("planner.fleet.plan", "spread_of"): lambda _search, mix, usd: Spread(mix.period, mix.period, usd, usd),
+    ("planner.fleet.parts_plan", "spread_of"): lambda _search, mix, usd: Spread(
+        mix.period, mix.period, usd, usd
+    ),
     ("planner.fleet.fallback_plan", "reasons"): lambda *_asked: (),
     ("planner.fleet.fallback_launch", "_hours"): lambda _asked, mix, _chances: (mix.period, mix.period),
     ("planner.fleet.fallback_launch", "_usd"): lambda _asked, _mix, usd: (

@@ -200,7 +200,7 @@ class Master:
         paid = self._problem.cost > 0
         dear = np.full(len(upper), np.inf)
         dear[paid] = MOST_USEFUL * MONEY * self._money / self._problem.cost[paid]
-        return np.minimum(upper, dear)
+        return np.asarray(np.minimum(upper, dear), dtype=np.float64)
 
     def _own(self, x: Floats) -> Floats:
         count = len(self._problem.cost)
