@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
     from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field
+    from operator import attrgetter
 
     @dataclass(init=False, repr=False, eq=False)
     class _Pattern:
@@ -41,7 +42,7 @@ else:
             setattr(new_type, name, method)
         new_type.__record_defaults__ = _defaults(new_type)
         items = new_type.__dataclass_fields__.items()
-        new_type.__record_compared__ = tuple(name for name, item in items if item.compare)
+        new_type.__record_compared__ = _getter(tuple(name for name, item in items if item.compare))
         return new_type
 
     def _is_plain(cls: Any) -> bool:
@@ -116,9 +117,14 @@ else:
         inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__record_defaults__)
         return f"{type(self).__qualname__}({inner})"
 
-    def _values(self: Any) -> tuple[Any, ...]:
-        compared = type(self).__record_compared__
-        return tuple(getattr(self, name) for name in compared)
+    def _getter(names: tuple[str, ...]) -> Any:
+        """What gives the values of these fields, one after another."""
+        return (
+            attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, one) for one in names)
+        )
+
+    def _values(self: Any) -> Any:
+        return type(self).__record_compared__(self)
 
     def _eq(self: Any, other: object) -> bool:
         return _values(self) == _values(other) if type(other) is type(self) else NotImplemented

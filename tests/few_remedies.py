@@ -39,6 +39,9 @@ BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
     ("planner.fleet.plan", "plan_warnings"): lambda *_asked: [],
     ("planner.schedules.relaxation", "_least"): lambda _helps, _most: None,
     ("planner.fleet.plan", "spread_of"): lambda _search, mix, usd: Spread(mix.period, mix.period, usd, usd),
+    ("planner.fleet.parts_plan", "spread_of"): lambda _search, mix, usd: Spread(
+        mix.period, mix.period, usd, usd
+    ),
     ("planner.fleet.fallback_plan", "reasons"): lambda *_asked: (),
     ("planner.fleet.fallback_launch", "_hours"): lambda _asked, mix, _chances: (mix.period, mix.period),
     ("planner.fleet.fallback_launch", "_usd"): lambda _asked, _mix, usd: (
@@ -47,7 +50,7 @@ BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
     ),
 } | {
     (f"planner.fleet.{module}", name): found
-    for module in ("plan", "fallback_plan")
+    for module in ("plan", "fallback_plan", "parts_plan")
     for name, found in {
         "savings_of": lambda *_asked: (Savings(None, None, None, ""), ()),
         "storage_of": lambda *_asked: (),

@@ -288,7 +288,7 @@ def distinct(values: npt.NDArray[Any]) -> tuple[Array, Ints, Ints]:
             return values[first], first, codes
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(values) else order
+    starts = changes(ordered)
     codes = np.empty(len(values), dtype=np.int64)
     group = np.zeros(len(values), dtype=np.int64)
     group[starts[1:]] = 1
@@ -299,13 +299,21 @@ def distinct(values: npt.NDArray[Any]) -> tuple[Array, Ints, Ints]:
 def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, Ints]:
     """Return sorted distinct values and how often each occurs: a tenth of the time of `distinct`."""
     ordered = np.sort(values)
-    starts = np.flatnonzero(np.append(len(values) > 0, ordered[1:] != ordered[:-1]))
+    starts = changes(ordered)
     return ordered[starts], np.diff(np.append(starts, len(values))).astype(np.int64)
 
 
 def distinct_values(values: npt.NDArray[Any]) -> Array:
     """Return sorted distinct values: `numpy.unique` without its import of numpy.ma."""
-    return count_distinct(values)[0]
+    ordered = np.sort(values)
+    return ordered[changes(ordered)]
+
+
+def changes(values: npt.NDArray[Any]) -> Ints:
+    """Return the positions of values unlike the one before, the first value among them."""
+    unlike = np.ones(len(values), dtype=np.bool_)
+    unlike[1:] = values[1:] != values[:-1]
+    return np.asarray(unlike.nonzero()[0], dtype=np.int64)
 
 
 def _distinct_small(values: Ints, size: int) -> tuple[Ints, Ints]:

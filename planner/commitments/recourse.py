@@ -234,7 +234,8 @@ class _Part:
             self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
-        self._uncovered = [np.isinf(rate) if np.isinf(rate).any() else None for rate in self.rate]
+        self._finite = np.where(np.isinf(self.rate), 0.0, self.rate)
+        self._beyond = [np.where(none, np.inf, 0.0) if none.any() else None for none in np.isinf(self.rate)]
 
     def _sum(self, each: Floats) -> Floats:
         """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
@@ -300,13 +301,11 @@ class _Part:
 
     def _times(self, price: Floats, plan: int) -> Floats:
         """A plan's price times its rates; a pool that it does not cover is beyond any price, even 0."""
-        beyond = self._uncovered[plan]
-        if beyond is None:
-            return np.asarray(price[:, plan, None] * self.rate[plan], dtype=np.float64)
-        with np.errstate(invalid="ignore"):
-            product = price[:, plan, None] * self.rate[plan]
-        product[:, beyond] = np.inf
-        return np.asarray(product, dtype=np.float64)
+        product: Floats = price[:, plan, None] * self._finite[plan]
+        beyond = self._beyond[plan]
+        if beyond is not None:
+            product += beyond
+        return product
 
     def _value(self, left: Floats, by_spot: Floats | None, price: Floats, capacity: Floats) -> Floats:
         """D(price) of each hour, shape `(n,)`."""
@@ -320,34 +319,39 @@ class _Part:
         return knapsack_of(pools, rate[pools], self.on_demand, self.spot)
 
     def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
-        highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed
         best = np.empty(capacity.shape)
-        best[:] = highest
+        best[:] = self._highest
         if not capacity.any():
             return best
         best_value = self._value(left, by_spot, best, capacity)
-        for price in self._candidates(left, by_spot, capacity, highest):
+        for price in self._candidates(left, by_spot, capacity):
             value = self._value(left, by_spot, price, capacity)
             better = value > best_value
             np.copyto(best, price, where=better[:, None])
             np.copyto(best_value, value, where=better)
         return best
 
-    def _candidates(
-        self, left: Floats, by_spot: Floats | None, capacity: Floats, highest: Floats
-    ) -> Iterator[Floats]:
-        """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
+    def _candidates(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Iterator[Floats]:
+        """Yield the prices among which an optimal pair is: on the rays, and separate optima between them.
+
+        Each stands where the one before stood.
+        """
         units, room = _by_pool(left, by_spot), np.ascontiguousarray(capacity.T)
-        full = [room[plan] <= 0 for plan in (0, 1)]
+        full, pair = room <= 0, np.empty(capacity.shape)
         for ratio, knapsack in self._rays:
-            price = knapsack.fill(*units, room[0] + ratio * room[1])
-            yield np.stack([price, ratio * price], axis=1)
+            pair[:, 0] = knapsack.fill(*units, room[0] + ratio * room[1])
+            np.multiply(pair[:, 0], ratio, out=pair[:, 1])
+            yield pair
         for separate in self._separate:
-            pair = [
-                np.where(full[plan], highest[plan], knapsack.fill(*units, room[plan]))
-                for plan, knapsack in enumerate(separate)
-            ]
-            yield np.stack(pair, axis=1)
+            for plan, knapsack in enumerate(separate):
+                pair[:, plan] = knapsack.fill(*units, room[plan])
+                np.copyto(pair[:, plan], self._highest[plan], where=full[plan])
+            yield pair
+
+    @cached_property
+    def _highest(self) -> Floats:
+        """Price of each plan beyond which it is not missed where it has no capacity, shape `(K,)`."""
+        return np.asarray((self.on_demand / self.rate).max(axis=1), dtype=np.float64)
 
     @cached_property
     def _alone(self) -> Knapsack:

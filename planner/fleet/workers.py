@@ -10,6 +10,7 @@ hours.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,7 @@ def build_workers(candidates: Candidates, limit_hours: float) -> Workers:
     return build_with_storage(candidates, limit_hours)[0]
 
 
+@lru_cache(maxsize=2)  # one question asks it of the same candidates up to three times
 def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Workers, Kept]:
     """The same, with what a fleet of each offer alone pays for its data; arguments of `build_workers`."""
     context = candidates.context

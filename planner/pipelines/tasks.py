@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import changes
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, unhindered_hours
 from planner.candidates.model import IN_TURN
@@ -141,7 +142,7 @@ class WorkloadTask:
         place = self._places[candidates.offer[at]]
         rank = search.context.market.id_rank[candidates.offer[at]]
         order = np.lexsort((rank, candidates.nodes[at], candidates.hours[at], candidates.cost_usd[at], place))
-        first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if len(at) else order
+        first = changes(place[order])
         return at[order[first]]
 
     def _certain(self, candidates: Candidates) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -189,13 +190,17 @@ class Master:
         )
 
     def _scale(self, goal: Goal) -> Floats:
-        """Size of one unit of each column inside the solver: its whole range, cut to what is useful."""
+        """Size of one unit of each column inside the solver: of whole ones 1 where they must be whole."""
+        return np.where(self._problem.integer, 1.0, self._useful) if goal == "whole" else self._useful
+
+    @cached_property
+    def _useful(self) -> Floats:
+        """The whole range of each column, cut to what is useful; to be asked for once there is a cut."""
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
         paid = self._problem.cost > 0
         dear = np.full(len(upper), np.inf)
         dear[paid] = MOST_USEFUL * MONEY * self._money / self._problem.cost[paid]
-        upper = np.minimum(upper, dear)
-        return np.where(self._problem.integer, 1.0, upper) if goal == "whole" else upper
+        return np.asarray(np.minimum(upper, dear), dtype=np.float64)
 
     def _own(self, x: Floats) -> Floats:
         count = len(self._problem.cost)

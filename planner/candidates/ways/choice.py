@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.rows import whole
-from catalogs.tables.table import distinct
+from catalogs.tables.table import changes, distinct
 from planner.spot.zones import subsets
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _first_of_pool(market: Market, rows: Ints, group: Ints) -> Ints:
 
 def _rank(group: Ints) -> Ints:
     """How many of the same group come before each; those of one group are together."""
-    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    first = changes(group)
     return np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
 
 

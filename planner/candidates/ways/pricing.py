@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.tables.rows import pick_or
+from catalogs.tables.table import changes
 from planner.candidates.model import Turns
 from planner.candidates.stored import store_lines
 from planner.candidates.ways.course import GB_PER_GIB, change_of_region, take_columns
@@ -75,7 +76,7 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: In
     cash = np.bincount(row, each.cash_usd - each.kept_usd, minlength=n)
     billed, instance = np.zeros(offer.shape), np.zeros(offer.shape)
     billed.ravel()[bought], instance.ravel()[bought] = each.billed_hours, each.instance_hours
-    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
+    first = changes(row)
     new = _new_places(context.market, offer)
     stored = _stored(candidates, cells, 1 + np.count_nonzero(new, axis=0), hours)
     kept = each.kept_usd[first] + _more_places(context.market, offer, new, hours) + stored.cost(hours)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalogs.tables.table import Floats, Ints
+from catalogs.tables.table import Floats, Ints, changes
 from planner.records import record
 
 _NOTHING = np.zeros(1)
@@ -38,7 +38,7 @@ def in_rows(group: Ints, order: Ints) -> Rows:
     """Lay out the numbers in `order` by the `group` of each number, both of shape `(n,)`."""
     order = order[np.argsort(group[order], kind="stable")]
     own = group[order]
-    first = np.flatnonzero(np.append(True, own[1:] != own[:-1])) if len(own) else np.zeros(0, dtype=np.int64)
+    first = changes(own)
     size = np.diff(np.append(first, len(own)))
     row = np.repeat(np.arange(len(first)), size)
     member = np.full((len(first), int(size.max(initial=0))), -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from catalogs.tables.table import Floats
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 
 
+@lru_cache(maxsize=8)
 def random_model(
     seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True, coarse: bool = False,
     later: bool = False,
@@ -82,6 +84,33 @@ def random_model(
         risk_level=float(draw.choice([0.0, 0.5, 0.9])),
         upfront_limit_usd=float(draw.integers(1, 12)) if draw.random() < 0.3 else np.inf,
     )
+
+
+def at_once(model: CommitModel, points: Floats) -> tuple[CommitModel, Floats]:
+    """One question that asks `model` at each of n points, rows of `points`, and where to ask it, `(n F,)`.
+
+    Each point has scenarios, periods and columns of its own, in their order behind those of the point before.
+    """
+    periods = 1 + max(block.period for block in model.hours)
+    hours, columns = [], []
+    for number in range(len(points)):
+        scenario, period = number * len(model.probability), number * periods
+        hours += [
+            Hours(
+                block.scenario + scenario, block.period + period, block.weight, block.demand, block.spot_cap,
+                block.spot_usd, block.owned_plan_usd,
+            )
+            for block in model.hours
+        ]  # fmt: skip
+        columns += [
+            CommitColumn(
+                (number, one.key), one.cost_usd, one.upper, one.pool, one.plan, one.capacity, one.upfront_usd,
+                tuple(at + period for at in one.periods or range(periods)), one.whole,
+            )
+            for one in model.columns
+        ]  # fmt: skip
+    probability = np.tile(model.probability / len(points), len(points))
+    return replace(model, columns=tuple(columns), hours=tuple(hours), probability=probability), points.ravel()
 
 
 def _later(draw: np.random.Generator, column: CommitColumn, periods: int) -> list[CommitColumn]:

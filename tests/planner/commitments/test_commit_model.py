@@ -27,7 +27,7 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.decompose import BendersResult, OutOfTimeError, solve_benders
 from tests.draws import draws, share_of
-from tests.planner.commitments.commit_cases import random_model
+from tests.planner.commitments.commit_cases import at_once, random_model
 
 CLOSE = 1e-6
 BATCHES = range(6)
@@ -98,17 +98,25 @@ def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -
     check_second_stage(seed)
 
 
+def cuts_at(model: CommitModel, places: Floats) -> tuple[Floats, Floats, Floats]:
+    """Costs at n points, `(n, S)`, and intercepts `(n, S)` and slopes `(n, S, F)` of the cuts there: asked at once."""
+    joined, x = at_once(model, places)
+    cut, (count, columns) = Recourse(joined).evaluate(x), places.shape
+    every = cut.slope.reshape(count, -1, count, columns)
+    assert not every[~np.eye(count, dtype=np.bool_)[:, None, :].repeat(every.shape[1], axis=1)].any()
+    slope = every[np.arange(count), :, np.arange(count)]
+    return cut.value.reshape(count, -1), cut.intercept.reshape(count, -1), slope
+
+
 def check_cuts(seed: int, *, later: bool = False) -> None:
     """A cut touches the cost at its point and exceeds it nowhere."""
     model = random_model(seed, later=later)
-    recourse = Recourse(model)
     places = points(model, seed)
-    cuts = [recourse.evaluate(x) for x in places]
-    costs = [cut.value for cut in cuts]
-    for x, cost, cut in zip(places, costs, cuts, strict=True):
-        assert (np.abs(cut.intercept + cut.slope @ x - cost) <= 1e-9 * np.maximum(cost, 1.0)).all()
-        for other, value in zip(places, costs, strict=True):
-            assert (cut.intercept + cut.slope @ other <= value + 1e-8 * (1 + value)).all()
+    costs, heights, slopes = cuts_at(model, places)
+    for number, cost in enumerate(costs):
+        cut = heights[number] + places @ slopes[number].T
+        assert (np.abs(cut[number] - cost) <= 1e-9 * np.maximum(cost, 1.0)).all()
+        assert (cut <= costs + 1e-8 * (1 + costs)).all()
 
 
 @given(seed=st.integers(0, 10**6))
@@ -124,8 +132,8 @@ def check_use(seed: int, *, later: bool = False) -> None:
 
 
 def check_use_of(model: CommitModel, seed: int) -> None:
-    recourse = Recourse(model)
-    for x in points(model, seed):
+    recourse, places = Recourse(model), points(model, seed)
+    for x, costs in zip(places, cuts_at(model, places)[0], strict=True):
         cost = 0.0
         for use in use_of(model, x, recourse):
             units, plans = model.coverage(x, use.period)
@@ -136,9 +144,7 @@ def check_use_of(model: CommitModel, seed: int) -> None:
             assert (use.reserved <= units + 1e-9).all()
             assert (use.spent <= use.owned + plans + 1e-9).all()
             cost += float(use.time @ use.cost_usd)
-        assert cost == pytest.approx(
-            float(model.probability @ recourse.evaluate(x).value), rel=1e-9, abs=1e-9
-        )
+        assert cost == pytest.approx(float(model.probability @ costs), rel=1e-9, abs=1e-9)
 
 
 @given(seed=st.integers(0, 10**6))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -144,30 +146,29 @@ def _least(
     """The cheapest pair at each chance wanted, by the judge's code: every spot offer, every other, every number."""
     best: list[float | None] = [None] * len(wanted)
     falling = _falling(job)
-    firm = [one for one in offers if one.purchase_option == "on_demand"]
-    first = [
-        (*made, (spot, later), count)
-        for spot in offers
-        for later in firm
-        for count in range(1, falling + 1)
-        if spot.purchase_option == "spot" and later.machine == spot.machine and later.region == spot.region
-        for made in _first(bench, (spot, later), count, falling)
-    ]
     rest = job["fleet"]["runs"] - falling
-    second = [
-        (*made, other, count)
+    firm = [one for one in offers if one.purchase_option == "on_demand"]
+    seconds = {  # worked out where the first part is there and both together keep every limit
+        (other.offer_id, count): cache(partial(_second, bench, other, count, rest))
         for other in firm
         for count in range(1, rest + 1)
-        for made in _second(bench, other, count, rest)
-    ]
-    for one in first:
-        for other in second:
-            if _fits(job, (*one[2], other[2]), one[3], other[3]):
-                meet, usd = both_in_time(one[1], other[1]), one[0] + other[0]
-                for at, chance in enumerate(wanted):
+    }
+    for spot, later, count in itertools.product(offers, firm, range(1, falling + 1)):
+        if spot.purchase_option != "spot" or later.machine != spot.machine or later.region != spot.region:
+            continue
+        beside = [
+            seconds[other.offer_id, workers]
+            for other in firm
+            for workers in range(1, rest + 1)
+            if _fits(job, (spot, later, other), count, workers)
+        ]
+        for usd, chance in _first(bench, (spot, later), count, falling) if beside else []:
+            for other_usd, other_chance in (made for second in beside for made in second()):
+                meet = both_in_time(chance, other_chance)
+                for at, least in enumerate(wanted):
                     known = best[at]
-                    if meet >= chance and (known is None or usd < known):
-                        best[at] = usd
+                    if meet >= least and (known is None or usd + other_usd < known):
+                        best[at] = usd + other_usd
     return best
 
 
