@@ -95,7 +95,7 @@ def test_the_parts_cost_what_two_fleets_of_their_runs_cost() -> None:
         {"fleet": {"runs": 1}},
     ],
 )
-def test_no_parts_where_none_falls_back_or_no_share_is_limited(changes: dict[str, Any]) -> None:
+def test_no_parts_where_none_falls_back_or_one_part_is_cheapest(changes: dict[str, Any]) -> None:
     job = half_on_spot()
     for section, values in changes.items():
         job[section] = {**job.get(section, {}), **values}
@@ -128,45 +128,51 @@ def _drawn(seed: int) -> tuple[dict[str, Any], list[Offer]]:
     limits = {"max_nodes": rng.randint(2, 6), "deadline": f"{rng.choice([6, 9, 16, 40])}h"}
     shares = rng.choice([{"max_spot_share": rng.choice([0.25, 0.5, 0.75])}, {"max_share_per_offer": 0.5},
                          {"max_share_per_region": 0.6}, {"max_spot_share": 0.5, "max_regions": 1}])  # fmt: skip
-    return falling_back(rng.choice([2, 3, 4, 6]), limits, **shares), [*offers.values()]
+    runs = rng.choice([2, 3, 4, 6])
+    if rng.random() < 0.25:
+        shares = {}
+    return falling_back(runs, limits, **shares), [*offers.values()]
 
 
 def _falling(job: dict[str, Any]) -> int:
+    """The most runs that may fall back."""
     names = ("max_spot_share", "max_share_per_offer", "max_share_per_region")
-    least = min(job["fleet"][name] for name in names if name in job["fleet"])
+    least = min((job["fleet"][name] for name in names if name in job["fleet"]), default=1.0)
     return int(least * job["fleet"]["runs"] + 1e-9)
 
 
 def _least(
     bench: Bench, offers: list[Offer], job: dict[str, Any], wanted: tuple[float, ...]
 ) -> list[float | None]:
-    """The cheapest pair at each chance wanted, by the judge's code: every spot offer, every other, every number."""
+    """The cheapest fleet at each chance wanted, by the judge's code: every division, pair and number of workers."""
     best: list[float | None] = [None] * len(wanted)
-    falling = _falling(job)
-    firm = [one for one in offers if one.purchase_option == "on_demand"]
-    first = [
-        (*made, (spot, later), count)
-        for spot in offers
-        for later in firm
-        for count in range(1, falling + 1)
-        if spot.purchase_option == "spot" and later.machine == spot.machine and later.region == spot.region
-        for made in _first(bench, (spot, later), count, falling)
-    ]
-    rest = job["fleet"]["runs"] - falling
-    second = [
-        (*made, other, count)
-        for other in firm
-        for count in range(1, rest + 1)
-        for made in _second(bench, other, count, rest)
-    ]
-    for one in first:
-        for other in second:
-            if _fits(job, (*one[2], other[2]), one[3], other[3]):
-                meet, usd = both_in_time(one[1], other[1]), one[0] + other[0]
-                for at, chance in enumerate(wanted):
-                    known = best[at]
-                    if meet >= chance and (known is None or usd < known):
-                        best[at] = usd
+    all_runs, firm = job["fleet"]["runs"], [one for one in offers if one.purchase_option == "on_demand"]
+    for falling in range(1, _falling(job) + 1):
+        first = [
+            (*made, (spot, later), count)
+            for spot in offers
+            for later in firm
+            for count in range(1, falling + 1)
+            if spot.purchase_option == "spot"
+            and later.machine == spot.machine
+            and later.region == spot.region
+            for made in _first(bench, (spot, later), count, falling)
+        ]
+        rest = all_runs - falling
+        second: list[tuple[float, float, Offer | None, int]] = [
+            (*made, other, count)
+            for other in firm
+            for count in range(1, rest + 1)
+            for made in _second(bench, other, count, rest)
+        ]
+        for one in first:
+            for other in second if rest else [(0.0, 1.0, None, 0)]:
+                if _fits(job, (*one[2], other[2]), one[3], other[3], rest / all_runs):
+                    meet, usd = both_in_time(one[1], other[1]), one[0] + other[0]
+                    for at, chance in enumerate(wanted):
+                        known = best[at]
+                        if meet >= chance and (known is None or usd < known):
+                            best[at] = usd
     return best
 
 
@@ -200,17 +206,22 @@ def _second(bench: Bench, offer: Offer, count: int, runs: int) -> list[tuple[flo
     return [(float(total(made.bought[0][0])), chance_beside(bench, made))]
 
 
-def _fits(job: dict[str, Any], offers: tuple[Offer, Offer, Offer], count: int, beside: int) -> bool:
-    """Whether both together keep machines, capacity and the shares of the second part."""
+def _fits(
+    job: dict[str, Any], offers: tuple[Offer, Offer, Offer | None], count: int, beside: int, rest: float
+) -> bool:
+    """Whether both together keep machines, capacity and the shares; `rest`: of the work, by the second part."""
     spot, later, other = offers
-    at_other = beside + (count if other.offer_id == later.offer_id else 0)
-    if count + beside > job["constraints"]["max_nodes"] or at_other > other.capacity:
+    at_other = beside + (count if other is not None and other.offer_id == later.offer_id else 0)
+    if count + beside > job["constraints"]["max_nodes"]:
+        return False
+    if other is None:
+        return True
+    if at_other > other.capacity:
         return False
     limits, apart = (
         job["fleet"],
         spot.region != other.region or spot.machine.provider != other.machine.provider,
     )
-    rest = 1.0 - _falling(job) / limits["runs"]
     offer_share = 1.0 if other.offer_id == later.offer_id else rest
     if offer_share > limits.get("max_share_per_offer", 1.0) + 1e-9:
         return False
@@ -237,7 +248,7 @@ def check_parts(seed: int) -> bool:
     return in_parts(plan)
 
 
-def test_parts_equal_every_pair_by_the_judge() -> None:
+def test_parts_equal_every_division_by_the_judge() -> None:
     count = share_of(24)
     assert sum(check_parts(seed) for seed in range(count)) >= count / 8
 
