@@ -1,7 +1,10 @@
-"""Fleets in two parts, where a share of the work is limited: some workers fall back, the others are on on-demand.
+"""Fleets in two parts: some workers fall back, the others are on on-demand.
 
-Workers of one spot offer that fall back do as many runs as one offer may by every limit on shares; on-demand workers of
-one offer do the rest. The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
+Workers of one spot offer that fall back do some of the runs, no more than any limit on shares allows; on-demand workers
+of one offer do the rest. Every division of the runs is compared: the last runs leave the workers of the first part the
+least slack, so fewer of them may cost less.
+
+The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
 the data, and on-demand of the first counts in full against every limit. So costs and hours add up, and
 
     P(both are in time) >= P(the first is) + P(the second is) - 1
