@@ -343,9 +343,8 @@ def test_a_plan_in_parts_verifies_itself_and_a_broken_one_does_not() -> None:
     less = half_on_spot(max_spot_share=0.4)
     assert any("shares allow 2" in fault for fault in faults(answer, less))
     for name in ("max_share_per_offer", "max_share_per_region"):
-        apart = half_on_spot(
-            **{name: 0.5}
-        )  # on-demand of both parts is in one place, which may have to do all
+        # on-demand of both parts is in one place, which may have to do all
+        apart = falling_back(6, LIMITS, **{"max_spot_share": 0.5, name: 0.5})
         assert any(f"in one place: {name}" in fault for fault in faults(answer, apart)), name
     few = {**job, "constraints": {**job["constraints"], "max_nodes": 1}}
     assert any("max_nodes" in fault for fault in faults(answer, few))
