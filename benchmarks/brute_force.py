@@ -49,6 +49,7 @@ CHECKS = {
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
     "fleet: with a fall-back": "fleet.test_fallback:check_fallback",
     "fleet: some workers fall back": "fleet.test_parts:check_parts",
+    "fleet: a larger share": "fleet.test_parts_laws:check_larger_share",
     "job: model": "fleet.test_brute_force:check_single",
     "job: plan of a workload": "job.test_spine_brute_force:check",
     "job: bought in parts": "candidates.test_bought_in_parts:check_mix",

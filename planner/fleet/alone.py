@@ -71,6 +71,14 @@ class Alone:
             self.run_units,
         )  # fmt: skip
 
+    def of_work(self, work: float) -> Alone:
+        """The same offers, with the fewest workers that do `work` in time, where so many can be had."""
+        count = np.ceil(work / (self.workers.units_per_hour * self.workers.hours_limit) - 1e-9)
+        most = self.most
+        if self.run_units:  # more workers than runs would have nothing to do
+            most = np.minimum(most, round(work / self.run_units))
+        return replace(self, count=count, work=work, most=most).take(np.flatnonzero(count <= most))
+
     def cost_usd(self, search: CandidateSearch) -> Floats:
         """Of all workers, as billed."""
         workers, kept, hours = self.workers, self.kept, self.hours
@@ -89,19 +97,21 @@ class Alone:
 
 
 def fleets_of_one_offer(search: CandidateSearch, limit_hours: float, work: float) -> Alone:
-    """The fewest workers of each offer that do all of the work in time, where so many can be had."""
+    """The fewest workers of each offer that do `work` in time, where so many can be had."""
+    return offers_alone(search, limit_hours).of_work(work)
+
+
+def offers_alone(search: CandidateSearch, limit_hours: float) -> Alone:
+    """Each offer whose workers have time for any work, without workers yet."""
     workers, kept = build_with_storage(search.candidates, limit_hours)
     units = run_units(search.context.asked)
     workers = in_whole_runs(in_time(search.candidates, workers), units)
     some = np.flatnonzero(workers.hours_limit > 0)
     workers, kept = workers.take(some), kept.take(some)
-    count = np.ceil(work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
     limits = search.context.asked.workload.constraints
     held = instances_at_once(search.context.market.offer_set, limits.obtainable)[workers.rows]
     most = np.fmin(limits.max_nodes, held) / workers.nodes
-    if units:  # more workers than runs would have nothing to do
-        most = np.minimum(most, round(work / units))
-    return Alone(workers, kept, count, work, most, units).take(np.flatnonzero(count <= most))
+    return Alone(workers, kept, np.zeros(len(most)), 0.0, most, units)
 
 
 def cheapest_on_demand(search: CandidateSearch, alone: Alone) -> tuple[Alone, Decimal] | None:

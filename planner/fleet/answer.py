@@ -117,13 +117,17 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     sure = sure_enough(rounds, first)
     alone, one = _of_one_offer(rounds)
     mix = _answer(rounds, sure, first, one)
-    fallen = cheapest_with_fallback(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
+    least = np.inf if mix is None else float(bill_of(found, mix)[0])
+    fallen = cheapest_with_fallback(rounds, least)
+    parts = cheapest_in_parts(
+        rounds, least if fallen.fleet is None else float(fallen.fleet.cost_usd(found)[0])
+    )
+    unjudged = min(fallen.unjudged_usd, parts.unjudged_usd)
+    if parts.parts is not None:
+        return plan_in_parts(rounds, replace(parts, unjudged_usd=unjudged), alone, one, first)
+    fallen = replace(fallen, unjudged_usd=unjudged)
     if fallen.fleet is not None:
         return fallback_plan(rounds, fallen, alone, one, first)
-    parts = cheapest_in_parts(rounds, np.inf if mix is None else float(bill_of(found, mix)[0]))
-    if parts.parts is not None:
-        return plan_in_parts(rounds, parts, alone, one, first)
-    fallen = replace(fallen, unjudged_usd=min(fallen.unjudged_usd, parts.unjudged_usd))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
     if mix is not None:

@@ -125,12 +125,14 @@ def ways_of(search: CandidateSearch, limit_hours: float) -> Ways:
     return Ways(workers, kept, partner[workers.rows])
 
 
-def least_usd(search: CandidateSearch, ways: Ways, runs: float) -> Floats:
-    """Lower bound of the cost of all work on each way: its bare hours at the least price of spot, shape `(n_ways,)`."""
-    candidates, workers = search.candidates, ways.workers
+def least_usd(search: CandidateSearch, workers: Workers, runs: float) -> Floats:
+    """Lower bound of the cost of `runs` by workers of each kind, shape `(n_workers,)`.
+
+    It is what their bare hours cost at the least price, and what the place costs.
+    """
     hourly = search.context.market.offer_set.least_usd_per_hour[workers.rows]
-    work = candidates.work_hours[workers.at] * runs + workers.fixed_hours
-    return np.asarray(workers.nodes * hourly * work * 0.999, dtype=np.float64)
+    work = search.candidates.work_hours[workers.at] * runs + workers.fixed_hours
+    return np.asarray((workers.nodes * hourly * work + workers.place_usd) * 0.999, dtype=np.float64)
 
 
 def jobs_of(search: CandidateSearch, ways: Ways, runs: Floats) -> tuple[Candidates, Cells]:
@@ -192,6 +194,12 @@ class Fleets:
             self.ways.take(numbers), self.count[numbers], self.more[numbers], self.few.take(numbers),
             self.most.take(numbers),
         )  # fmt: skip
+
+    @property
+    def runs(self) -> Ints:
+        """Of all workers together, where nobody divides a run."""
+        all_runs = self.more * self.most.runs + (self.count - self.more) * self.few.runs
+        return np.rint(all_runs).astype(np.int64)
 
     def mean(self, name: str) -> Floats:
         """A figure of the course of a worker, in the mean of all."""

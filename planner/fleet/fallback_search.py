@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct_values
+from catalogs.tables.table import distinct
 from planner.candidates.starts import fallback_had
 from planner.candidates.ways.chances import in_time_by_either
 from planner.fleet.chance import progress_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from catalogs.tables.table import Bools, Floats, Ints
+    from planner.candidates.engine import CandidateSearch
     from planner.fleet.fallback import Ways
     from planner.fleet.rounds import Round
 
@@ -80,9 +81,7 @@ def cheapest_with_fallback(
     runs = asked.work / search.context.asked.job.total_units
     if not len(ways.on_demand):
         return Cheapest(None)
-    most = most_workers(asked, ways)
-    if runs > 1:
-        most = np.minimum(most, round(runs))
+    most, runs = most_workers(asked, ways), round(runs) if runs > 1 else runs
     budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
     return _least_of(asked, ways, most, runs, below_usd, budget)
 
@@ -93,7 +92,7 @@ def _least_of(
     """The cheapest fleet of any of the ways; `most`: workers of each; `runs`: of all together; `budget`: USD."""
     from planner.fleet.rounds import confidence_of
 
-    search, floor = asked.found, least_usd(asked.found, ways, runs)
+    search, floor = asked.found, least_usd(asked.found, ways.workers, runs)
     order = np.argsort(floor, kind="stable")
     order = order[(most >= 1)[order]]
     confidence = confidence_of(search.context.asked, search.context.dates)
@@ -105,7 +104,8 @@ def _least_of(
         block = block[floor[block] < least]
         if not len(block):
             break
-        fleets = fleets_of(asked, ways.take(block), most[block], runs)
+        all_runs = np.full(len(block), runs)
+        fleets = fleets_of(asked, ways.take(block), most[block], all_runs, whole=runs > 1)
         fleets = fleets.take(np.flatnonzero(are_allowed(asked, fleets)))
         cost = fleets.cost_usd(search)
         for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], cost)).tolist():
@@ -122,15 +122,6 @@ def _least_of(
                 best, least = one, float(cost[at])
                 break
     return Cheapest(best, unjudged)
-
-
-def numbers_of_workers(most: int) -> Ints:
-    """The numbers of workers compared where there may be up to `most`, ascending."""
-    out, count = list(range(1, min(most, _EACH) + 1)), float(_EACH)
-    while out[-1] < most:
-        count *= _STEP
-        out.append(min(int(count), most))
-    return np.asarray(out, dtype=np.int64)
 
 
 def most_workers(asked: Round, ways: Ways) -> Floats:
@@ -150,30 +141,53 @@ def most_workers(asked: Round, ways: Ways) -> Floats:
     return np.floor(most + 1e-9)
 
 
-def fleets_of(asked: Round, ways: Ways, most: Floats, runs: float) -> Fleets:
+def fleets_of(asked: Round, ways: Ways, most: Floats, runs: Floats, *, whole: bool) -> Fleets:
     """Fleets of each way in every number of workers compared; those that are not in time are left out.
 
     Args:
         asked: the question.
-        ways: of workers.
+        ways: of workers, shape `(n_ways,)`; a way may stand there once for each number of runs.
         most: workers of each.
-        runs: of all of them together.
+        runs: of all workers of each together.
+        whole: nobody divides a run.
     """
-    numbers = numbers_of_workers(int(most.max()))
-    whole = runs > 1
-    few = np.floor(round(runs) / numbers) if whole else runs / numbers
-    more = round(runs) - few * numbers if whole else np.zeros(len(numbers))
-    sizes = distinct_values(np.concatenate([few, (few + 1)[more > 0]]))
-    way, size = (grid.ravel() for grid in np.indices((len(most), len(sizes))))
-    shares = shares_of(asked.found, ways.take(way), sizes[size])
-    way, number = (grid.ravel() for grid in np.indices((len(most), len(numbers))))
-    mine = way * len(sizes) + np.searchsorted(sizes, few)[number]
-    other = way * len(sizes) + np.searchsorted(sizes, np.where(more > 0, few + 1, few))[number]
-    fits = np.flatnonzero((numbers[number] <= most[way]) & shares.possible[mine] & shares.possible[other])
-    mine, other, way, number = mine[fits], other[fits], way[fits], number[fits]
+    way, number = _in_numbers(np.minimum(most, runs) if whole else most)
+    few = np.floor(runs[way] / number) if whole else runs[way] / number
+    more = runs[way] - few * number if whole else np.zeros(len(number))
+    larger = np.where(more > 0, few + 1, few)
+    fits = np.flatnonzero(_has_time(asked.found, ways.take(way), larger))
+    way, number, few, larger, more = way[fits], number[fits], few[fits], larger[fits], more[fits]
+    both, each = np.tile(way, 2), np.concatenate([few, larger])
+    size = distinct(each)[2]
+    _, first, code = distinct(ways.workers.at[both] * len(each) + size)
+    shares = shares_of(asked.found, ways.take(both[first]), each[first])
+    mine, other = code[: len(way)], code[len(way) :]
+    fits = np.flatnonzero(shares.possible[mine] & shares.possible[other])
     return Fleets(
-        ways.take(way), numbers[number], more[number].astype(np.int64), shares.take(mine), shares.take(other)
-    )
+        ways.take(way[fits]), number[fits], more[fits].astype(np.int64), shares.take(mine[fits]),
+        shares.take(other[fits]),
+    )  # fmt: skip
+
+
+def _in_numbers(most: Floats) -> tuple[Ints, Ints]:
+    """Each way, by its place, in every number of workers compared up to `most` of it, and that number."""
+    numbers, count = list(range(1, _EACH + 1)), _EACH * _STEP
+    while count < most.max(initial=0.0):
+        numbers.append(int(count))
+        count *= _STEP
+    grid = np.concatenate([np.tile(numbers, (len(most), 1)), most[:, None]], axis=1).astype(np.int64)
+    fits = (grid >= 1) & (grid <= most[:, None])
+    fits[:, -1] &= ~np.isin(most, numbers)
+    way, column = np.nonzero(fits)
+    return way, grid[way, column]
+
+
+def _has_time(search: CandidateSearch, ways: Ways, runs: Floats) -> Bools:
+    """Whether workers of `ways` have time for the bare work of `runs` runs each, shape `(n,)`."""
+    deadline, workers = search.context.dates.deadline_hours, ways.workers
+    assert deadline is not None
+    hours = search.candidates.work_hours[workers.at] * runs + workers.fixed_hours
+    return np.asarray(hours <= deadline * _SLIP, dtype=np.bool_)
 
 
 def chances_of_fleet(asked: Round, one: Fleets) -> Chances:

@@ -53,7 +53,7 @@ class Kept:
         """Those of the workers `numbers`."""
         return Kept(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
-    def of_part(self, work: float, part: float) -> Kept:
+    def of_part(self, work: float, part: float | Floats) -> Kept:
         """The same of fleets that do `part` of all `work` and share nothing with others: requests follow the work."""
         return replace(self, alone_usd=self.alone_usd - self.usd_per_unit * work * (1.0 - part))
 

@@ -1,7 +1,10 @@
-"""Fleets in two parts, where a share of the work is limited: some workers fall back, the others are on on-demand.
+"""Fleets in two parts: some workers fall back, the others are on on-demand.
 
-Workers of one spot offer that fall back do as many runs as one offer may by every limit on shares; on-demand workers of
-one offer do the rest. The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
+Workers of one spot offer that fall back do some of the runs, no more than any limit on shares allows; on-demand workers
+of one offer do the rest. Every division of the runs is compared: the last runs leave the workers of the first part the
+least slack, so fewer of them may cost less.
+
+The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
 the data, and on-demand of the first counts in full against every limit. So costs and hours add up, and
 
     P(both are in time) >= P(the first is) + P(the second is) - 1
@@ -20,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.plan_parts.frame import cash_of
-from planner.fleet.alone import chance_alone, fleets_of_one_offer, grown_sure
+from planner.fleet.alone import chance_alone, grown_sure, offers_alone
 from planner.fleet.bill import lines_of
 from planner.fleet.fallback import least_share, least_usd, some_may_fall_back, ways_of
 from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback, workers_of_fallback
@@ -33,6 +36,8 @@ from planner.market.pricing import total_usd
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
     from planner.plan.model import PlanLine
 
 
-_BLOCK = 32  # spot offers looked at together
+_PAIRS = 512  # of a spot offer and a number of runs, looked at together
 _CENT = 0.01
 _BY_BILL = ("hours", "budget_usd")  # limits that are not held by the model of a mix
 
@@ -103,13 +108,16 @@ class CheapestParts:
     unjudged_usd: float = np.inf
 
 
-def falling_runs(search: CandidateSearch) -> int:
-    """Runs that workers with a fall-back do where shares are limited; 0 where no fleet is in two parts."""
+def divisions(search: CandidateSearch) -> range:
+    """How many runs workers with a fall-back may do beside others on-demand; empty where no fleet is in two parts."""
     fleet = search.context.asked.workload.fleet
-    share = least_share(search)
-    if fleet is None or fleet.runs == 1 or share >= 1.0 or not some_may_fall_back(search):
-        return 0
-    return round((whole_share(share, fleet.runs) or 0.0) * fleet.runs)
+    if fleet is None or fleet.runs == 1 or not some_may_fall_back(search):
+        return range(0)
+    share = whole_share(least_share(search), fleet.runs)
+    beside = whole_share(min(fleet.max_share_per_region or 1.0, fleet.max_share_per_offer or 1.0), fleet.runs)
+    assert share is not None and beside is not None
+    most, most_beside = round(share * fleet.runs), round(beside * fleet.runs)
+    return range(max(fleet.runs - most_beside, 1), min(most, fleet.runs - 1) + 1)
 
 
 def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = True) -> CheapestParts:
@@ -120,83 +128,110 @@ def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = T
         below_usd: a cost that it must be below; infinite where no other fleet is known.
         within_budget: the budget is one of the limits.
     """
-    search, units = asked.found, run_units(asked.found.context.asked)
-    runs = falling_runs(search)
+    search = asked.found
+    runs = divisions(search)
     if not runs:
         return CheapestParts(None)
-    firm = _firm(asked, asked.work - runs * units)
-    ways = ways_of(search, asked.limit)
+    ways, firm = ways_of(search, asked.limit), offers_alone(search, asked.limit)
+    own = search.context.market.offer_set.offers.equals("purchase_option", "on_demand")[firm.workers.rows]
+    firm = firm.take(np.flatnonzero(own))
     if not len(firm.count) or not len(ways.on_demand):
         return CheapestParts(None)
     budget = search.context.asked.workload.constraints.budget_usd if within_budget else None
-    part = runs * units / asked.work
-    ways = replace(ways, kept=ways.kept.of_part(asked.work, part))
-    firm = replace(firm, kept=firm.kept.of_part(asked.work, 1.0 - part))
-    firm = firm.take(np.lexsort((search.context.market.id_rank[firm.workers.rows], firm.cost_usd(search))))
-    return _Search(replace(asked, work=runs * units), firm, below_usd, budget).run(asked, ways)
-
-
-def _firm(asked: Round, work: float) -> Alone:
-    """Fleets of each on-demand offer that do `work`."""
-    search, market = asked.found, asked.found.context.market
-    firm = fleets_of_one_offer(search, asked.limit, work)
-    own = market.offer_set.offers.equals("purchase_option", "on_demand")[firm.workers.rows]
-    return firm.take(np.flatnonzero(own))
+    return _Search(asked, ways, firm, below_usd, budget).run(runs)
 
 
 class _Search:
     """Pairs of a fleet that falls back and one on on-demand, the cheapest first, until no other can be cheaper."""
 
-    def __init__(self, first: Round, firm: Alone, below_usd: float, budget: Decimal | None) -> None:
-        """Take the question of the first part, fleets for the second in order of cost, the cost to be below, USD."""
+    def __init__(
+        self, asked: Round, ways: Ways, firm: Alone, below_usd: float, budget: Decimal | None
+    ) -> None:
+        """Take the question, what may fall back, on-demand offers, the cost to be below, and the budget, USD."""
         # what falls due of spot and on-demand is what they cost
         least = below_usd if budget is None else min(below_usd, float(budget) + _CENT)
-        self._first, self._firm, self._least, self._budget = first, firm, least, budget
-        self._firm_usd: Floats = firm.cost_usd(first.found)
+        self._asked, self._ways, self._firm, self._least, self._budget = asked, ways, firm, least, budget
+        self._units = run_units(asked.found.context.asked)
+        self._runs = round(asked.work / self._units)
+        self._beside: dict[
+            int, tuple[Alone, Floats]
+        ] = {}  # on-demand fleets by the runs of the others, and their cost
         self._best: Parts | None = None
         self._left, self._unjudged = MOST_JUDGED, np.inf
 
-    def run(self, asked: Round, ways: Ways) -> CheapestParts:
-        """Look at all spot offers, `ways`; `asked`: the question about all runs."""
-        first, search = self._first, self._first.found
-        runs = round(first.work / run_units(search.context.asked))
-        most = np.minimum(most_workers(first, ways), runs)
-        floor = least_usd(search, ways, runs) + self._firm_usd[0]
+    def run(self, runs: range) -> CheapestParts:
+        """Look at all spot offers in each number of `runs`, those that may be cheapest first."""
+        search, workers = self._asked.found, self._ways.workers
+        beside = {one: least_usd(search, self._firm.workers, self._runs - one).min() for one in runs}
+        floor = np.concatenate([least_usd(search, workers, one) + usd for one, usd in beside.items()])
+        way, each = (
+            np.tile(np.arange(len(workers.at)), len(runs)),
+            np.repeat(np.asarray(runs), len(workers.at)),
+        )
+        most = most_workers(self._asked, self._ways)[way]
         order = np.argsort(floor, kind="stable")
         order = order[(most >= 1)[order]]
-        for begin in range(0, len(order), _BLOCK):
-            block = order[begin : begin + _BLOCK]
+        for begin in range(0, len(order), _PAIRS):
+            block = order[begin : begin + _PAIRS]
             block = block[floor[block] < self._least]
             if not len(block):
                 break
-            self._among(asked, fleets_of(first, ways.take(block), most[block], runs))
+            ways, all_runs = self._ways.take(way[block]), each[block].astype(np.float64)
+            self._among(fleets_of(self._asked, ways, most[block], all_runs, whole=True), beside)
         return CheapestParts(self._best, self._unjudged)
 
-    def _among(self, asked: Round, fleets: Fleets) -> None:
-        """Look at fleets that fall back, each beside every on-demand fleet with which it may be cheaper."""
-        search, confidence = asked.found, confidence_of(asked.found.context.asked, asked.found.context.dates)
-        cost = fleets.cost_usd(search)
-        for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], cost)).tolist():
-            if not cost[at] + self._firm_usd[0] < self._least:
-                break
-            if not self._left:
-                self._unjudged = min(self._unjudged, float(cost[at] + self._firm_usd[0]))
-                break
-            one = fleets.take(np.asarray([at]))
-            beside = np.flatnonzero(self._may_join(asked, one))
-            if not len(beside) or not cost[at] + self._firm_usd[beside[0]] < self._least:
-                continue
-            self._left -= 1
-            chances = chances_of_fleet(self._first, one)
-            if chances.meet >= confidence:
-                self._beside(asked, one, chances, float(cost[at]), beside)
+    def _among(self, fleets: Fleets, least_beside: Mapping[int, float]) -> None:
+        """Look at fleets that fall back, each beside every on-demand fleet with which it may be cheaper.
 
-    def _may_join(self, asked: Round, falling: Fleets) -> Bools:
+        Args:
+            fleets: of some of the runs.
+            least_beside: what on-demand fleets beside them cost at least, USD, by the runs of `fleets`.
+        """
+        search, asked = self._asked.found, self._asked
+        confidence = confidence_of(search.context.asked, search.context.dates)
+        runs = fleets.runs
+        kept = fleets.ways.kept.of_part(asked.work, runs / self._runs)
+        fleets = replace(fleets, ways=replace(fleets.ways, kept=kept))
+        usd = fleets.cost_usd(search)
+        floor = usd + np.asarray([least_beside[one] for one in runs.tolist()])
+        for at in np.lexsort((search.context.market.id_rank[fleets.ways.workers.rows], floor)).tolist():
+            if not floor[at] < self._least:
+                break
+            firm, firm_usd = self._firm_beside(int(runs[at]))
+            if not len(firm_usd) or not usd[at] + firm_usd[0] < self._least:
+                continue
+            one = fleets.take(np.asarray([at]))
+            beside = np.flatnonzero(self._may_join(firm, one))
+            if not len(beside) or not usd[at] + firm_usd[beside[0]] < self._least:
+                continue
+            if not self._left:
+                self._unjudged = min(self._unjudged, float(floor[at]))
+                break
+            self._left -= 1
+            first = replace(asked, work=int(runs[at]) * self._units)
+            chances = chances_of_fleet(first, one)
+            if chances.meet >= confidence:
+                self._pairs(first, one, chances, float(usd[at]), beside)
+
+    def _firm_beside(self, runs: int) -> tuple[Alone, Floats]:
+        """On-demand fleets of one offer that do what `runs` leave, the cheapest first, and what they cost, USD."""
+        known = self._beside.get(runs)
+        if known is None:
+            search, work = self._asked.found, self._asked.work - runs * self._units
+            firm = self._firm.of_work(work)
+            firm = replace(firm, kept=firm.kept.of_part(self._asked.work, work / self._asked.work))
+            usd = firm.cost_usd(search)
+            order = np.lexsort((search.context.market.id_rank[firm.workers.rows], usd))
+            known = self._beside[runs] = firm.take(order), usd[order]
+        return known
+
+    def _may_join(self, firm: Alone, falling: Fleets) -> Bools:
         """On-demand fleets that may be beside one that falls back, as both together do all of the work."""
-        market, workload = asked.found.context.market, asked.found.context.asked.workload
-        rows, nodes, fleet = self._firm.workers.rows, self._firm.workers.nodes, workload.fleet
+        context = self._asked.found.context
+        market, workload = context.market, context.asked.workload
+        rows, nodes, fleet = firm.workers.rows, firm.workers.nodes, workload.fleet
         later = int(falling.ways.on_demand[0])
-        fits = (self._firm.count + falling.count[0]) * nodes <= workload.constraints.max_nodes
+        fits = (firm.count + falling.count[0]) * nodes <= workload.constraints.max_nodes
         apart = market.region_of_offer[rows] != market.region_of_offer[later]
         assert fleet is not None
         if fleet.max_regions == 1:
@@ -209,27 +244,27 @@ class _Search:
                 fits &= elsewhere
         return np.asarray(fits, dtype=np.bool_)
 
-    def _beside(
-        self, asked: Round, falling: Fleets, chances: Chances, falling_usd: float, beside: Ints
+    def _pairs(
+        self, first: Round, falling: Fleets, chances: Chances, falling_usd: float, beside: Ints
     ) -> None:
-        """Look at the on-demand fleets `beside` one that falls back."""
-        search = asked.found
+        """Look at one fleet that falls back with the on-demand fleets `beside` it; `first`: its question."""
+        search, (every, every_usd) = first.found, self._firm_beside(round(first.work / self._units))
         wanted = confidence_of(search.context.asked, search.context.dates) + 1.0 - chances.meet
         for at in beside.tolist():
-            if not falling_usd + self._firm_usd[at] < self._least:
+            if not falling_usd + every_usd[at] < self._least:
                 break
             if not self._left:
-                self._unjudged = min(self._unjudged, falling_usd + float(self._firm_usd[at]))
+                self._unjudged = min(self._unjudged, falling_usd + float(every_usd[at]))
                 break
             self._left -= 1
-            firm = grown_sure(search, self._firm.take(np.asarray([at])), wanted)
+            firm = grown_sure(search, every.take(np.asarray([at])), wanted)
             if firm is None:
                 continue
             usd = falling_usd + float(firm.cost_usd(search)[0])
             if not usd < self._least:
                 continue
-            parts = Parts(self._first, falling, chances, firm, chance_alone(search, firm))
-            if _is_allowed(asked, parts) and self._is_within_budget(parts):
+            parts = Parts(first, falling, chances, firm, chance_alone(search, firm))
+            if _is_allowed(self._asked, parts) and self._is_within_budget(parts):
                 self._best, self._least = parts, usd
 
     def _is_within_budget(self, parts: Parts) -> bool:

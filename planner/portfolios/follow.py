@@ -201,20 +201,22 @@ def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
         both.sort(kind="stable")  # which merges the two, both ascending
         sums = both[np.diff(both, prepend=-1) > 0]
         if len(sums) > MOST_SUMS:
-            sums = np.asarray(thinned(sums.tolist(), MOST_SUMS // 2), dtype=np.int64)
+            sums = _thinned(sums, MOST_SUMS // 2)
     return set(sums.tolist())
 
 
 def thinned(values: list[int], count: int) -> list[int]:
     """At most `count` of the values, ascending, as even as they come between 0 and the last, which is among them."""
+    return _thinned(np.asarray(values, dtype=np.int64), count).tolist()  # type: ignore[no-any-return]
+
+
+def _thinned(values: Ints, count: int) -> Ints:
     if len(values) <= count:
         return values
     if count <= 0:
-        return []
-    wanted = np.arange(1, count + 1) * (values[-1] / count)
+        return values[:0]
+    wanted, order = np.arange(1, count + 1) * (values[-1] / count), np.arange(count)
     at = np.searchsorted(values, wanted, side="right") - 1
     at[-1] = len(values) - 1
-    for back in range(count - 2, -1, -1):  # each another one
-        at[back] = min(at[back], at[back + 1] - 1)
-    at = np.maximum(at, np.arange(count))
-    return [values[k] for k in at.tolist()]
+    at = np.minimum.accumulate((at - order)[::-1])[::-1] + order  # each another one
+    return np.asarray(values[np.maximum(at, order)], dtype=np.int64)

@@ -11,6 +11,8 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.inputs.settings import with_settings, work_setting
+from planner.market.pricing import total_usd
+from planner.render import numbers
 from planner.simulation.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
 from planner.spot.policy.job import SpotZone
 
@@ -32,16 +34,16 @@ def workload_jobs(paths: Sequence[Path], *, any_trace: bool) -> Iterator[SimJob]
         InputError: a workload is wrong, has no deadline, or has no plan on spot.
     """
     for path in paths:
-        plan = spot_plan_of(path)
+        plan, beside = spot_plan_of(path)
         if plan.deadline is None:
             raise InputError(
                 f"{path}: needs constraints.deadline: without one waiting for spot never costs anything"
             )
-        yield plan_job(plan, any_trace=any_trace)
+        yield replace(plan_job(plan, any_trace=any_trace), beside=beside)
 
 
-def spot_plan_of(path: Path) -> SpotPlan:
-    """The plan of a workload if that is on spot, else the one with spot as the only way to buy.
+def spot_plan_of(path: Path) -> tuple[SpotPlan, str]:
+    """The plan of a workload if that is on spot, else the one with spot as the only way to buy; what is beside it.
 
     Of the latter the deadline's confidence is not asked: with on-demand as the way out, spot alone need not be certain.
     Of a fleet that falls back it is the plan of one of its workers.
@@ -56,12 +58,13 @@ def spot_plan_of(path: Path) -> SpotPlan:
     from planner.workloads.answer import optimize
 
     loaded, options = load_workload(path, cache=False), Options(utc_now())
-    answer = optimize(loaded, options)
+    answer, beside = optimize(loaded, options), ""
     if answer.plan.kind == "fleet":
+        beside = _beside(answer.plan)
         loaded = _worker_of(loaded, answer.plan)
         answer = optimize(loaded, options)
     if _is_on_spot(answer.plan):
-        return with_prices(spot_plan(answer.plan, str(path)))[0]
+        return with_prices(spot_plan(answer.plan, str(path)))[0], beside
     limits = loaded.workload.constraints.model_copy(
         update={"purchase_options": ("spot",), "exclude_purchase_options": (), "deadline_confidence": 0.01}
     )
@@ -71,25 +74,35 @@ def spot_plan_of(path: Path) -> SpotPlan:
         raise InputError(
             f"{path}: nothing on spot fits this workload; `planner explain {path}` shows which limits exclude it"
         )
-    return with_prices(spot_plan(answer.plan, str(path)))[0]
+    return with_prices(spot_plan(answer.plan, str(path)))[0], beside
+
+
+def _beside(plan: Plan) -> str:
+    """What the workers of a fleet that are on on-demand from the start add under every policy; empty without any."""
+    if plan.launch is None or not plan.launch.in_parts:
+        return ""
+    usd, total = numbers.usd(total_usd(plan.lines[-1].costs)), numbers.usd(plan.total_usd)
+    return f"the other part of its fleet is on-demand whatever the policy, {usd} of {total}"
 
 
 def _worker_of(loaded: LoadedWorkload, plan: Plan) -> LoadedWorkload:
-    """The worker with the most runs of a fleet that falls back, which is a job with the work of these runs.
+    """The worker with the most runs of those of a fleet that fall back, which is a job with the work of these runs.
 
     Raises:
         InputError: the workers of the plan do not change from spot to on-demand.
     """
     workload, line = loaded.workload, next((one for one in plan.lines if one.purchase_option == "spot"), None)
     fleet, launch = workload.fleet, plan.launch
-    if line is None or fleet is None or launch is None or launch.strategy != "spot_with_fallback":
+    strategies = ("spot_with_fallback", "fallback_in_fleet")
+    if line is None or fleet is None or launch is None or launch.strategy not in strategies:
         raise InputError(
             f"{loaded.path}: policies decide when a worker changes from spot to on-demand, and no worker of this "
-            "fleet's plan does, or not all do: a part that does is planned by itself with fleet.runs, without shares; "
-            "else give the hours of one worker as --work-hours"
+            "fleet's plan does: give the hours of one worker as --work-hours"
         )
     workers = max(line.nodes // fleet.nodes_per_run, 1)
-    runs = -(-fleet.runs // workers) if fleet.runs > 1 else 1 / workers  # the work of one run divides freely
+    speed = [one.throughput_per_s for one in plan.lines]  # the first two are spot and what it falls back on
+    falling = round(fleet.runs * sum(speed[:2]) / sum(speed))
+    runs = -(-falling // workers) if fleet.runs > 1 else 1 / workers  # the work of one run divides freely
     work = work_setting(workload, runs * (fleet.mean_share or 1.0))
     assert work is not None
     return with_settings(loaded, [

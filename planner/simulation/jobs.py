@@ -34,6 +34,7 @@ class SimJob:
         scarce_together_ratio: how far it is scarce when spot is (`planner.spot.zones`), 0 to 1.
         spot_late_ratio: how often the plan expects spot alone to be too late; None: as often as on the traces.
         work_log_sd: spread of the hours of work, of the logarithm; `work_hours` is the median.
+        beside: what is said of the other workers of its fleet, with which policies have nothing to do.
     """
 
     name: str
@@ -53,6 +54,7 @@ class SimJob:
     scarce_together_ratio: float = 0.0
     spot_late_ratio: float | None = None
     work_log_sd: float = 0.0
+    beside: str = ""
 
     def takes(self, instance_type: str, gang: int) -> bool:
         """Whether a trace of this type and gang is one of the job's."""

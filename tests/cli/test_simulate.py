@@ -317,5 +317,14 @@ def test_of_a_fleet_that_falls_back_one_worker_is_replayed(run_cli: Run, tmp_pat
     share = -(-64 // line["nodes"])
     assert f"hpo-fleet, a worker with {share} of 64 runs" in made.stdout
     assert f"zones of {line['instance_type']} x1 generated" in " ".join(found["notes"])
+    file.write_text("\n".join(line for line in lines if "fallback:" not in line))
+    plan = json.loads(run_cli("optimize", str(file), "-o", "json").stdout)
+    assert plan["launch"]["strategy"] == "fallback_in_fleet"
+    speed = [line["throughput_per_s"] for line in plan["lines"]]
+    share = -(-round(64 * sum(speed[:2]) / sum(speed)) // plan["lines"][0]["nodes"])
+    made = run_cli("simulate", str(file), *made_up)
+    assert made.code == 0, made.stderr
+    assert f"hpo-fleet, a worker with {share} of 64 runs" in made.stdout
+    assert "the other part of its fleet is on-demand whatever the policy, $" in made.stdout
     refused = run_cli("simulate", str(mixed), *made_up)
     assert refused.code == 2 and "policies decide when a worker changes" in " ".join(refused.stderr.split())

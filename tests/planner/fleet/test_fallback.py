@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner.candidates.plan_parts.launch import quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
-from planner.fleet import fallback_search
+from planner.fleet import fallback_search, parts
 from planner.fleet.fallback_launch import shrink_of, usd_of_workers
 from planner.fleet.luck import luck_at
 from planner.judge.bench import Bench, ImpossibleError
@@ -325,7 +325,8 @@ def test_a_mix_is_no_better_than_fleets_that_were_not_judged(monkeypatch: pytest
     firm = Offer(V100, "eu-west-1", "3.00")
     judged = planned([*PAIR, firm], _rare())
     assert falls_back(judged)
-    monkeypatch.setattr(fallback_search, "MOST_JUDGED", 0)
+    for room in (fallback_search, parts):
+        monkeypatch.setattr(room, "MOST_JUDGED", 0)
     catalog = make_catalog([*PAIR, firm])
     plan = plan_on(catalog, _rare(), gap=0.0).plan
     assert [line.purchase_option for line in plan.lines] == ["on_demand"]
