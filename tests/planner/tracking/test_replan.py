@@ -94,9 +94,7 @@ def test_a_wait_for_capacity_makes_the_same_capacity_later_and_less_sure(plan: p
     line = replace(run.planned.plan.lines[0], purchase_option="on_demand")
     place = f"{line.provider}/{line.region}"
     only = ["constraints.purchase_options=[on_demand]", f"constraints.regions=[{place}]"]
-    assert run.planned.plan.launch is not None
-    alone = replace(run.planned.plan.launch, strategy="on_demand")
-    bought = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=alone))
+    bought = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=None))
     ends, chances = [], []
     for hours in (0.0, 3.0, 30.0):
         found = replan(
@@ -116,10 +114,8 @@ def test_what_is_owned_or_spot_is_no_request_for_capacity(
     plan: planner.Plan, bought: str, is_request: bool
 ) -> None:
     run = tracked(plan, 1.0)
-    assert run.planned.plan.launch is not None
-    alone = replace(run.planned.plan.launch, strategy="on_demand")
     line = replace(run.planned.plan.lines[0], purchase_option=bought)
-    planned = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=alone))
+    planned = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=None))
     rest, found = _with_wait(replace(run, planned=planned, stalled_hours=3.0), load_workload(WORKLOAD))
     assert (found, len(rest.workload.constraints.waited)) == (is_request, int(is_request))
 
