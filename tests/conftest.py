@@ -270,8 +270,9 @@ def _read_once(
     share(_of_all_workers(tmp_path_factory, request) / "planned")
     remembered = RememberedShapes()
     with contextlib.ExitStack() as stack:
-        # a test ends no machine, so none can tell what lies on its disk: four thousand files, each 5 to 20 ms
-        stack.enter_context(mock.patch("os.fsync", lambda _handle: None))
+        # a test ends no machine, so none can tell what lies on its disk: four thousand files, each 5 to 20 ms. A handle
+        # that is closed is a fault all the same.
+        stack.enter_context(mock.patch("os.fsync", os.fstat))
         for asking in ("candidates.sizes", "calibration.correction"):
             stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
         stack.enter_context(shared_duckdb(tmp_path_factory.mktemp("duckdb")))

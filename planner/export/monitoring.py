@@ -132,15 +132,19 @@ def planned_rate(launch: Launch) -> Decimal:
 
 def overhead(launch: Launch) -> float:
     """Elapsed over stepping time of the plan: what comes beside the steps, stops and waiting; at least 1."""
-    steps, step = launch.training.steps, launch.limits.step_time_s
+    steps, step = (
+        sum(one[0] for one in launch.training.phases) or launch.training.steps,
+        launch.limits.step_time_s,
+    )
     if not steps or not step:
         return 1.0
     return max(1.0, launch.limits.hours * 3600 / (steps * step))
 
 
 def deadline_epoch(launch: Launch) -> int | None:
-    """The deadline in seconds since 1970, None without one."""
-    if launch.limits.deadline is None:
+    """The deadline in seconds since 1970; None without one, and for a phase that others follow."""
+    phases = launch.training.phases
+    if launch.limits.deadline is None or (launch.training.phase or len(phases)) < len(phases):
         return None
     return int(datetime.fromisoformat(launch.limits.deadline).timestamp())
 

@@ -47,12 +47,12 @@ _GB_PER_GIB = 1.073741824
 _LARGER = 4  # sizes up to so many times the present one are tried
 _BY_SET = "if values were given by --set, write them into it and plan once more"
 _SUPPOSED = (
-    "it counts as a request for the same capacity that has not come, which makes such capacity later and less sure "
-    "for the other ways; wrong if the run stands still for another reason"
+    "it counts as a request for the same capacity that has not been granted, so such capacity is later and less sure "
+    "for the other options; wrong if the run stands still for another reason"
 )
 _UNKNOWN = (
-    "the other ways are planned as new launches, whose chances do not know of this wait; if it is for spot, more nodes "
-    "of the same type on spot may wait as well"
+    "the other options are planned as new launches, so their chances do not take this wait into account; if it is for "
+    "spot, more nodes of the same type on spot may wait as well"
 )
 _LEAST_GAIN = 0.02  # of the cost from now on: less is not worth a change
 
@@ -146,7 +146,8 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
 def _with_wait(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, bool]:
     """The workload with the wait of a stalled run among its requests for capacity, and whether there is one.
 
-    A request for spot says nothing that plans use: how long spot stays away follows from the records of its pool.
+    A request for spot says nothing that plans use: how long spot stays away follows from the records of its pool. What
+    is owned is there at once.
     """
     workload, hours = loaded.workload, tracked.stalled_hours
     seen = tuple(
@@ -156,7 +157,7 @@ def _with_wait(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload
             region=line.region,
         )
         for line in tracked.planned.plan.lines
-        if hours and line.purchase_option != "spot" and line.option_variant != ALREADY_OWNED
+        if hours and line.purchase_option not in ("spot", "owned") and line.option_variant != ALREADY_OWNED
     )  # fmt: skip
     launch = tracked.planned.plan.launch
     if not seen or (launch is not None and launch.strategy == "spot_with_fallback"):

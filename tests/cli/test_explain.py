@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,29 @@ def test_details_show_layouts_and_filters(run_cli: Run) -> None:
     done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
     assert "splits of tensor" in done.stdout and "layout best: " in done.stdout
     assert "price_refused" in done.stdout and "LIMIT " not in done.stdout
+
+
+@pytest.mark.catalog("small")
+def test_details_show_the_layouts_of_each_phase(run_cli: Run) -> None:
+    phases = "{share: 0.5, sequence_length: 128, global_batch: 512}, {share: 0.5, sequence_length: 512}"
+    done = run_cli(
+        "explain",
+        str(BERT),
+        "--set",
+        f"training.phases=[{phases}]",
+        "--details",
+        "layouts",
+        "--draws",
+        "0",
+        *DAY,
+    )
+    batches = [
+        int(data) * int(micro) * int(accumulated)
+        for data, micro, accumulated in re.findall(
+            r"layout best: data (\d+), micro-batch (\d+) x (\d+)", done.unwrapped
+        )
+    ]
+    assert re.findall(r"in phase (\d), ", done.unwrapped) == ["1", "2"] and batches == [512, 4096]
 
 
 def test_what_the_draws_say_is_behind_the_screen(why: Explanation) -> None:

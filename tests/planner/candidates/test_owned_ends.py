@@ -111,6 +111,38 @@ def test_what_slow_runs_pay_after_the_end_is_in_the_cost_and_recomputed(share: f
         assert judge_plan(cheaper, given.workload, given.sha256, catalog, Path()).faults
 
 
+def test_of_equal_terms_the_part_that_ends_first_pays_for_it() -> None:
+    """Two commitments that differ in their ends alone are one cluster: what is paid is for four of its eight."""
+    catalog = make_catalog(LISTED)
+    lasting = plan_on(catalog, job_until(None, 8)).plan
+    end = datetime.fromisoformat(lasting.start) + timedelta(hours=1.1 * lasting.hours)
+    paid = {}
+    for until in (None, end):
+        job = job_until(end, 4)
+        job["commitments"] += job_until(until, 4)["commitments"]
+        given = loaded(job)
+        plan = plan_on(catalog, job).plan
+        assert [line.nodes for line in plan.lines] == [4, 4]
+        assert judge_plan(plan.to_dict(), given.workload, given.sha256, catalog, Path()).faults == []
+        paid[until] = sum(
+            cost.amount_usd for line in plan.lines for cost in line.costs if cost.id == "after_end"
+        )
+    assert paid[end] == pytest.approx(2 * paid[None]) and paid[None] > 0
+
+
+def test_a_run_goes_on_where_on_demand_is_cheapest_and_that_counts_for_the_budget() -> None:
+    """Of the zones of its region; what the mean run pays after the end is owed like all else."""
+    catalog = make_catalog([replace(LISTED[0], zone="a"), replace(LISTED[0], zone="b", price_per_hour="0.9")])
+    lasting = plan_on(catalog, job_until(None, 8)).plan
+    job = job_until(datetime.fromisoformat(lasting.start) + timedelta(hours=1.1 * lasting.hours), 8)
+    plan = plan_on(catalog, job).plan
+    after = [cost for line in plan.lines for cost in line.costs if cost.id == "after_end"]
+    assert [float(cost.unit_price) for cost in after] == [0.9]
+    for budget, status in ((1.01, "planned"), (0.99, "infeasible")):
+        limits = {**job["constraints"], "budget_usd": budget * float(plan.total_usd)}
+        assert plan_on(catalog, {**job, "constraints": limits}).plan.status == status
+
+
 def test_without_a_price_on_demand_a_run_goes_on_at_that_of_the_commitment() -> None:
     catalog = make_catalog(
         [replace(LISTED[0], purchase_option="reserved_1y", price_per_hour="0.7", term_hours=8760.0)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.export.monitoring import progress_series
 from planner.export.phases import of_phase
 from planner.export.registry import Options, export
 from planner.export.view import launch_of
@@ -81,6 +82,25 @@ def test_each_phase_has_its_layout_in_the_plan_and_a_launch_of_its_own() -> None
     assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults == []
     answer["phase_layouts"][1]["micro_batch"] *= 2
     assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults
+
+
+def test_monitoring_of_a_phase_expects_its_end_by_what_the_whole_run_takes_beside_its_steps() -> None:
+    """What comes beside the steps is that of all steps, not all of it on one phase's; the deadline is of the last."""
+    job = work(training=TWO, constraints={"max_nodes": 1, "deadline": "40h"})
+    plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20")]), job).plan
+    launch = launch_of(plan)
+    whole, *each = (
+        {series.name: series.expr for series in progress_series(one)}
+        for one in (launch, of_phase(launch, plan, 1), of_phase(launch, plan, 2))
+    )
+    finish, late = "run:finish_timestamp_seconds:estimated", "run:late_hours:estimated"
+    factors = {series[finish].rsplit("*")[-1] for series in (whole, *each)}
+    assert len(factors) == 1 and float(factors.pop()) > 1
+    steps = [phase[0] for phase in launch.training.phases]
+    assert [f"clamp_min({count} - " in series[finish] for count, series in zip(steps, each, strict=True)] == [
+        True
+    ] * 2
+    assert [late in series for series in (whole, *each)] == [True, False, True]
 
 
 def test_a_run_of_one_phase_has_no_layouts_of_phases() -> None:

@@ -110,6 +110,29 @@ def test_what_a_slow_run_pays_after_the_end_is_in_the_cost_of_its_job(
     assert costs[0][0] < costs[1][0]
 
 
+def test_of_equal_terms_each_job_pays_after_the_end_of_its_own(run_cli: Run, tmp_path: Path) -> None:
+    """Two jobs at once on two commitments that differ in their ends alone: only one of them pays after an end."""
+    example = Path("examples/llama-70b-lora.yaml").resolve()
+    jobs = "".join(
+        f"  - {json.dumps({'name': name, 'workload': str(example), 'deadline': '40h'})}\n" for name in "ab"
+    )
+    soon = TEXT.split("commitments:\n")[1].split("jobs:")[0]
+    both = soon.replace("expires: 2026-12-02", 'expires: "2026-12-02T00:30"') + soon.replace(
+        "2026-12-02", "2027-12-02"
+    )
+    text = TEXT.replace(soon, both) + jobs
+    answer, _ = ask(run_cli, tmp_path / "jobs.yaml", text, "--as-of", "2026-11-20")
+    used = {
+        part["commitment"]: sum(
+            float(line["amount_usd"]) for line in part["lines"] if line["kind"] == "after_end"
+        )
+        for job in answer["jobs"]
+        for part in job["parts"]
+    }
+    assert set(used) == {"commitments[0]", "commitments[1]"}
+    assert used["commitments[0]"] > 0 == used["commitments[1]"]
+
+
 @pytest.mark.parametrize("options", [(), ("--rolling", "6h")])
 def test_one_that_is_over_before_the_start_is_named(
     run_cli: Run, tmp_path: Path, options: tuple[str, ...]

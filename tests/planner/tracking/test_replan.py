@@ -16,7 +16,7 @@ from planner.inputs.settings import with_settings
 from planner.tracking.answer import Tracked, track
 from planner.tracking.model import Progress, Replan, Way
 from planner.tracking.planned import planned_of
-from planner.tracking.replan import STAY, _decide, replan, workload_of
+from planner.tracking.replan import STAY, _decide, _with_wait, replan, workload_of
 from tests.conftest import ROOT
 
 WORKLOAD = ROOT / "examples" / "bert-large.yaml"
@@ -79,7 +79,7 @@ def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: 
     stalled = replan(replace(run, stalled_hours=2.0), load_workload(WORKLOAD))
     assert stalled.replan is not None and stalled.replan.advised is not None
     assert stalled.replan.advised.action in ("wait", "switch to on-demand")
-    assert any("no step for 2 h" in note for note in stalled.replan.notes)  # the other ways do not know of it
+    assert any("no step for 2 h" in note for note in stalled.replan.notes)
     longer = replan(replace(run, stalled_hours=20.0), load_workload(WORKLOAD)).replan
     assert longer is not None and longer.advised is not None
     assert (longer.advised.p_finish or 0.0) < (stalled.replan.advised.p_finish or 0.0)
@@ -89,14 +89,12 @@ def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: 
 
 
 def test_a_wait_for_capacity_makes_the_same_capacity_later_and_less_sure(plan: planner.Plan) -> None:
-    """A request for on-demand machines that has not come is one that the other ways know of."""
+    """A request for on-demand machines that has not been granted counts for the other options."""
     run = tracked(plan, 1.0)
     line = replace(run.planned.plan.lines[0], purchase_option="on_demand")
     place = f"{line.provider}/{line.region}"
     only = ["constraints.purchase_options=[on_demand]", f"constraints.regions=[{place}]"]
-    assert run.planned.plan.launch is not None
-    alone = replace(run.planned.plan.launch, strategy="on_demand")
-    bought = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=alone))
+    bought = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=None))
     ends, chances = [], []
     for hours in (0.0, 3.0, 30.0):
         found = replan(
@@ -109,6 +107,17 @@ def test_a_wait_for_capacity_makes_the_same_capacity_later_and_less_sure(plan: p
         said = [note for note in found.replan.notes if "no step for" in note]
         assert ["request for the same capacity" in note for note in said] == [True] * bool(hours)
     assert ends[0] < ends[1] < ends[2] and chances[0] > chances[1] > chances[2]
+
+
+@pytest.mark.parametrize(("bought", "is_request"), [("on_demand", True), ("spot", False), ("owned", False)])
+def test_what_is_owned_or_spot_is_no_request_for_capacity(
+    plan: planner.Plan, bought: str, is_request: bool
+) -> None:
+    run = tracked(plan, 1.0)
+    line = replace(run.planned.plan.lines[0], purchase_option=bought)
+    planned = replace(run.planned, plan=replace(run.planned.plan, lines=(line,), launch=None))
+    rest, found = _with_wait(replace(run, planned=planned, stalled_hours=3.0), load_workload(WORKLOAD))
+    assert (found, len(rest.workload.constraints.waited)) == (is_request, int(is_request))
 
 
 def test_a_run_that_no_longer_has_time_to_wait_takes_on_demand(slow: Tracked) -> None:
