@@ -4,8 +4,8 @@ An enumeration says whether there is a plan and what it costs. It compares nothi
 that: what would make a question answerable, what else could be bought, what a baseline costs, how far cost and end
 may lie off, and why a fall-back is taken. On jobs and fleets that is a tenth to a third of a seed's time; so it is
 said for one seed in five, where it still must not fail. Its own tests: `tests/planner/job/test_other_limits.py`,
-`test_later_deadline.py` and `test_spine_laws.py`, `tests/planner/fleet/test_limits.py` and `test_fallback.py`,
-`tests/planner/schedules/test_schedule.py`.
+`test_later_deadline.py` and `test_spine_laws.py`, `tests/planner/fleet/test_limits.py`, `test_fallback.py` and
+`test_parts.py`, `tests/planner/schedules/test_schedule.py`.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ class _Part:
     def _candidates(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Iterator[Floats]:
         """Yield the prices among which an optimal pair is: on the rays, and separate optima between them.
 
-        Each stands where the one before stood.
+        All come in the same array: copy what is to be kept.
         """
         units, room = _by_pool(left, by_spot), np.ascontiguousarray(capacity.T)
         full, pair = room <= 0, np.empty(capacity.shape)

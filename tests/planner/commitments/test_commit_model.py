@@ -133,7 +133,8 @@ def check_use(seed: int, *, later: bool = False) -> None:
 
 def check_use_of(model: CommitModel, seed: int) -> None:
     recourse, places = Recourse(model), points(model, seed)
-    for x, costs in zip(places, cuts_at(model, places)[0], strict=True):
+    alone = recourse.evaluate(places[0]).value  # of one period, or of buying nothing, it has ways of its own
+    for x, costs in zip(places, [alone, *cuts_at(model, places[1:])[0]], strict=True):
         cost = 0.0
         for use in use_of(model, x, recourse):
             units, plans = model.coverage(x, use.period)
