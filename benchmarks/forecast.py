@@ -78,6 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--data {args.data}: no such folder")
     if args.told_late and not args.every_day:
         parser.error("--told-late needs --every-day")
+    if not 0 <= args.told_late <= args.horizon:
+        parser.error(f"--told-late {args.told_late}: a window has {args.horizon} days")
     skipped: list[str] = []
     series = dict(load_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
     started, windows, landings = time.perf_counter(), [], []
@@ -150,7 +152,13 @@ def _origins(series: Series, horizon: int, step: int, min_history: int) -> list[
 def _each_origin(series: Series, horizon: int, origins: list[int]) -> Iterator[dict[str, Any]]:
     """A forecast at each origin, with the days before it alone."""
     for origin in origins:
-        spread = forecast_daily(*_known(series, origin), horizon_days=horizon).spread
+        days, cost = _known(series, origin)
+        used = (
+            cost
+            if series.in_use is None
+            else np.where(series.in_use[np.isin(series.days, days)], cost, np.nan)
+        )
+        spread = forecast_daily(days, cost, used=used, horizon_days=horizon).spread
         yield _window(series, horizon, origin, spread)
 
 
@@ -176,11 +184,10 @@ def _window(series: Series, horizon: int, origin: int, spread: Spread) -> dict[s
     past, actual = series.reported[:origin], float(series.reported[origin : origin + horizon].sum())
     bounds = {level: spread.bounds(level) for level in LEVELS}
     window = series.reported[origin : origin + horizon]
-    first, later = float(window[:10].mean()), float(window[10:].mean())
     return {
         "origin": str(series.days[origin]),
         "actual": actual,
-        "change": abs(later / first - 1) if first else np.inf,
+        "change": _change(window),
         "forecast": spread.centre,
         "seasonal_naive": float(past[-7:][np.arange(horizon) % 7].sum()),
         "run_rate_28": float(past[-28:].mean()) * horizon,
@@ -188,6 +195,12 @@ def _window(series: Series, horizon: int, origin: int, spread: Spread) -> dict[s
         **{f"covered_{level:.2f}": low <= actual <= high for level, (low, high) in bounds.items()},
         **{f"width_{level:.2f}": (high - low) / abs(actual) for level, (low, high) in bounds.items()},
     }
+
+
+def _change(window: Floats) -> float | None:
+    """How far a day after the tenth lies from one before, as a share of it; None where these cost nothing."""
+    first, later = float(window[:10].mean()), float((window[10:] if len(window) > 10 else window).mean())
+    return abs(later / first - 1) if first else None
 
 
 def _known(series: Series, origin: int) -> tuple[Days, Floats]:
@@ -298,7 +311,11 @@ def _of_series(name: str, windows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _of_change(windows: list[dict[str, Any]], low: float, high: float) -> dict[str, Any]:
     """Windows whose days from the eleventh on cost so much more or less than the first ten, and median errors."""
-    rows = [row for row in windows if low <= row["change"] < high]
+    rows = [
+        row
+        for row in windows
+        if (low <= row["change"] < high if row["change"] is not None else high == np.inf)
+    ]
     medians = {method: _errors(rows, method)["median_error_ratio"] for method in _METHODS if rows}
     return {"at_least": low, "share_ratio": len(rows) / len(windows), **medians}
 

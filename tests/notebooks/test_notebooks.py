@@ -142,7 +142,7 @@ def test_the_budget_expects_a_block_once_in_all_its_parts(tmp_path: Path) -> Non
     """The coming 30 days added up had the block in their range, the table of the same 30 days had not."""
     rows = each_day(date(2026, 6, 1), date(2026, 10, 31))
     rows += each_day(date(2026, 6, 1), date(2026, 10, 31), 5, SkuId="weekly")[::7]
-    bought = {"ChargeCategory": "Purchase", "ChargeFrequency": "One-Time", "SkuId": "block"}
+    bought: dict[str, Any] = {"ChargeCategory": "Purchase", "ChargeFrequency": "One-Time", "SkuId": "block"}
     rows.append(charge(date(2026, 9, 9), 1500, **bought))
     names: Any = _run(
         FOLDER / "budget_forecast.ipynb", bill=str(write_bill(tmp_path / "bill.csv", rows)), by="service"

@@ -120,11 +120,13 @@ _Row = tuple[str, np.datetime64, tuple[float, float, float, float]]
 
 def _query(bill: Bill, scope: str, column: str) -> list[_Row]:
     """Cost by scope and day, without telling apart what was bought once."""
+    # scope is a column before it is grouped by: PostgreSQL refuses GROUP BY 'total'
     frame = bill.engine.query(
-        f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost, "  # noqa: S608 - from this file's tables
-        f"SUM(CASE WHEN ChargeCategory = 'Usage' THEN {column} ELSE 0 END) AS used, "
-        "SUM(CASE WHEN ChargeCategory = 'Usage' THEN 1 ELSE 0 END) AS charges FROM focus "
-        f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
+        "SELECT scope, x_day, SUM(amount) AS cost, "  # noqa: S608 - from this file's tables
+        "SUM(CASE WHEN ChargeCategory = 'Usage' THEN amount ELSE 0 END) AS used, "
+        "SUM(CASE WHEN ChargeCategory = 'Usage' THEN 1 ELSE 0 END) AS charges "
+        f"FROM (SELECT {scope} AS scope, x_day, ChargeCategory, {column} AS amount FROM focus) AS of_scope "
+        "WHERE ChargeCategory <> 'Tax' AND amount IS NOT NULL AND x_day IS NOT NULL GROUP BY scope, x_day"
     )
     charges = frame["charges"].astype(float)
     rows = zip(_by_scope(frame), charges, strict=True)

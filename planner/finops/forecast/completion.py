@@ -128,8 +128,8 @@ _WEEKS = 4
 
 def late_days(total: DailyCost) -> int:
     """How many last days look late: by use alone where it is known, for fees and credits come on single days."""
-    used = np.nan_to_num(total.cost if total.used is None else total.used)
-    judged = used if used.any() else total.cost
+    used = None if total.used is None else np.nan_to_num(total.used)
+    judged = total.cost if used is None or not used.any() else used
     return incomplete_days(regular_series(total.days, judged).cost)
 
 

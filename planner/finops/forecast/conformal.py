@@ -196,6 +196,8 @@ def past_widths(
 
     After a week without use, errors of windows that began after such weeks count alone (Mondrian conformal prediction;
     Vovk, Gammerman and Shafer 2005): what ended has no range of its time before, what often pauses that of its returns.
+    Not so where fees, which a forecast may expect, have come to more than `Errors.size` since: errors of a time without
+    would widen what they cost.
 
     Args:
         cost: as of `calibrate`, and so are `paths`, `length` and `start`.
@@ -207,7 +209,7 @@ def past_widths(
     errors, ahead = past_errors(cost, paths, length, start), start + length
     stand_in = _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS)
     widths = adaptive_widths(errors, ahead, _from_days(cost, ahead, errors.logarithmic, stand_in))
-    idle = np.zeros(len(cost) + 1, dtype=bool) if in_use is None else _idle(in_use)
+    idle = np.zeros(len(cost) + 1, dtype=bool) if in_use is None else _idle(in_use, cost, errors.size)
     if idle.any():
         own = _stand_in(cost, paths, ahead, errors.logarithmic, _STAND_INS_IDLE, of=idle)
         own = adaptive_widths(_of(errors, idle), ahead, np.where(np.isfinite(own), own, widths))
@@ -215,10 +217,12 @@ def past_widths(
     return errors, widths
 
 
-def _idle(in_use: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n_days + 1,) origins before which a week has no use, though days before it had."""
-    since = np.arange(len(in_use)) - np.maximum.accumulate(np.where(in_use, np.arange(len(in_use)), -1))
-    return np.concatenate([[False], (since >= _IDLE_DAYS) & np.logical_or.accumulate(in_use)])
+def _idle(in_use: NDArray[np.bool_], cost: Floats, little: Floats) -> NDArray[np.bool_]:
+    """(n_days + 1,) origins before which a week has no use, though days before it had, and fees since are little."""
+    at, total = np.arange(len(in_use)), np.cumsum(np.nan_to_num(cost))
+    last = np.maximum.accumulate(np.where(in_use, at, -1))
+    is_idle = (last >= 0) & (at - last >= _IDLE_DAYS) & (total - total[last] <= little[1:])
+    return np.concatenate([[False], is_idle])
 
 
 def _of(errors: Errors, origins: NDArray[np.bool_]) -> Errors:

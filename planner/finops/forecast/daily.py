@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from catalogs.tables.table import Floats
 from planner.errors import InputError
@@ -112,20 +112,23 @@ def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     parts = list(scopes.values())
     days = np.unique(np.concatenate([one.days for one in parts])) if parts else np.empty(0, "datetime64[D]")
 
-    def summed(of: Callable[[DailyCost], Floats | None]) -> Floats:
-        sums = np.full(len(days), np.nan)
+    def summed(of: Callable[[DailyCost], ArrayLike | None]) -> Floats:
+        sums = np.zeros(len(days))
         for one in parts:
             if (amounts := of(one)) is not None:
-                at = np.searchsorted(days, one.days)
-                known = np.isfinite(amounts)
-                sums[at[known]] = np.nan_to_num(sums[at[known]]) + amounts[known]
+                np.add.at(sums, np.searchsorted(days, one.days), amounts)
         return sums
+
+    def used() -> Floats:
+        charged = summed(lambda one: None if one.used is None else np.isfinite(one.used))
+        of_use = summed(lambda one: None if one.used is None else np.nan_to_num(one.used))
+        return np.where(charged > 0, of_use, np.nan)
 
     return DailyCost(
         days,
         summed(lambda one: one.cost),
-        None if any(one.used is None for one in parts) else summed(lambda one: one.used),
-        None if all(one.once is None for one in parts) else np.nan_to_num(summed(lambda one: one.once)),
+        None if any(one.used is None for one in parts) else used(),
+        None if all(one.once is None for one in parts) else summed(lambda one: one.once),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def charge(day: date, kind: str, machines: float, **more: str) -> dict[str, str]
     }  # fmt: skip
 
 
-def write(path: Path, rows: list[Mapping[str, str]]) -> Path:
+def write(path: Path, rows: Iterable[Mapping[str, str]]) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, HEADER, restval="")
         writer.writeheader()

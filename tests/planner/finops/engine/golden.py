@@ -11,10 +11,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+import pytest
 
 import planner.finops
 from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import parameter_names
+from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.read import Bill
 from planner.finops.read.columns import detect_dataset, focus_columns
 from planner.finops.things.ask import keep_names, keep_things, things_query
@@ -113,6 +115,19 @@ def check_things_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
         sql = things_query(name)
         given = {name: {**MONTHS, **THING_VALUES}[name] for name in parameter_names(sql)}
         check_equal(sql, given, duckdb_bill, other_bill)
+
+
+def check_days_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
+    """Assert that what forecasts know of each scope and day is the same on two engines."""
+    for by, kind in (("total", "effective"), ("service", "billed")):
+        expected, found = (daily_of_bill(bill, by, kind) for bill in (duckdb_bill, other_bill))
+        assert found.keys() == expected.keys()
+        for scope, one in expected.items():
+            same = found[scope]
+            assert same.days.tolist() == one.days.tolist()
+            assert one.used is not None and same.used is not None
+            assert same.cost == pytest.approx(one.cost, abs=0.01)
+            assert same.used == pytest.approx(one.used, abs=0.01, nan_ok=True)
 
 
 def make_small_bill(folder: Path) -> dict[str, Path]:

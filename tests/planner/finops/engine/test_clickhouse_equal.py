@@ -13,6 +13,7 @@ from tests.planner.finops.engine.drivers import Driver, need_driver
 from tests.planner.finops.engine.golden import (
     NAMES,
     QUERIES,
+    check_days_equal,
     check_equal,
     check_things_equal,
     parameters_of,
@@ -59,3 +60,7 @@ def test_clickhouse_tells_what_was_bought_once_as_duckdb(duckdb_bill: Bill, clic
     assert bought_once(clickhouse_bill, "BilledCost") == bought_once(duckdb_bill, "BilledCost") != ()
     days = [once_by_day(bill, "ServiceName", "BilledCost") for bill in (duckdb_bill, clickhouse_bill)]
     assert days[0]["cost"].tolist() == pytest.approx(days[1]["cost"].tolist())
+
+
+def test_clickhouse_sums_the_days_of_scopes_as_duckdb(duckdb_bill: Bill, clickhouse_bill: Bill) -> None:
+    check_days_equal(duckdb_bill, clickhouse_bill)

@@ -15,6 +15,7 @@ from tests.planner.finops.engine.drivers import Driver, need_driver, postgres_se
 from tests.planner.finops.engine.golden import (
     NAMES,
     QUERIES,
+    check_days_equal,
     check_equal,
     check_things_equal,
     parameters_of,
@@ -101,3 +102,8 @@ def test_postgres_tells_what_was_bought_once_as_duckdb(duckdb_bill: Bill, postgr
     assert bought_once(postgres_bill, "BilledCost") == bought_once(duckdb_bill, "BilledCost") != ()
     days = [once_by_day(bill, "ServiceName", "BilledCost") for bill in (duckdb_bill, postgres_bill)]
     assert days[0]["cost"].tolist() == pytest.approx(days[1]["cost"].tolist())
+
+
+def test_postgres_sums_the_days_of_scopes_as_duckdb(duckdb_bill: Bill, postgres_bill: Bill) -> None:
+    """PostgreSQL refused the sum of all: "non-integer constant in GROUP BY"."""
+    check_days_equal(duckdb_bill, postgres_bill)

@@ -180,6 +180,14 @@ def test_daily_costs_file(tmp_path: Path) -> None:
     assert found["b"].cost.tolist() == [2, 0]
     assert load_daily(path)["b"].cost.tolist() == [2]
     assert total_of(found).cost.tolist() == [5, 2, -1]
+    assert total_of(found).used == pytest.approx([5, 2, np.nan], nan_ok=True)
+
+
+def test_a_cost_that_is_no_number_is_not_left_out_of_the_total() -> None:
+    days, cost = np.datetime64("2026-01-01") + np.arange(100), np.full(100, 5.0)
+    unknown = np.where(np.arange(100) == 50, np.nan, cost)
+    with pytest.raises(InputError, match="is not a number"):
+        forecast_scopes({"a": DailyCost(days, cost), "b": DailyCost(days, unknown)}, Question())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,8 +61,21 @@ def test_what_is_told_of_a_window_is_in_its_forecast(tmp_path: Path) -> None:
         assert main(["--data", str(tmp_path), "--every-day", "--told-late", told, "--json", str(out)]) == 0
         errors.append(json.loads(out.read_text())["total"]["forecast"]["p90_error_ratio"])
     assert errors[0] > errors[1] > errors[2] == pytest.approx(0, abs=1e-12)
-    with pytest.raises(SystemExit):
-        main(["--data", str(tmp_path), "--told-late", "5"])
+    for wrong in (["--told-late", "5"], ["--every-day", "--told-late", "31"]):
+        with pytest.raises(SystemExit):
+            main(["--data", str(tmp_path), *wrong])
+
+
+@pytest.mark.parametrize("horizon", ["7", "30"])
+def test_windows_that_begin_without_cost_are_of_the_class_of_most_change(
+    tmp_path: Path, horizon: str
+) -> None:
+    """Their change was written as Infinity, which is no JSON, and counted in no class."""
+    write(tmp_path / "a.csv", "a", 220, without=tuple(range(100, 140)))
+    out = tmp_path / "out.json"
+    assert main(["--data", str(tmp_path), "--every-day", "--horizon", horizon, "--json", str(out)]) == 0
+    values = json.loads(out.read_text(), parse_constant=pytest.fail)
+    assert sum(one["share_ratio"] for one in values["by_change"]) == pytest.approx(1)
 
 
 def test_a_folder_without_series_is_no_success(tmp_path: Path) -> None:
@@ -112,17 +126,31 @@ def test_late_rows_are_grossed_up_for_the_landing(tmp_path: Path) -> None:
     assert len(landings) >= 9 and abs(np.mean(ours)) < 0.02 < -np.mean(run_rate)
 
 
+def both_ways(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Windows by origin, in one pass and one by one."""
+    by_way = []
+    for way in (["--every-day"], ["--step", "7"]):
+        assert main(["--data", str(folder), "--json", str(folder / "out.json"), *way]) == 0
+        windows = json.loads((folder / "out.json").read_text())["windows"]
+        by_way.append({row["origin"]: row for row in windows})
+    return by_way[0], by_way[1]
+
+
 def test_one_pass_forecasts_what_each_origin_does(tmp_path: Path) -> None:
     """With every day as origin the same windows have the same forecasts and bounds as one by one."""
     write(tmp_path / "a.csv", "a", 170)
-    by_way = {}
-    for way in (["--every-day"], ["--step", "7"]):
-        assert main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), *way]) == 0
-        windows = json.loads((tmp_path / "out.json").read_text())["windows"]
-        by_way[way[0]] = {row["origin"]: row for row in windows}
-    assert len(by_way["--every-day"]) == 170 - 90 - 30 + 1
-    for origin, row in by_way["--step"].items():
-        one = by_way["--every-day"][origin]
+    every_day, by_step = both_ways(tmp_path)
+    assert len(every_day) == 170 - 90 - 30 + 1
+    for origin, row in by_step.items():
+        one = every_day[origin]
         for name in ("actual", "forecast", "run_rate_28", "seasonal_naive"):
             assert one[name] == pytest.approx(row[name], rel=1e-9), name
         assert one["width_0.80"] == pytest.approx(row["width_0.80"], rel=0.05)
+
+
+def test_one_pass_knows_pauses_as_each_origin_does(tmp_path: Path) -> None:
+    """One by one, ranges after a pause were those of all days: 1.4 times the actual where one pass had 3.1."""
+    write(tmp_path / "a.csv", "a", 300, without=(*range(150, 185), *range(220, 250)))
+    every_day, by_step = both_ways(tmp_path)
+    for origin, row in by_step.items():
+        assert every_day[origin]["width_0.80"] == pytest.approx(row["width_0.80"], rel=0.1, abs=0.05), origin

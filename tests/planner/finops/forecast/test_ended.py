@@ -53,6 +53,20 @@ def test_credits_after_the_end_make_it_no_use(tmp_path: Path) -> None:
     assert all(abs(one.expected) < 100 and one.high < 600 for one in periods(tmp_path, renamed() + late))
 
 
+def test_fees_after_the_end_keep_their_range(tmp_path: Path) -> None:
+    """A contract in place of use: the errors of the days before its first fee made 32,000 "0 to 43,621,721"."""
+    until = date(2026, 10, 10)
+    rows = [row for row, day in zip(renamed(), DAYS, strict=True) if day <= until]
+    fees = [charge(date(2026, m, 1), 30_000, ChargeCategory="Purchase", **OLD) for m in (9, 10)]
+    assert all(one.high < 150_000 for one in periods(tmp_path, rows + fees))
+
+
+def test_a_little_fee_after_the_end_widens_nothing(tmp_path: Path) -> None:
+    """A licence of 20 a month keeps the old tag."""
+    fees = [charge(date(2026, m, 1), 20, ChargeCategory="Purchase", **OLD) for m in range(2, 11)]
+    assert all(one.expected < 100 and one.high < 600 for one in periods(tmp_path, renamed() + fees))
+
+
 @pytest.mark.parametrize("kind", ["effective", "billed"])
 def test_use_that_costs_nothing_goes_on(tmp_path: Path, kind: str) -> None:
     """Credits cover it whole, or a purchase of a year ahead: when that ends, the team costs as before."""
