@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.frameworks.registry import FRAMEWORKS
+from planner.export.parts import in_folders
 from planner.export.view import Launch
 from planner.inputs.faults import near
 from planner.records import record
@@ -24,12 +25,14 @@ class Target:
         title: what it writes, for `--list`.
         validator: the program that checks what it writes, in the tests and for the user.
         options: values by key of `--option KEY=VALUE`, the default first; an empty tuple: any text, empty by default.
+        whole: it starts nothing, and takes a fleet in two parts as one; others write a folder for each part.
     """
 
     module: str
     title: str
     validator: str
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: bool = False
 
 
 @record(frozen=True)
@@ -97,10 +100,17 @@ TARGETS: Mapping[str, Target] = {
         "HorizontalPodAutoscaler of servers or loaders",
         "kubernetes-validate",
         {"role": ("server", "loader")},
+        whole=True,
     ),
-    "dockerfile": Target("planner.export.targets.dockerfile", "image with code for the chips", "hadolint"),
-    "prometheus": Target("planner.export.targets.prometheus", "rules, their tests, scraping", "promtool"),
-    "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "@grafana/schema"),
+    "dockerfile": Target(
+        "planner.export.targets.dockerfile", "image with code for the chips", "hadolint", whole=True
+    ),
+    "prometheus": Target(
+        "planner.export.targets.prometheus", "rules, their tests, scraping", "promtool", whole=True
+    ),
+    "grafana": Target(
+        "planner.export.targets.grafana", "dashboard of the rules' series", "@grafana/schema", whole=True
+    ),
     "kubernetes": Target(
         "planner.export.targets.kubernetes",
         "JobSet or a job of Kubeflow, and queues of Kueue",
@@ -130,7 +140,10 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
         InputError: no such target, framework or option, or the target cannot start this plan.
     """
     chosen = checked(target, options)
-    render = cast("Renderer", importlib.import_module(TARGETS[target].module).render)
+    entry = TARGETS[target]
+    render = cast("Renderer", importlib.import_module(entry.module).render)
+    if launch.parts and not entry.whole:
+        return in_folders(launch, lambda part: render(part, chosen))
     return render(launch, chosen)
 
 

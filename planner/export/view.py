@@ -13,6 +13,7 @@ from typing import Literal
 from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
+from planner.export.parts import in_two_parts
 from planner.inputs.presets import find_preset
 from planner.inputs.resolved import PHASES, phases_noted
 from planner.plan.ids import AT_WORK, TimePartId
@@ -158,8 +159,8 @@ class Launch:
     """What a plan starts.
 
     `way`: `one` offer; `in_turn`: the whole gang on one pool at a time, tried in order; `together`: one gang on all
-    pools at once; `workers`: independent runs on any pool. `turns`: independent workers that
-    are all on one pool at a time. Pools are in the plan's order.
+    pools at once; `workers`: independent runs on any pool. `turns`: independent workers that are all on one pool at a
+    time. Pools are in the plan's order. `parts`: see `planner.export.parts`; of one: first run, number, whole's name.
     """
 
     run_id: str
@@ -177,6 +178,10 @@ class Launch:
     limits: Limits
     warnings: tuple[str, ...]
     turns: bool = False
+    parts: tuple[Launch, ...] = ()
+    begin: int = 0
+    count: int | None = None
+    of: str = ""
 
     @cached_property
     def command(self) -> tuple[str, ...]:
@@ -211,7 +216,8 @@ class Launch:
     @property
     def instances(self) -> int:
         """Instances that run at once."""
-        return self.first.nodes if self.moves else sum(pool.nodes for pool in self.pools)
+        at_once = sum(part.instances for part in self.parts) or sum(pool.nodes for pool in self.pools)
+        return self.first.nodes if self.moves else at_once
 
     def gang(self, pool: Pool) -> int:
         """Instances that must reach each other where `pool` runs: those of one run."""
@@ -219,13 +225,18 @@ class Launch:
 
     @property
     def tasks(self) -> int:
-        """Runs in all; of one run that independent workers share, its workers."""
-        return max(self.run.runs, self.workers) if self.way == "workers" else 1
+        """Runs here; of one run that independent workers share, its workers."""
+        return (self.count or max(self.run.runs, self.workers)) if self.way == "workers" else 1
+
+    @property
+    def all_tasks(self) -> int:
+        """Those of other parts included."""
+        return self.run.runs if self.count else self.tasks
 
     @property
     def tags(self) -> dict[str, str]:
         """Tags for cost allocation, the most important first; `names.clean_tags` fits them to a target."""
-        run_tags = {RUN_TAG: self.run_id, "workload": self.name, "team": self.run.team}
+        run_tags = {RUN_TAG: self.run_id, "workload": self.of or self.name, "team": self.run.team}
         return {key: value for key, value in (run_tags | dict(self.run.tags) | run_tags).items() if value}
 
     def only(self, *pools: Pool) -> Launch:
@@ -267,13 +278,14 @@ def launch_of(plan: Plan, name: str = "plan") -> Launch:
         )
     whole = sum(pool.nodes for pool in pools) if way == "together" else pools[0].nodes
     layout = plan.lines[0].layout
-    return Launch(
+    launch = Launch(
         run_id=plan.run_id, name=plan.workload, kind=plan.kind, created_at=plan.created_at,
         planner_version=plan.planner_version, way=way, pools=pools,
         nodes=(run.nodes_per_run or 1) if way == "workers" else whole, layout=layout, run=run,
         training=_training(plan, layout, run), checkpoints=_checkpoints(plan), limits=_limits(plan),
         warnings=plan.warnings, turns=moves and way == "workers",
     )  # fmt: skip
+    return in_two_parts(launch) if plan.launch is not None and plan.launch.in_parts else launch
 
 
 def _can_start(plan: Plan, name: str) -> None:
@@ -285,12 +297,6 @@ def _can_start(plan: Plan, name: str) -> None:
     if plan.status != "planned" or not plan.lines:
         raise InputError(
             f"{name}: the plan is infeasible, so there is nothing to start; `planner explain` says what to relax"
-        )
-    if plan.launch is not None and plan.launch.in_parts:
-        raise InputError(
-            f"{name}: workers that fall back beside workers on on-demand cannot be exported as one plan; plan and "
-            "export each part for itself, without the share: --set fleet.runs=N, and for the on-demand part "
-            """--set 'constraints.purchase_options=["on_demand"]'"""
         )
     for line in plan.lines:
         if line.accelerators_per_node != int(line.accelerators_per_node):
@@ -313,9 +319,7 @@ def _can_start(plan: Plan, name: str) -> None:
 def _way(plan: Plan, run: Run, moves: bool) -> Way:
     if plan.kind != "training" or run.runs > 1:
         return "workers"
-    if len(plan.lines) == 1:
-        return "one"
-    return "in_turn" if moves else "together"
+    return "one" if len(plan.lines) == 1 else "in_turn" if moves else "together"
 
 
 def _pool(plan: Plan, line: PlanLine) -> Pool:
