@@ -14,12 +14,13 @@ import pytest
 from planner.export.view import launch_of
 from planner.fleet import parts
 from planner.fleet.alone import grown_sure
-from planner.judge.bench import Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
 from planner.judge.money import total
+from planner.judge.purchases import Buy
 from planner.plan.front import bought, front
 from planner.plan.model import Plan
 from planner.plan.outcome import choice_words
@@ -353,3 +354,7 @@ def test_a_plan_in_parts_verifies_itself_and_a_broken_one_does_not() -> None:
     other = json.loads(json.dumps(answer))
     other["launch"]["p_meet_deadline"] = other["risk"]["p_meet_deadline"] = 0.95
     assert any("p_meet_deadline" in fault for fault in faults(other))
+    moved = json.loads(json.dumps(answer))
+    assert moved["choices"][1]["kinds"] == ["one_offer", "on_demand"]
+    moved["choices"][1]["kinds"].reverse()
+    assert any("its kinds are not in their order" in fault for fault in faults(moved))
