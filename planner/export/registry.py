@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Protocol, cast
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.frameworks.registry import FRAMEWORKS
-from planner.export.parts import in_folders
 from planner.export.view import Launch
 from planner.inputs.faults import near
 from planner.records import record
@@ -143,7 +142,11 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
     entry = TARGETS[target]
     render = cast("Renderer", importlib.import_module(entry.module).render)
     if launch.parts and not entry.whole:
-        return in_folders(launch, lambda part: render(part, chosen))
+        return tuple(
+            replace(file, path=f"part-{number}/{file.path}")
+            for number, part in enumerate(launch.parts, start=1)
+            for file in render(part, chosen)
+        )
     return render(launch, chosen)
 
 

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from planner.errors import InputError
+from planner.export.launch import in_two_parts, launch_of
 from planner.export.machines import gcp_machine
-from planner.export.parts import in_two_parts
 from planner.export.registry import Options, export
-from planner.export.view import Launch, Pool, launch_of
+from planner.export.view import Launch, Pool
 from tests.cli.test_screen import EXAMPLES
 from tests.conftest import CliResult
 from tests.planned_examples import plan_of, pools_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planner.export.view import launch_of
+from planner.export.launch import launch_of
 from planner.fleet import parts
 from planner.fleet.alone import grown_sure
 from planner.judge.bench import Bench, ImpossibleError
