@@ -66,10 +66,10 @@ def export(
     """
     from planner.errors import InputError
     from planner.export.files import write_files
+    from planner.export.launch import launch_of
     from planner.export.phases import of_phase
     from planner.export.registry import Options, checked
     from planner.export.registry import export as write
-    from planner.export.view import launch_of
 
     saved = _saved(plan)
     chosen = Options(framework, _options(values))

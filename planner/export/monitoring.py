@@ -125,6 +125,8 @@ def progress_series(launch: Launch) -> tuple[Series, ...]:
 
 def planned_rate(launch: Launch) -> Decimal:
     """US dollars per hour of the run as planned: its dearest pool, or all that run together; no fall-back."""
+    if launch.parts:
+        return sum(map(planned_rate, launch.parts), Decimal(0))
     own = [pool for pool in launch.pools if not _is_fall_back(launch, pool)]
     rates = [pool.nodes * pool.usd_per_hour for pool in own]
     return max(rates) if launch.moves else sum(rates, Decimal(0))

@@ -33,6 +33,7 @@ def of_phase(launch: Launch, plan: Plan, number: int) -> Launch:
     units = float(steps * batch * (math.prod(length) if training.unit == "tokens" else 1))
     return replace(
         launch,
+        parts=tuple(of_phase(part, plan, number) for part in launch.parts),
         layout=launch.layout if layouts is None else layouts[number - 1],
         training=replace(
             training, phase=number, steps=steps, global_batch=batch, units=units * launch.run.runs,

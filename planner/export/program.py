@@ -49,6 +49,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _words(launch: Launch) -> list[str]:
+    if launch.parts:
+        return [*_words(launch.parts[0]), "and", *_words(launch.parts[1])[1:]]
     return ["on"] + ["else" if launch.moves else "and"] * (len(launch.pools) - 1)
 
 

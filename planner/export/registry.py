@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Protocol, cast
 
 from planner.errors import InputError
@@ -24,12 +24,14 @@ class Target:
         title: what it writes, for `--list`.
         validator: the program that checks what it writes, in the tests and for the user.
         options: values by key of `--option KEY=VALUE`, the default first; an empty tuple: any text, empty by default.
+        whole: it starts nothing, and takes a fleet in two parts as one; others write a folder for each part.
     """
 
     module: str
     title: str
     validator: str
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: bool = False
 
 
 @record(frozen=True)
@@ -97,10 +99,17 @@ TARGETS: Mapping[str, Target] = {
         "HorizontalPodAutoscaler of servers or loaders",
         "kubernetes-validate",
         {"role": ("server", "loader")},
+        whole=True,
     ),
-    "dockerfile": Target("planner.export.targets.dockerfile", "image with code for the chips", "hadolint"),
-    "prometheus": Target("planner.export.targets.prometheus", "rules, their tests, scraping", "promtool"),
-    "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "@grafana/schema"),
+    "dockerfile": Target(
+        "planner.export.targets.dockerfile", "image with code for the chips", "hadolint", whole=True
+    ),
+    "prometheus": Target(
+        "planner.export.targets.prometheus", "rules, their tests, scraping", "promtool", whole=True
+    ),
+    "grafana": Target(
+        "planner.export.targets.grafana", "dashboard of the rules' series", "@grafana/schema", whole=True
+    ),
     "kubernetes": Target(
         "planner.export.targets.kubernetes",
         "JobSet or a job of Kubeflow, and queues of Kueue",
@@ -130,7 +139,14 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
         InputError: no such target, framework or option, or the target cannot start this plan.
     """
     chosen = checked(target, options)
-    render = cast("Renderer", importlib.import_module(TARGETS[target].module).render)
+    entry = TARGETS[target]
+    render = cast("Renderer", importlib.import_module(entry.module).render)
+    if launch.parts and not entry.whole:
+        return tuple(
+            replace(file, path=f"part-{number}/{file.path}")
+            for number, part in enumerate(launch.parts, start=1)
+            for file in render(part, chosen)
+        )
     return render(launch, chosen)
 
 

@@ -1,8 +1,8 @@
 """Fleets in two parts: some workers fall back, the others are on on-demand.
 
 Workers of one spot offer that fall back do some of the runs, no more than any limit on shares allows; on-demand workers
-of one offer do the rest. Every division of the runs is compared: the last runs leave the workers of the first part the
-least slack, so fewer of them may cost less.
+of one offer do the rest. Divisions of the runs are compared, all of up to `MOST_DIVISIONS`: the last runs leave the
+workers of the first part the least slack, so fewer of them may cost less.
 
 The parts share nothing: no worker takes runs of the other part, each part keeps its own copy of
 the data, and on-demand of the first counts in full against every limit. So costs and hours add up, and
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from planner.plan.model import PlanLine
 
 
+MOST_DIVISIONS = 32  # of the runs, compared
 _PAIRS = 512  # of a spot offer and a number of runs, looked at together
 _CENT = 0.01
 _BY_BILL = ("hours", "budget_usd")  # limits that are not held by the model of a mix
@@ -108,16 +109,22 @@ class CheapestParts:
     unjudged_usd: float = np.inf
 
 
-def divisions(search: CandidateSearch) -> range:
-    """How many runs workers with a fall-back may do beside others on-demand; empty where no fleet is in two parts."""
+def divisions(search: CandidateSearch) -> Ints:
+    """How many runs workers with a fall-back do beside others on-demand, in each division compared, ascending.
+
+    All that the limits allow, or `MOST_DIVISIONS` of them, evenly spread from the fewest to the most; none where no
+    fleet is in two parts.
+    """
     fleet = search.context.asked.workload.fleet
     if fleet is None or fleet.runs == 1 or not some_may_fall_back(search):
-        return range(0)
+        return np.zeros(0, dtype=np.int64)
     share = whole_share(least_share(search), fleet.runs)
     beside = whole_share(min(fleet.max_share_per_region or 1.0, fleet.max_share_per_offer or 1.0), fleet.runs)
     assert share is not None and beside is not None
     most, most_beside = round(share * fleet.runs), round(beside * fleet.runs)
-    return range(max(fleet.runs - most_beside, 1), min(most, fleet.runs - 1) + 1)
+    first, last = max(fleet.runs - most_beside, 1), min(most, fleet.runs - 1)
+    count = min(max(last - first + 1, 0), MOST_DIVISIONS)
+    return np.rint(np.linspace(first, last, count)).astype(np.int64)
 
 
 def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = True) -> CheapestParts:
@@ -130,7 +137,7 @@ def cheapest_in_parts(asked: Round, below_usd: float, *, within_budget: bool = T
     """
     search = asked.found
     runs = divisions(search)
-    if not runs:
+    if not len(runs):
         return CheapestParts(None)
     ways, firm = ways_of(search, asked.limit), offers_alone(search, asked.limit)
     own = search.context.market.offer_set.offers.equals("purchase_option", "on_demand")[firm.workers.rows]
@@ -159,14 +166,14 @@ class _Search:
         self._best: Parts | None = None
         self._left, self._unjudged = MOST_JUDGED, np.inf
 
-    def run(self, runs: range) -> CheapestParts:
+    def run(self, runs: Ints) -> CheapestParts:
         """Look at all spot offers in each number of `runs`, those that may be cheapest first."""
         search, workers = self._asked.found, self._ways.workers
-        beside = {one: least_usd(search, self._firm.workers, self._runs - one).min() for one in runs}
+        beside = {one: least_usd(search, self._firm.workers, self._runs - one).min() for one in runs.tolist()}
         floor = np.concatenate([least_usd(search, workers, one) + usd for one, usd in beside.items()])
         way, each = (
             np.tile(np.arange(len(workers.at)), len(runs)),
-            np.repeat(np.asarray(runs), len(workers.at)),
+            np.repeat(runs, len(workers.at)),
         )
         most = most_workers(self._asked, self._ways)[way]
         order = np.argsort(floor, kind="stable")
@@ -175,6 +182,9 @@ class _Search:
             block = order[begin : begin + _PAIRS]
             block = block[floor[block] < self._least]
             if not len(block):
+                break
+            if not self._left:
+                self._unjudged = min(self._unjudged, float(floor[block[0]]))
                 break
             ways, all_runs = self._ways.take(way[block]), each[block].astype(np.float64)
             self._among(fleets_of(self._asked, ways, most[block], all_runs, whole=True), beside)

@@ -12,6 +12,7 @@ from planner.fleet.fallback_launch import launch_of_fallback
 from planner.fleet.fallback_mix import workers_on_each
 from planner.fleet.fallback_plan import proof_of_fallback
 from planner.fleet.launch import moment_after
+from planner.fleet.parts import MOST_DIVISIONS
 from planner.fleet.plan import interruptions_of, one_offer_choice, performance_of, plan_of, savings_of
 from planner.fleet.spread import spread_of
 from planner.fleet.stored_plan import storage_of
@@ -40,7 +41,10 @@ METHOD = (
     "MILP over whole workers and their hours; fleets of one spot offer with its fall-back beside on-demand of one "
     "offer compared"
 )
-COMPARED = "beside a fall-back, on-demand of one offer is compared, in every division of the runs"
+COMPARED = (
+    "beside a fall-back, on-demand of one offer is compared, in every division of the runs or, of more than "
+    f"{MOST_DIVISIONS}, in {MOST_DIVISIONS} evenly spread ones"
+)
 NOTE = (
     "hours are summed over workers; the finish is that of the last of them; no worker takes runs of the other part, "
     "and P10 and P90 of the cost are sums of both parts"
@@ -92,7 +96,7 @@ def _launch(asked: Round, parts: Parts, lines: Sequence[PlanLine], total: Decima
         cost_p90_usd=round(own.cost_p90_usd + beside.p90_usd, 2), expected_hours=parts.last.period, p10_hours=low,
         p90_hours=high, finish_p10=moment_after(dates, low), finish_p90=moment_after(dates, high),
         on_demand_hours=own.on_demand_hours + float((firm.count * paid).sum()), first_wait_hours=0.0,
-        why=(f"{runs[0]} of {sum(runs)} runs are on spot with a fall-back: the cheapest division the limits allow",),
+        why=(f"{runs[0]} of {sum(runs)} runs are on spot with a fall-back: the cheapest division compared",),
         notes=(own.notes[0], NOTE),
     )  # fmt: skip
 

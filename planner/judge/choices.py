@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SLIP = 1 - Fraction(1, 10**9)
 _CHANCE = 1e-4
 _ORDER = (
-    "cheapest", "fastest", "least_carbon", "sooner", "cheaper", "reserved", "firm", "on_demand", "owned", "provider",
-    "known_prices",
+    "cheapest", "fastest", "least_carbon", "sooner", "cheaper", "reserved", "firm", "one_offer", "on_demand",
+    "limits_aside", "owned", "provider", "known_prices",
 )  # fmt: skip
 _HAIR = 0.03  # what is sooner or cheaper by less is no other choice, nor
 _LEAST = {"cost": 0.25, "time": 1.0, "carbon": 1.0}  # what is by fewer hours, or dollars

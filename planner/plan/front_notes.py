@@ -201,8 +201,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         steps = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":
             steps = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in steps]
-        if plan.launch is None or not plan.launch.in_parts:  # which no target starts
-            steps.append(f"export PLAN.json --to {starter_of(plan)}")
+        steps.append(f"export PLAN.json --to {starter_of(plan)}")
         following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following

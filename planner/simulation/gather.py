@@ -81,8 +81,8 @@ def _beside(plan: Plan) -> str:
     """What the workers of a fleet that are on on-demand from the start add under every policy; empty without any."""
     if plan.launch is None or not plan.launch.in_parts:
         return ""
-    usd, total = numbers.usd(total_usd(plan.lines[-1].costs)), numbers.usd(plan.total_usd)
-    return f"the other part of its fleet is on-demand whatever the policy, {usd} of {total}"
+    share = float(total_usd(plan.lines[-1].costs) / plan.total_usd)
+    return f"the other part of its fleet is on-demand whatever the policy, {numbers.percent(share, 0)} of the cost"
 
 
 def _worker_of(loaded: LoadedWorkload, plan: Plan) -> LoadedWorkload:

@@ -22,9 +22,10 @@ from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.frameworks.model import parallel_of
 from planner.export.frameworks.registry import FRAMEWORKS, part_of, writer_of
+from planner.export.launch import launch_of
 from planner.export.registry import TARGETS, export
 from planner.export.registry import Options as Chosen
-from planner.export.view import Launch, launch_of
+from planner.export.view import Launch
 from planner.inputs.load import load_workload
 from planner.plan.details import DETAILS
 from planner.plan.report import plan_answer

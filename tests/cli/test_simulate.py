@@ -325,6 +325,10 @@ def test_of_a_fleet_that_falls_back_one_worker_is_replayed(run_cli: Run, tmp_pat
     made = run_cli("simulate", str(file), *made_up)
     assert made.code == 0, made.stderr
     assert f"hpo-fleet, a worker with {share} of 64 runs" in made.stdout
-    assert "the other part of its fleet is on-demand whatever the policy, $" in made.stdout
+    beside = float(plan["lines"][2]["cost_usd"]) / float(plan["total_usd"])
+    said = f"the other part of its fleet is on-demand whatever the policy, {beside:.0%}".replace(
+        "%", " % of the cost"
+    )
+    assert said in " ".join(made.stdout.split())
     refused = run_cli("simulate", str(mixed), *made_up)
     assert refused.code == 2 and "policies decide when a worker changes" in " ".join(refused.stderr.split())

@@ -48,7 +48,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     refuse_unless_torch(launch, "kubernetes")
     _refuse(launch, options)
     part = part_of(options.framework, launch)
-    total = launch.tasks
+    total = launch.all_tasks
     if part.launcher != "torchrun" and options.values["kind"] != "jobset":
         raise InputError(
             f"--option kind={options.values['kind']}: starts torchrun, not {part.launcher}; use kind=jobset"
@@ -120,7 +120,7 @@ def _of_region(launch: Launch, wanted: str) -> tuple[Launch, int, int, list[str]
              if name != chosen]  # fmt: skip
     notes += _without_fall_back(launch, groups[chosen])
     whole = launch if len(names) == 1 else launch.only(*groups[chosen])
-    return whole, 0 if launch.moves else sum(counts[:at]), counts[at], notes
+    return whole, launch.begin + (0 if launch.moves else sum(counts[:at])), counts[at], notes
 
 
 def _without_fall_back(launch: Launch, pools: list[Pool]) -> list[str]:

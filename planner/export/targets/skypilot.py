@@ -82,7 +82,7 @@ def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> d
     }
     values = variables(launch, part)
     if launch.way == "workers":
-        values["PLANNER_RUN_COUNT"] = str(launch.tasks)
+        values["PLANNER_RUN_COUNT"] = str(launch.all_tasks)
     whole: dict[str, Any] = {
         "name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST),
         "workdir": ".",
@@ -120,7 +120,7 @@ def _fleet(
         key = (pool.provider, pool.region, pool.instance_type, pool.option)
         offers.setdefault(() if launch.moves else key, []).append(pool)
     runs = split(launch.tasks, [sum(pool.share for pool in pools) for pools in offers.values()])
-    files, begin = [], 0
+    files, begin = [], launch.begin
     for number, (pools, count) in enumerate(zip(offers.values(), runs, strict=True), start=1):
         offer_launch, end = launch.only(*pools), "" if len(offers) == 1 else f"-{number}"
         name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST - len(end)) + end
@@ -139,7 +139,8 @@ def _fleet(
         if count:
             files.append(
                 ExportFile(
-                    f"task{end}.yaml", text + yaml_text(_runs(offer_launch, part, name, begin, launch.tasks))
+                    f"task{end}.yaml",
+                    text + yaml_text(_runs(offer_launch, part, name, begin, launch.all_tasks)),
                 )
             )
             files.append(ExportFile(f"pool{end}.yaml", text + yaml_text(_pool(offer_launch, zones, mounts))))
@@ -235,12 +236,13 @@ def _check(launch: Launch) -> None:
 def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
     name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST)
     if launch.way == "workers" and launch.tasks > 1:
+        last = launch.begin + launch.tasks - 1
         yield (
-            f"start all {launch.tasks}: for i in $(seq 0 {launch.tasks - 1}); do sky jobs launch --yes --async "
+            f"start all {launch.tasks}: for i in $(seq {launch.begin} {last}); do sky jobs launch --yes --async "
             f"--name {name[: _NAME_MOST - 6]}-$i --env PLANNER_RUN_INDEX=$i task.yaml; done"
         )
     else:
-        index = "--env PLANNER_RUN_INDEX=0 " if launch.way == "workers" else ""
+        index = f"--env PLANNER_RUN_INDEX={launch.begin} " if launch.way == "workers" else ""
         yield f"start: sky jobs launch --name {name} {index}task.yaml"
     yield "job_recovery holds for managed jobs (sky jobs launch) only; sky launch ignores it"
     yield from _notes(launch, config, zones)

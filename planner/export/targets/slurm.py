@@ -48,7 +48,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     refuse_unless_torch(launch, "slurm")
     part = part_of(options.framework, launch)
     groups = _groups(launch)
-    files, begin = [], 0
+    files, begin = [], launch.begin
     for number, (group, tasks) in enumerate(groups, start=1):
         name = "job.sbatch" if len(groups) == 1 else f"job-{number}.sbatch"
         lines = [
@@ -155,7 +155,7 @@ def _quoted(text: str) -> str:
 def _index(launch: Launch) -> list[str]:
     if launch.way != "workers":
         return []
-    return ['export PLANNER_RUN_INDEX="$SLURM_ARRAY_TASK_ID"', f"export PLANNER_RUN_COUNT={launch.tasks}"]
+    return ['export PLANNER_RUN_INDEX="$SLURM_ARRAY_TASK_ID"', f"export PLANNER_RUN_COUNT={launch.all_tasks}"]
 
 
 def _program(launch: Launch, args: Sequence[str]) -> list[str]:

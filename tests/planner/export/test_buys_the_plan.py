@@ -17,9 +17,10 @@ import pytest
 import yaml
 
 from planner.errors import InputError
+from planner.export.launch import in_two_parts, launch_of
 from planner.export.machines import gcp_machine
 from planner.export.registry import Options, export
-from planner.export.view import Launch, Pool, launch_of
+from planner.export.view import Launch, Pool
 from tests.cli.test_screen import EXAMPLES
 from tests.conftest import CliResult
 from tests.planned_examples import plan_of, pools_of
@@ -30,7 +31,12 @@ from tests.planner.export.validators import LOADER
 _WORKERS = LAUNCHES["workers"]
 _A, _B = _WORKERS.pools[0], _WORKERS.pools[1]
 _LARGE = replace(_A, instance_type="g6.12xlarge", nodes=1, gpus=4, vcpus=48, share=0.5, hours=10.0)
+PARTS = in_two_parts(
+    replace(_WORKERS, pools=(replace(_A, share=0.25), replace(_A, option="on_demand", share=0.125, spot_hours=None),
+                             replace(_LARGE, option="on_demand", share=0.625, spot_hours=None)))
+)  # fmt: skip
 MADE: dict[str, Launch] = {
+    **{f"made: {part.name}": part for part in PARTS.parts},
     **{f"made: {name}": launch for name, launch in LAUNCHES.items()},
     "made: two kinds in one region": replace(_WORKERS, pools=(replace(_A, share=0.5), _LARGE)),
     "made: capacity block": replace(
@@ -110,7 +116,7 @@ def test_slurm_asks_for_whole_nodes_and_every_run_once(name: str) -> None:
             each = (last + 1 - first) / most
             assert days * 24 + hours + minutes / 60 >= (0 if item.moves else longest / max(each, 1) * 0.99)
     if item.way == "workers":
-        assert runs == list(range(item.tasks))
+        assert runs == list(range(item.begin, item.begin + item.tasks))
         assert at_once == item.workers
 
 

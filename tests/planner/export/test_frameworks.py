@@ -21,8 +21,9 @@ from planner.errors import InputError
 from planner.export.frameworks.model import Parallel, Part, option_values, parallel_of
 from planner.export.frameworks.registry import FRAMEWORKS, part_of, writer_of
 from planner.export.frameworks.stages import layers_of_stages, uneven_stages
+from planner.export.launch import launch_of
 from planner.export.registry import Options, export
-from planner.export.view import Launch, launch_of
+from planner.export.view import Launch
 from planner.inputs.load import parse_workload
 from planner.plan.model import Plan
 from planner.plan.words import short_layout

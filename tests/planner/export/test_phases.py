@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.export.launch import launch_of
 from planner.export.monitoring import progress_series
 from planner.export.phases import of_phase
 from planner.export.registry import Options, export
-from planner.export.view import launch_of
 from planner.judge.judge import judge_plan
 from planner.plan.model import Plan
 from planner.plan.words import layout_words

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from planner.errors import InputError
-from planner.export.view import launch_of
+from planner.export.launch import launch_of
 from planner.fleet import parts
 from planner.fleet.alone import grown_sure
-from planner.judge.bench import Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
 from planner.judge.money import total
+from planner.judge.purchases import Buy
 from planner.plan.front import bought, front
 from planner.plan.model import Plan
 from planner.plan.outcome import choice_words
@@ -322,14 +322,17 @@ def test_pairs_beyond_a_limit_cost_no_search(
     assert not in_parts(plan) and len(tried) <= most
 
 
-def test_the_screen_says_what_falls_back_and_names_no_export() -> None:
-    plan = planned(PAIR, half_on_spot())
+def test_the_screen_says_what_falls_back_and_each_part_starts_its_own_runs() -> None:
+    plan = planned(PAIR, half_on_spot(runs=7, max_spot_share=0.3))
     assert "in time with at least " in str(front(plan))
     text = bought(plan)
-    assert "spot, else on_demand in aws/us-east-1" in text and "(50 %" in text
+    assert "spot, else on_demand in aws/us-east-1" in text and "(29 %" in text
     assert "on_demand" in choice_words(plan).split(" + ")[1]
-    with pytest.raises(InputError, match="plan and export each part"):
-        launch_of(plan)
+    assert "export PLAN.json --to skypilot" in str(front(plan))
+    first, second = launch_of(plan).parts
+    assert [(part.begin, part.tasks, part.all_tasks) for part in (first, second)] == [(0, 2, 7), (2, 5, 7)]
+    assert [part.instances for part in (first, second)] == [plan.lines[0].nodes, plan.lines[2].nodes]
+    assert (first.moves, second.moves) == (True, False)
 
 
 def test_a_plan_in_parts_verifies_itself_and_a_broken_one_does_not() -> None:
@@ -351,3 +354,7 @@ def test_a_plan_in_parts_verifies_itself_and_a_broken_one_does_not() -> None:
     other = json.loads(json.dumps(answer))
     other["launch"]["p_meet_deadline"] = other["risk"]["p_meet_deadline"] = 0.95
     assert any("p_meet_deadline" in fault for fault in faults(other))
+    moved = json.loads(json.dumps(answer))
+    assert moved["choices"][1]["kinds"] == ["one_offer", "on_demand"]
+    moved["choices"][1]["kinds"].reverse()
+    assert any("its kinds are not in their order" in fault for fault in faults(moved))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import random
 from decimal import Decimal
+from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalogs.tables.table import Ints
+from planner.fleet import parts
 from tests.draws import draws, share_of
 from tests.planner.fleet.test_fallback import PAIR, planned
 from tests.planner.fleet.test_parts import FIRM, drawn, half_on_spot, in_parts
@@ -65,3 +69,27 @@ def test_the_answer_is_never_dearer_than_without_fall_backs() -> None:
     without = planned([*PAIR, FIRM], {**job, "spot": {"fallback": "none"}, "constraints": {
         **job["constraints"], "exclude_purchase_options": ["spot"]}})  # fmt: skip
     assert planned([*PAIR, FIRM], job).total_usd < without.total_usd
+
+
+def test_of_many_runs_divisions_are_spread_and_none_is_worked_out_beyond_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[list[int]] = []
+    run = parts._Search.run
+
+    def see(search: parts._Search, runs: Ints) -> parts.CheapestParts:
+        seen.append(runs.tolist())
+        return run(search, runs)
+
+    monkeypatch.setattr(parts._Search, "run", see)
+    job = half_on_spot(runs=400)
+    job["constraints"] = {"max_nodes": 400, "deadline": "60h"}
+    assert in_parts(planned(PAIR, job))
+    (runs,) = seen
+    assert (runs[0], runs[-1], len(runs)) == (1, 200, parts.MOST_DIVISIONS)
+    assert {after - before for before, after in pairwise(runs)} <= {6, 7}
+    monkeypatch.setattr(parts, "MOST_JUDGED", 0)
+    monkeypatch.setattr(parts, "fleets_of", None)  # which would be an error to call
+    plan = planned(PAIR, job)
+    assert not in_parts(plan) and plan.proof is not None
+    assert "the probability was not worked out" in plan.proof.note
