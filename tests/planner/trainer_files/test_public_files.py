@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.item_passes import load_passes
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.gather import Wishes
 from planner.trainer_files.hub import preset_of_hub_name
@@ -214,7 +215,10 @@ def test_the_image_that_wan_starts_from_has_keys_and_values_of_its_own() -> None
     of_text, of_image = (preset_of_hub_name(f"Wan-AI/Wan2.1-{kind}-14B") for kind in ("T2V", "I2V"))
     assert of_text is not None and of_image is not None
     more = int(of_image.values["params"]) - int(of_text.values["params"])
-    assert more == 40 * (2 * 5120 * 5121 + 5120)  # two matrices with biases and a norm in each of 40 blocks
+    blocks = 40 * (2 * 5120 * 5121 + 5120)  # two matrices with biases and a norm in each
+    projection = 2 * 1280 + 1280 * 1281 + 1281 * 5120 + 2 * 5120
+    assert more == blocks + projection + 20 * 4 * 5120  # 36 channels instead of 16, patches of 2 x 2
+    assert "wan2.1-i2v-14b" in load_passes()
 
 
 def test_a_value_stated_beside_the_files_that_cannot_be_is_named() -> None:
