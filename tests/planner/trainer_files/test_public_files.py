@@ -227,3 +227,15 @@ def test_a_value_stated_beside_the_files_that_cannot_be_is_named() -> None:
     assert any("constraints.deadline: is not a duration: 'friday'" in text for text in warnings)
     fine = {**values, "constraints.deadline": "7d"}
     assert not workload_from([], Wishes(model="qwen2.5-7b", values=fine)).warnings
+
+
+def test_what_is_still_to_be_given_is_said_once() -> None:
+    initial = workload_from([], Wishes(model="qwen2.5-7b", values={"training.epochs": 3}))
+    assert any(text.startswith("data.samples") for text in initial.to_fill)
+    assert not any("data.samples" in text for text in initial.warnings)
+
+
+def test_a_stated_list_is_checked_value_by_value() -> None:
+    values = {"training.tokens": "1e9", "constraints.purchase_options": ["spott"]}
+    [warning] = workload_from([], Wishes(model="qwen2.5-7b", values=values)).warnings
+    assert "constraints.purchase_options" in warning and "spott" in warning
