@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
@@ -259,8 +259,13 @@ class Reader(Lookup, Reading):
         if key and self.flag(key):
             self.add("rollouts.cuda_graphs", False, key)
 
-    def name_unknown(self, known: Iterable[str]) -> None:
-        """Note top-level keys with a value that were neither looked at nor match a pattern of `known`."""
+    def name_unknown(self, known: Iterable[str], inside: Iterable[str] = ()) -> None:
+        """Note keys with a value that were neither looked at nor match a pattern of `known`.
+
+        Args:
+            known: patterns of keys without effect, with their section before a dot where they are in one.
+            inside: sections whose own keys are noted too, beside those at the top.
+        """
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
         if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
@@ -269,6 +274,19 @@ class Reader(Lookup, Reading):
             key
             for key, value in self.document.data.items()
             if key not in looked and value not in _UNSET and not pattern.fullmatch(key)
+        ]
+        sections = {name: self.document.data.get(name) for name in inside}
+        below = {
+            f"{name}.{key}": value
+            for name, section in sections.items()
+            if isinstance(section, Mapping)
+            for key, value in section.items()
+        }
+        read = {".".join(key.split(".")[:2]) for key in self.seen}
+        self.unknown += [
+            key
+            for key, value in below.items()
+            if key not in read and value not in _UNSET and not pattern.fullmatch(key)
         ]
 
 

@@ -22,6 +22,15 @@ ALPACA = """
 python finetune.py --base_model 'llama-7b-hf' --batch_size 256 --num_epochs=1 --cutoff_len=512 \\
     --lora_target_modules='[q_proj,k_proj,v_proj,o_proj]' --lora_r=16
 """
+TITAN = """
+[model]
+name = "qwen3"
+flavor = "8B"
+[training]
+local_batch_size = 2
+seq_len = 8192
+steps = 1000
+"""
 DPO = """
 accelerate launch --config_file accelerate.yaml train_dpo.py --model_name_or_path Qwen/Qwen2-0.5B-Instruct \\
     --per_device_train_batch_size 4 --max_length 1024
@@ -239,3 +248,18 @@ def test_a_stated_list_is_checked_value_by_value() -> None:
     values = {"training.tokens": "1e9", "constraints.purchase_options": ["spott"]}
     [warning] = workload_from([], Wishes(model="qwen2.5-7b", values=values)).warnings
     assert "constraints.purchase_options" in warning and "spott" in warning
+
+
+@pytest.mark.parametrize(("section", "objective"), [("grpo", "grpo"), ("rl", "grpo"), ("dpo", "dpo")])
+def test_forks_of_torchtitan_that_do_not_pretrain_are_refused(
+    section: str, objective: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=rf"\[{section}\] is of a fork.* training.objective={objective}"):
+        draft(tmp_path, "run.toml", f"{TITAN}[{section}]\nbeta = 0.1\n")
+
+
+def test_keys_inside_sections_that_are_not_known_are_named(tmp_path: Path) -> None:
+    usual = "dataset = 'c4'\nmax_norm = 1.0\n[optimizer]\nname = 'AdamW'\nlr = 3e-4\n"
+    assert draft(tmp_path, "run.toml", f"{TITAN}{usual}").unknown == {}
+    own = draft(tmp_path, "own.toml", f"{TITAN}teacher = 'b'\nprofile = false\n[model.args]\nlayers = 2\n")
+    assert own.unknown == {"own.toml": ["training.teacher"]}
