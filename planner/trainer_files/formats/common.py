@@ -203,6 +203,12 @@ class Reader(Lookup, Reading):
             f"{_PROJECTOR_RANK}, which are about as large as a projector"
         )
 
+    def warn_of_encoder(self, source: str) -> None:
+        """Note that the image encoder learns too, beside a frozen language model."""
+        self.warn(
+            f"{source}: the image encoder learns too: its gradients and the states of its optimizer are not counted"
+        )
+
     def add_offload(self, source: str, *what: str) -> None:
         """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
         for name in what:

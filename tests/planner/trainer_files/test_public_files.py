@@ -263,3 +263,39 @@ def test_keys_inside_sections_that_are_not_known_are_named(tmp_path: Path) -> No
     assert draft(tmp_path, "run.toml", f"{TITAN}{usual}").unknown == {}
     own = draft(tmp_path, "own.toml", f"{TITAN}teacher = 'b'\nprofile = false\n[model.args]\nlayers = 2\n")
     assert own.unknown == {"own.toml": ["training.teacher"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "stated", "length", "warned"),
+    [
+        ("google/flan-t5-base", "--max_source_length 1024 --max_target_length 128", 576, False),
+        ("google/flan-t5-base", "--max_source_length 1024", 1024, True),
+        ("Qwen/Qwen2.5-7B", "--max_source_length 1024 --max_target_length 128", 1152, False),
+    ],
+)
+def test_sources_and_targets_are_halves_of_an_encoder_decoder_and_parts_of_a_decoder_s_sequence(
+    model: str, stated: str, length: int, warned: bool, tmp_path: Path
+) -> None:
+    run = "--per_device_train_batch_size 8 --num_train_epochs 1"
+    result = draft(
+        tmp_path, "run.sh", f"python run_summarization.py --model_name_or_path {model} {stated} {run}"
+    )
+    assert facts(result)["training.sequence_length"] == length
+    assert any("max_target_length is not stated" in text for text in result.warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("model", "stated", "said"),
+    [
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "", "freeze_vit (by default), freeze_aligner (by default)"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "--freeze_vit false --freeze_aligner false", ""),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "--freeze_llm true --freeze_vit false", "image encoder learns too"),
+        ("Qwen/Qwen2.5-7B-Instruct", "", ""),
+    ],
+)
+def test_what_swift_freezes_is_said_of_models_with_an_image_encoder(
+    model: str, stated: str, said: str, tmp_path: Path
+) -> None:
+    text = f"swift sft --model {model} --train_type full {stated} --num_train_epochs 1"
+    texts = " ".join(draft(tmp_path, "run.sh", text).warnings)
+    assert (said in texts) if said else ("freeze" not in texts)
