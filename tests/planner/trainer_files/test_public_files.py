@@ -299,3 +299,41 @@ def test_what_swift_freezes_is_said_of_models_with_an_image_encoder(
     text = f"swift sft --model {model} --train_type full {stated} --num_train_epochs 1"
     texts = " ".join(draft(tmp_path, "run.sh", text).warnings)
     assert (said in texts) if said else ("freeze" not in texts)
+
+
+def test_other_commands_of_litgpt_around_the_training_do_not_count(tmp_path: Path) -> None:
+    fetched = "litgpt download meta-llama/Llama-3.2-1B --access_token a\n"
+    tuned = "litgpt {} meta-llama/Llama-3.2-1B --train.epochs 2\n"
+    found = facts(draft(tmp_path, "lora.sh", fetched + tuned.format("finetune_lora")))
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 8)
+    for command in ("finetune_adapter", "finetune_adapter_v2"):
+        found = facts(draft(tmp_path, "own.sh", fetched + tuned.format(command)))
+        assert (found["training.method"], found["training.adapter.kind"]) == ("lora", "adaption_prompt")
+
+
+def test_a_script_of_verl_that_also_generates_or_prepares_pairs_is_what_it_trains(tmp_path: Path) -> None:
+    generates = (
+        "python3 -m verl.trainer.main_generation trainer.nnodes=1 model.path=Qwen/Qwen3-8B data.n_samples=1\n"
+    )
+    learns = (
+        "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 "
+        "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.n=4\n"
+    )
+    assert facts(draft(tmp_path, "both.sh", generates + learns))["training.objective"] == "grpo"
+    prepares = "python prepare_dpo.py --out pairs\n"
+    tunes = (
+        "torchrun -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet data.train_batch_size=64 "
+        "model.partial_pretrain=Qwen/Qwen2.5-3B trainer.total_epochs=2\n"
+    )
+    assert facts(draft(tmp_path, "sft.sh", prepares + tunes))["training.objective"] == "sft"
+
+
+@pytest.mark.parametrize("name", ["defog/Mistral-7B-text-to-sql", "Qwen2.5-7B-how-to"])
+def test_to_in_a_name_is_no_other_network(name: str) -> None:
+    assert preset_of_hub_name(name) is not None
+
+
+def test_what_a_program_prints_on_a_page_is_no_configuration(tmp_path: Path) -> None:
+    run = "python train.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 --num_train_epochs 1"
+    page = f'# Use\n```json\n{{"answer": 1}}\n```\n```bash\n{run}\n```\n'
+    assert facts(draft(tmp_path, "README.md", page))["model.preset"] == "qwen3-8b"
