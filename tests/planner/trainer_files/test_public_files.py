@@ -42,6 +42,8 @@ def test_the_newest_names_of_rl2_state_prompts_and_responses(tmp_path: Path) -> 
     found = facts(result)
     assert (found["training.global_batch"], found["training.sequence_length"]) == (128 * 64, 8192)
     assert not result.warnings
+    split = draft(tmp_path, "split.sh", RL2_NEWEST.strip() + " rollout.tp_size=2")
+    assert "tensor_parallel: 2" in str(split.blanks) and "tensor_parallel" not in str(result.blanks)
 
 
 def test_a_step_of_prompts_that_is_not_stated_is_named(tmp_path: Path) -> None:
@@ -70,6 +72,10 @@ def test_commands_of_litgpt_are_read_with_its_defaults(tmp_path: Path) -> None:
     found = facts(draft(tmp_path, "begin.sh", begun))
     assert (found["model.preset"], found["training.tokens"]) == ("pythia-160m", 10**9)
     assert found["training.global_batch"] == 64
+    silent = facts(draft(tmp_path, "silent.sh", "litgpt pretrain pythia-160m --train.micro_batch_size 4"))
+    assert (silent["training.global_batch"], silent["training.tokens"]) == (512, 3 * 10**12)
+    whole = facts(draft(tmp_path, "whole.sh", tuned.replace("finetune_lora", "finetune_full")))
+    assert (whole["training.method"], whole["training.global_batch"]) == ("full", 16)
 
 
 def test_answers_written_during_dpo_and_their_judge_are_named(tmp_path: Path) -> None:
@@ -77,13 +83,19 @@ def test_answers_written_during_dpo_and_their_judge_are_named(tmp_path: Path) ->
     texts = " ".join(draft(tmp_path, "run.sh", online).warnings)
     assert "reward model are not counted" in texts
     assert "writes during training" in texts
-    assert "judge" not in " ".join(draft(tmp_path, "run.sh", DPO).warnings)
+    assert "reward model" not in " ".join(draft(tmp_path, "run.sh", DPO).warnings)
+    renamed = draft(tmp_path, "run.sh", online.replace("--reward_model_path", "--reward_model_name_or_path"))
+    assert "reward model are not counted" in " ".join(renamed.warnings)
 
 
 def test_the_precision_that_an_absent_file_may_state_is_not_said_to_be_single(tmp_path: Path) -> None:
     precision = draft(tmp_path, "run.sh", DPO).facts["training.precision"]
     assert (precision.value, precision.assumed) == ("bf16", True)
     assert "accelerate.yaml" in precision.where
+    own = draft(
+        tmp_path, "own.sh", DPO.replace("--config_file accelerate.yaml ", "").strip() + " --config dpo.yaml"
+    )
+    assert "dpo.yaml" in own.facts["training.precision"].where
     alone = draft(tmp_path, "run.sh", DPO.replace("--config_file accelerate.yaml ", ""))
     assert alone.facts["training.precision"].value == "fp32"
 
@@ -149,9 +161,17 @@ def test_a_kind_of_model_that_is_guessed_is_said_with_the_warnings(tmp_path: Pat
         tmp_path, "config.json", f'{{"model_type": "brand_new", {sizes}, "intermediate_size": 256}}'
     )
     assert any("brand_new" in text for text in guessed.warnings)
-    known = draft(tmp_path, "config.json", f'{{"model_type": "apertus", {sizes}, "intermediate_size": 256}}')
+
+
+@pytest.mark.parametrize(
+    ("kind", "gated"),
+    [("apertus", False), ("arcee", False), ("seed_oss", True), ("helium", True), ("hyperclovax", True)],
+)
+def test_newer_kinds_of_model_have_a_gate_or_none(kind: str, gated: bool, tmp_path: Path) -> None:
+    sizes = '"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 500'
+    known = draft(tmp_path, "config.json", f'{{"model_type": "{kind}", {sizes}, "intermediate_size": 256}}')
     assert not known.warnings
-    assert facts(known)["model.gated_mlp"] is False
+    assert facts(known)["model.gated_mlp"] is gated
 
 
 def test_a_name_that_swift_gives_its_model_makes_it_no_script_of_the_trainer(tmp_path: Path) -> None:
@@ -189,6 +209,10 @@ def test_adapters_are_read_from_other_names_of_their_flag_and_rank(tmp_path: Pat
         tmp_path, "own.sh", f"python train.py --model_name_or_path Qwen/Qwen3-8B --expert_lora true {run}"
     )
     assert own.unknown == {"own.sh": ["expert_lora"]}
+    scaled = (
+        f"torchrun --standalone train.py --model_name_or_path Qwen/Qwen3-8B --lora_r 8 --lora_alpha 16 {run}"
+    )
+    assert draft(tmp_path, "scaled.sh", f"{scaled} --custom_offload None").unknown == {}
 
 
 def test_programs_of_verl_that_learn_from_pairs_or_only_generate(tmp_path: Path) -> None:
