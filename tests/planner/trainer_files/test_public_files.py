@@ -42,8 +42,9 @@ def test_the_newest_names_of_rl2_state_prompts_and_responses(tmp_path: Path) -> 
     found = facts(result)
     assert (found["training.global_batch"], found["training.sequence_length"]) == (128 * 64, 8192)
     assert not result.warnings
-    split = draft(tmp_path, "split.sh", RL2_NEWEST.strip() + " rollout.tp_size=2")
-    assert "tensor_parallel: 2" in str(split.blanks) and "tensor_parallel" not in str(result.blanks)
+    (tmp_path / "split.sh").write_text(RL2_NEWEST.strip() + " rollout.tp_size=2")
+    texts = [workload_from([tmp_path / name], Wishes()).text for name in ("run.sh", "split.sh")]
+    assert ["tensor_parallel: 2" in text for text in texts] == [False, True]
 
 
 def test_a_step_of_prompts_that_is_not_stated_is_named(tmp_path: Path) -> None:
@@ -151,7 +152,9 @@ def test_a_vocabulary_that_is_assumed_is_said_with_the_warnings(tmp_path: Path) 
         f"python pretrain_gpt.py {sizes} --tokenizer-type SentencePieceTokenizer --tokenizer-model /own.model"
     )
     assert any("vocabulary" in text for text in draft(tmp_path, "run.sh", text).warnings)
-    stated = draft(tmp_path, "run.sh", f"{text} --padded-vocab-size 99584")
+    started = text.replace("python", "torchrun --standalone --rdzv_id 3 --nproc_per_node 2")
+    stated = draft(tmp_path, "run.sh", f"{started} --padded-vocab-size 99584")
+    assert stated.unknown == {}
     assert not any("vocabulary" in text for text in stated.warnings)
 
 
