@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.faults import fault_text, format_path
+from planner.inputs.faults import fault_text
 from planner.records import record
 from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.write import render_draft
@@ -35,12 +35,12 @@ def workload_from(paths: Sequence[Path], wishes: Wishes) -> Initial:
     return Initial(
         text,
         tuple(f"{blank.key}: {blank.why}" for blank in draft.blanks),
-        (*_wrong(text, wishes.values), *draft.warnings, *unread),
+        (*_wrong(text, wishes.values, [blank.key for blank in draft.blanks]), *draft.warnings, *unread),
     )
 
 
-def _wrong(text: str, stated: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the values that the user states, although the draft may lack others."""
+def _wrong(text: str, stated: Mapping[str, Any], lacking: Sequence[str]) -> list[str]:
+    """What is wrong with the values that the user states, but for what asks for the values that the draft lacks."""
     if not stated:
         return []
     from planner.inputs.load import validate
@@ -48,7 +48,13 @@ def _wrong(text: str, stated: Mapping[str, Any]) -> list[str]:
 
     data = parse_yaml(text, "").data
     faults = validate(data)[1] if isinstance(data, dict) else []
-    return [fault_text(fault) for fault in faults if format_path(fault.path) in stated]
+    keys = [tuple(key.split(".")) for key in stated]
+    return [
+        fault_text(fault)
+        for fault in faults
+        if any(fault.path[: len(key)] == key for key in keys)
+        and not any(key in fault.message for key in lacking)
+    ]
 
 
 def empty_workload() -> Initial:

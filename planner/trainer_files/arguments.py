@@ -113,7 +113,7 @@ def programs_of(text: str, name: str) -> tuple[str, ...]:
     parts = [part for word in words for part in _parts(word)]
     programs: list[str] = []
     for part, behind in zip(parts, [*parts[1:], _END], strict=False):
-        if part in _TOOLS and behind.replace("_", "").isalpha():
+        if part in _TOOLS and behind.isidentifier():
             programs += [part, behind]
         elif part.endswith(".py") or _MODULE.fullmatch(part):
             programs.append(part.rsplit("/", 1)[-1][:-3] if part.endswith(".py") else part.rsplit(".", 1)[-1])

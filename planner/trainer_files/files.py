@@ -108,9 +108,12 @@ def parse_document(text: str, path: Path) -> Document:
 
 
 def _of_page(text: str, path: Path) -> Document:
-    """The configuration that a page quotes, as model cards do, or the command: the longest block of its kind."""
+    """The configuration that a page quotes, as model cards do, or the command: the longest block of its kind.
+
+    JSON comes last, which mostly is what a program prints.
+    """
     blocks = _BLOCK.findall(text)
-    for kinds in (("yaml", "yml", "toml", "json"), ("bash", "sh", "shell")):
+    for kinds in (("yaml", "yml", "toml"), ("bash", "sh", "shell"), ("json",)):
         held = [(len(body), kind, body) for kind, body in blocks if kind.lower() in kinds]
         if held:
             _, kind, body = max(held)

@@ -35,7 +35,7 @@ _OTHERS = re.compile(
 # The same behind a model's name, and networks that are only called after it: those that guess its next words, and what
 # is cut, grown, looped, tiny, or sized anew.
 _OTHER_SIZES = re.compile(
-    rf"{_OTHERS.pattern}|specul|dflash|dspark|hydra|accelerator|\bassistant$|\bv$|\bto\b|\bloop|prune|reap|shear|depth|width|half|"
+    rf"{_OTHERS.pattern}|specul|dflash|dspark|hydra|accelerator|\bassistant$|\bv$|\b\w\w-to-\w\w\b|\bloop|prune|reap|shear|depth|width|half|"
     r"layer|expand|upscal|franken|mini|tiny|micro|random|dummy|debug|scratch|init|reduc|slim|small|embed|clip|encoder|adapter-only|[0-9][bmlhdx](?![a-z0-9])",
     re.IGNORECASE,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
@@ -203,6 +203,12 @@ class Reader(Lookup, Reading):
             f"{_PROJECTOR_RANK}, which are about as large as a projector"
         )
 
+    def warn_of_encoder(self, source: str) -> None:
+        """Note that the image encoder learns too, beside a frozen language model."""
+        self.warn(
+            f"{source}: the image encoder learns too: its gradients and the states of its optimizer are not counted"
+        )
+
     def add_offload(self, source: str, *what: str) -> None:
         """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
         for name in what:
@@ -259,8 +265,13 @@ class Reader(Lookup, Reading):
         if key and self.flag(key):
             self.add("rollouts.cuda_graphs", False, key)
 
-    def name_unknown(self, known: Iterable[str]) -> None:
-        """Note top-level keys with a value that were neither looked at nor match a pattern of `known`."""
+    def name_unknown(self, known: Iterable[str], inside: Iterable[str] = ()) -> None:
+        """Note keys with a value that were neither looked at nor match a pattern of `known`.
+
+        Args:
+            known: patterns of keys without effect, with their section before a dot where they are in one.
+            inside: sections whose own keys are noted too, beside those at the top.
+        """
         pattern = re.compile("|".join(known))
         looked = {key.split(".")[0] for key in self.seen}
         if self.document.syntax == "arguments":  # what variables tell launchers, whether a reader asks or not
@@ -269,6 +280,19 @@ class Reader(Lookup, Reading):
             key
             for key, value in self.document.data.items()
             if key not in looked and value not in _UNSET and not pattern.fullmatch(key)
+        ]
+        sections = {name: self.document.data.get(name) for name in inside}
+        below = {
+            f"{name}.{key}": value
+            for name, section in sections.items()
+            if isinstance(section, Mapping)
+            for key, value in section.items()
+        }
+        read = {".".join(key.split(".")[:2]) for key in self.seen}
+        self.unknown += [
+            key
+            for key, value in below.items()
+            if key not in read and value not in _UNSET and not pattern.fullmatch(key)
         ]
 
 

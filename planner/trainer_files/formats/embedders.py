@@ -12,7 +12,7 @@ from planner.trainer_files.model import Fact
 _GROUP = ("train_group_size", "train_n_passages")
 _LENGTHS = {
     "query": ("query_max_len", "q_max_len", "query_max_length"),
-    "passage": ("passage_max_len", "p_max_len", "passage_max_length", "document_max_length"),
+    "passage": ("passage_max_len", "p_max_len", "document_max_length"),
 }
 # What FlagEmbedding takes where an argument is left out (finetune/*/abc/*Arguments.py of 1.3, read on 2026-11-30).
 _DEFAULTS = {"query": 32, "passage": 128}

@@ -28,16 +28,17 @@ _WITHOUT_EFFECT = (
 
 
 # What its commands take where an argument is left out (litgpt 0.5.13, read on 2026-11-30).
-_COMMANDS = ("pretrain", "finetune", "finetune_lora", "finetune_full")
+# LLaMA-Adapter is PEFT's adaption_prompt; its second version also trains biases and norms, which are as few.
+_PROMPTED = ("finetune_adapter", "finetune_adapter_v2")
+_COMMANDS = ("pretrain", "finetune", "finetune_lora", "finetune_full", *_PROMPTED)
 _BATCH, _EPOCHS, _RANK = 16, 5.0, 8
 _BATCH_OF_PRETRAINING, _TOKENS_OF_PRETRAINING = 512, 3_000_000_000_000
 
 
 def _command(document: Document) -> str:
     """The command that a script starts, empty for a file."""
-    _, _, behind = " ".join(document.programs).partition("litgpt ")
-    word = behind.partition(" ")[0]
-    return word if word in _COMMANDS else ""
+    started = "litgpt" in document.programs
+    return next((word for word in document.programs if started and word in _COMMANDS), "")
 
 
 def recognises(document: Document) -> bool:
@@ -147,6 +148,10 @@ def _precision(reader: Reader) -> None:
 
 def _adapters(reader: Reader, command: str) -> None:
     rank = reader.whole("lora_r") or (_RANK if command in ("finetune", "finetune_lora") else None)
+    if command in _PROMPTED:
+        reader.add_adapter("adaption_prompt", command, None, "")
+        _quantised(reader)
+        return
     if rank is None:
         reader.add("training.method", "full", command or "no lora_r")
         return
@@ -162,6 +167,11 @@ def _adapters(reader: Reader, command: str) -> None:
     targets += _MLP if reader.flag("lora_mlp") else ()
     if targets:
         reader.add("training.lora_targets", targets, "lora_query, lora_key, ...")
+    _quantised(reader)
+
+
+def _quantised(reader: Reader) -> None:
+    """Note how the frozen weights are stored."""
     quantised = reader.text("quantize")
     if quantised:
         reader.add("training.frozen_bits", 8 if "int8" in quantised else 4, f"quantize {quantised}")

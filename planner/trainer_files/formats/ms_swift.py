@@ -14,6 +14,7 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     Reader,
 )
+from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.keys import LIGHT
 from planner.trainer_files.model import Document, Reading
 
@@ -38,6 +39,7 @@ _PRECISIONS = {
     "fp32": "fp32",
 }
 _FROZEN = ("freeze_vit", "freeze_llm", "freeze_aligner")
+_SEES = "image encoder, which is in params"  # in the notes of presets
 _RANK, _LONGEST_RESPONSE, _LEAST_BATCH = 8, 512, 16
 
 
@@ -72,14 +74,28 @@ def read(document: Document) -> Reading:
     if reader.flag("use_liger_kernel"):
         reader.add("training.memory.loss", "tiled", "use_liger_kernel")
     reader.add_attention("attn_impl")
-    frozen, method = [name for name in _FROZEN if reader.flag(name)], reader.facts.get("training.method")
-    whole = method is not None and method.value == "full"  # adapters leave the rest frozen anyway
-    if whole and "freeze_llm" in frozen:
-        reader.add_projector("freeze_llm")
-    elif whole and frozen:
-        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+    _frozen(reader)
     reader.name_unknown((LIGHT,))
     return reader
+
+
+def _frozen(reader: Reader) -> None:
+    """What stays frozen although all weights are trained; adapters leave the rest frozen anyway."""
+    if reader.facts["training.method"].value != "full":
+        reader.seen.update(_FROZEN)
+        return
+    preset = preset_of_hub_name(reader.hub_name)
+    usual = ("freeze_vit", "freeze_aligner") if preset is not None and _SEES in preset.note else ()
+    frozen = [name for name in _FROZEN if (reader.flag(name) if reader.has(name) else name in usual)]
+    if "freeze_llm" in frozen:
+        reader.add_projector("freeze_llm")
+        if reader.flag("freeze_vit") is False:
+            reader.warn_of_encoder("freeze_vit")
+    elif frozen:
+        stated = [name if reader.has(name) else f"{name} (by default)" for name in frozen]
+        reader.warn(
+            f"{', '.join(stated)}: what is frozen counts as trained, with gradients and states of the optimizer"
+        )
 
 
 def _trainer(reader: Reader) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from planner.errors import InputError
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import ACCELERATORS, MICRO_BATCH, Reader
@@ -27,6 +28,21 @@ _PURPOSES = {"rl_grpo": "grpo", "rl_dapo": "grpo", "sft": "sft"}
 _ADAPTED = re.compile(r"(?:^|[_-])lora(?![^_-])")
 _RANK = 8  # torchtitan/components/lora.py, read on 2026-11-29
 _CHANGES = (("nvfp4", "fp4"), ("mxfp8", "fp8"), ("float8", "fp8"))
+# what forks call the section of what is learned from: their own programs generate, or compare, responses
+_FORKS = {"rl": "grpo", "rloo": "grpo"} | {name: name for name in ("grpo", "ppo", "dpo", "orpo", "kto")}
+# keys that move neither work nor memory here (pytorch/torchtitan@000204a4 torchtitan/config/job_config.py, and names of
+# 0.1 and 0.2)
+_WITHOUT_EFFECT = (
+    "memory_estimation", "fault_tolerance", "eval", "debug", "training", "model", "mx",
+    r"model\.(tokenizer.*|hf_assets_path|print_after_conversion|norm_type|purpose|change)",
+    r"optimizer\.(lr|betas?[12]?|eps|weight_decay|implementation|fused|foreach)",
+    r"training\.(dataset.*|max_norm|mixed_precision_reduce|gc_.*|seed|deterministic|warmup_steps|data_parallel_type)",
+    r"(parallelism|experimental|training)\.(pipeline_parallel_.*|.*loss_parallel|enable_async_tensor_parallel|"
+    r"enable_compiled_autograd|context_parallel_rotate_method|custom_.*)",
+    r"activation_checkpoint\.(selective_ac_.*|per_op_sac_.*|early_stop|preserve_rng_state|determinism_check|debug)",
+    r"compile\..*",
+)  # fmt: skip
+_INSIDE = ("model", "optimizer", "training", "parallelism", "activation_checkpoint", "experimental")
 _SECTIONS = ("training", "parallelism", "job", "activation_checkpoint", "experimental")
 # names of sizes in torchtitan's own arguments of a model -> those of config.json
 _ARGUMENTS = {
@@ -63,7 +79,16 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document) -> Reading:
-    """Read a run."""
+    """Read a run.
+
+    Raises:
+        InputError: it is that of a fork which does not learn from plain text.
+    """
+    if fork := next((name for name in _FORKS if isinstance(document.data.get(name), Mapping)), ""):
+        raise InputError(
+            f"{document.path}: [{fork}] is of a fork of torchtitan, which is not read: "
+            f"planner init --model PRESET --set training.objective={_FORKS[fork]}"
+        )
     reader = Reader(document, "torchtitan")
     _model(reader)
     _adapters(reader)
@@ -107,7 +132,7 @@ def read(document: Document) -> Reading:
         "validation",
         "quantize",
     }
-    reader.name_unknown(("memory_estimation", "fault_tolerance", "eval", "debug", "training", "model"))
+    reader.name_unknown(_WITHOUT_EFFECT, _INSIDE)
     return reader
 
 

@@ -7,6 +7,7 @@ from planner.trainer_files.formats.embedders import add_groups
 from planner.trainer_files.formats.llama_factory import add_batch
 from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
 from planner.trainer_files.formats.ms_swift import recognises as is_swift
+from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.keys import LIGHT, Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -14,6 +15,7 @@ _MARKS = (
     "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
     "dataset_mixer", "train_file", "num_generations",
 )  # fmt: skip
+_SOURCE, _TARGET = "max_source_length", "max_target_length"
 _MODELS = ("model_name_or_path", "model_name", "model_id")  # the last in scripts for Qwen-VL
 _OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "simpo", "reward", "ppo", "rloo", "sft")
 # keys, and values of loss_type, that only one trainer of TRL has
@@ -101,8 +103,8 @@ def read(document: Document) -> Reading:
         "max_length",
         "model_max_length",
         "block_size",
-        "max_source_length",
     )
+    _halves(reader)
     prompt, response = reader.whole("max_prompt_length"), reader.whole("max_completion_length")
     if prompt is not None and response is not None and "training.sequence_length" not in reader.facts:
         reader.add("training.sequence_length", prompt + response, "max_prompt_length + max_completion_length")
@@ -128,6 +130,25 @@ def read(document: Document) -> Reading:
         reader.files["deepspeed"] = reader.text(deepspeed)
     reader.name_unknown((LIGHT,))
     return reader
+
+
+def _halves(reader: Reader) -> None:
+    """Note one length for a source and its target: their mean where each is read by half of the layers, else both."""
+    source, target = reader.whole(_SOURCE), reader.whole(_TARGET)
+    if source is None or "training.sequence_length" in reader.facts:
+        return
+    preset = preset_of_hub_name(reader.hub_name)
+    both = preset is not None and preset.values.get("architecture") == "decoder"
+    if target is None:
+        reader.add("training.sequence_length", source, _SOURCE)
+        reader.warn(
+            f"{_TARGET} is not stated: targets are counted {'as nothing' if both else 'as long as sources'}"
+        )
+    elif both:
+        reader.add("training.sequence_length", source + target, f"{_SOURCE} + {_TARGET}")
+    else:
+        text = f"mean of {_SOURCE} and {_TARGET}: half of the layers encode"
+        reader.add("training.sequence_length", -(-(source + target) // 2), text)
 
 
 def _adapters(reader: Reader) -> None:
@@ -158,10 +179,7 @@ def _adapters(reader: Reader) -> None:
         if frozen == "freeze_llm" and not reader.flag("freeze_backbone"):
             learns = "freeze_backbone" if reader.has("freeze_backbone") else "the default of freeze_backbone"
         if learns:
-            reader.warn(
-                f"{learns}: the image encoder learns too: its gradients and the states of its optimizer "
-                "are not counted"
-            )
+            reader.warn_of_encoder(learns)
 
 
 def _precision(reader: Reader) -> None:

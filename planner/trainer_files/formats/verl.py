@@ -33,8 +33,11 @@ _SHORT = {
 
 def recognises(document: Document) -> bool:
     """Whether the sections are verl's."""
-    own = isinstance(document.data.get("actor_rollout_ref"), Mapping) or tunes(document)
-    return own or _GENERATES in document.programs
+    return _learns(document) or _GENERATES in document.programs
+
+
+def _learns(document: Document) -> bool:
+    return isinstance(document.data.get("actor_rollout_ref"), Mapping) or tunes(document)
 
 
 def tunes(document: Document) -> bool:
@@ -52,7 +55,7 @@ def read(document: Document) -> Reading:
         InputError: it trains nothing.
     """
     reader = Reader(document, "verl")
-    if _GENERATES in document.programs:
+    if not _learns(document):
         raise InputError(
             f"{document.path}: {_GENERATES} only generates, it trains nothing: write kind: inference"
         )
@@ -119,7 +122,7 @@ def _rollouts(reader: Reader) -> None:
 def _tuning(reader: Reader) -> None:
     reader.hub_key = reader.first("model.partial_pretrain", "model.path")
     reader.hub_name = reader.text(reader.hub_key)
-    pairs = any("dpo" in program for program in reader.document.programs)
+    pairs = any("dpo_trainer" in program for program in reader.document.programs)
     reader.add(
         "training.objective", "dpo" if pairs else "sft", "the program" if pairs else "the supervised trainer"
     )

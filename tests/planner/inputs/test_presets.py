@@ -349,6 +349,8 @@ def test_models_whose_code_computes_gelu_in_steps() -> None:
         ("gte-multilingual-base", 0.305),
         ("clip-vit-h-14", 0.986),
         ("wan2.2-ti2v-5b", 5.0),
+        ("wan2.1-t2v-14b", 14.29),
+        ("wan2.1-i2v-14b-480p", 16.4),
         ("OpenGVLab/InternVL3-1B", 0.938),
         ("OpenGVLab/InternVL3-8B", 7.94),
         ("internvl3-38b", 38.4),

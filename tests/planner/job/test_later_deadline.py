@@ -119,3 +119,15 @@ def test_a_little_more_time_that_saves_a_tenth_is_named_with_the_plan_by_it() ->
 def test_no_later_deadline_is_named_where_it_saves_little() -> None:
     assert deadlines(answer(THREE_ZONES, TIGHT * 8).plan) == []
     assert deadlines(answer(THREE_ZONES, TIGHT, preferences={"objective": "time"}).plan) == []
+
+
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_where_both_give_way_the_budget_is_the_least_by_the_later_deadline(objective: str) -> None:
+    """Ways to run in turn by that deadline count too: nobody is asked for more than the cheapest of them costs."""
+    limits = {"max_nodes": 2, "budget_usd": 1.0}
+    refused = answer(THREE_ZONES, 1.0, constraints=limits, preferences={"objective": objective}).plan
+    [both] = [item for item in refused.relaxations if item.constraint == "deadline and budget"]
+    hours, dollars = (float(part.strip("$ h").replace(",", "")) for part in both.needed.split(" and "))
+    assert dollars == pytest.approx(float(answer(THREE_ZONES, hours, max_nodes=2).plan.total_usd), abs=0.02)
+    enough = answer(THREE_ZONES, hours, constraints={"max_nodes": 2, "budget_usd": dollars}).plan
+    assert enough.status == "planned"
