@@ -49,7 +49,7 @@ def offers_answer(offers: Table, metric: str, said: str) -> Answer:
     Args:
         offers: in the order to show.
         metric: column that they are sorted by; shown beside the price.
-        said: how many there are and what was kept out.
+        said: how many there are and what was excluded.
     """
     records = list(offers.rows())
     rows = [{name: known(record[name]) for name in _LISTED} for record in records]
@@ -61,7 +61,7 @@ def offers_answer(offers: Table, metric: str, said: str) -> Answer:
     ]  # fmt: skip
     if metric in _METRICS:
         columns.append(Column(metric, _METRICS[metric], "quantity"))
-    columns += [Column("as_of", "as of", "date"), Column("refused_by", "kept out by", "text")]
+    columns += [Column("as_of", "as of", "date"), Column("refused_by", "excluded by", "text")]
     section = table_section(
         "offers", "Offers", columns, [_row(record, metric) for record in records], _legend(records)
     )

@@ -46,7 +46,7 @@ def _on(answer: CommitAnswer, day: date, lines: list[Line]) -> str:
         f"{one.option} of {one.serves}" for one in answer.expiring if one.expires + timedelta(days=1) == day
     ]
     why = f", when {_some(ended)} {'ends' if len(ended) == 1 else 'end'}" if ended else ""
-    return f"on {day}{why} (currently, you would buy {_some([_what(line) for line in lines])})"
+    return f"on {day}{why} (as things stand, you would then buy {_some([_what(line) for line in lines])})"
 
 
 def _what(line: Line) -> str:

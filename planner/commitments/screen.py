@@ -63,9 +63,9 @@ def why_nothing(answer: CommitAnswer) -> str:
     if not answer.break_evens:
         return "none that is allowed has a known price, so none was weighed"
     if ended_early(answer):
-        return "no commitment found that lowers the cost before the search ended, but one may"
+        return "the search ended before it found one that lowers the cost"
     until = "".join(f" until {line.begins}" for line in answer.lines[:1])  # planned for then
-    return f"on-demand and today's commitments cost least{until}"
+    return f"on-demand and existing commitments cost least{until}"
 
 
 def saves(answer: CommitAnswer, amount: Callable[[float], str], digits: int) -> str:

@@ -65,7 +65,7 @@ def price_section(item: Estimate) -> list[Section]:
         rows.append(("run_usd", "whole run", _known(cost), "usd_known", _run(cost)))
     if not rows:
         return [Section("prices", "Prices", tuple(row[4] for row in price_rows(item)))]
-    return [facts("prices", "Prices", [*rows, ("price_basis", "rest on", _RESTS_ON, "text", _RESTS_ON)])]
+    return [facts("prices", "Prices", [*rows, ("price_basis", "based on", _RESTS_ON, "text", _RESTS_ON)])]
 
 
 def costs_table(estimates: Sequence[Estimate]) -> list[Section]:

@@ -37,11 +37,11 @@ def reasons(
     context, out = asked.found.context, []
     if baseline is not None and baseline.best is not None:
         aside = ", which exceeds a limit" if "limits_aside" in baseline.kinds else ""
-        out.append(f"on-demand only would cost {_brief(baseline.best)}{aside}")
+        out.append(f"on-demand alone would cost {_brief(baseline.best)}{aside}")
     out += _on_spot(asked, launch, alone)
     workers = one.ways.workers
     if not context.gang_risk(workers.rows, workers.nodes).recorded.all():
-        out.append("without recorded spot availability there: with a deadline, on-demand is the fall-back")
+        out.append("no recorded spot availability there: with a deadline, on-demand is the fall-back")
     return (*out, _elsewhere(asked, one))
 
 
@@ -51,14 +51,16 @@ def _on_spot(asked: Round, launch: Launch, alone: Alone) -> list[str]:
     wanted = search.context.asked.workload.constraints.deadline_confidence
     chance = launch.p_meet_spot_only_ratio
     if chance is not None and chance < wanted:
-        out.append(f"spot only would meet the deadline with {chance:.0%}, {wanted:.0%} is required")
+        out.append(f"spot alone would meet the deadline with {chance:.0%}, {wanted:.0%} is required")
     spot = alone.take(np.flatnonzero(search.context.market.is_spot[alone.workers.rows]))
     confidence = confidence_of(search.context.asked, search.context.dates)
     sure = cheapest_sure(search, spot, asked.ask, confidence)
     if sure is not None:
         cost, total = Decimal(repr(round(float(sure.cost_usd(search)[0]), 6))), launch.expected_cost_usd
         best = summary_of(search, sure, cost, total, launch.expected_hours)
-        out.append(f"spot only with the required probability would cost {_brief(best)}")
+        out.append(
+            f"workers on spot alone that meet the deadline with the required probability would cost {_brief(best)}"
+        )
     return out
 
 

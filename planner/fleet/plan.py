@@ -125,8 +125,8 @@ def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
     kept_out = sum(item.removed_only_by_this for item in counts if item.name == Unrecorded.id)
     if not kept_out:
         return ()
-    words = "spot without recorded interruptions is not used without a fall-back"
-    return (f"{words} (offers: {kept_out:,}); spot.fallback: none admits it",)
+    words = "spot without recorded interruptions is used only with a fall-back"
+    return (f"{words} (offers: {kept_out:,}); spot.fallback: none allows it alone",)
 
 
 def one_offer_choice(

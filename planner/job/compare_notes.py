@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.job.compare import Row
 
 _MISSES = {
-    "deadline": "too late", "unrecorded": "spot only without recorded availability, which cannot guarantee a deadline",
+    "deadline": "too late", "unrecorded": "spot alone without recorded availability, which cannot guarantee a deadline",
     "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
     "no_discount": "spot without a discount",
 }  # fmt: skip

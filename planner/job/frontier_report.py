@@ -96,8 +96,8 @@ def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, .
         "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(frontier)
     )
     method = (
-        f"exact at each of {frontier.deadlines} deadlines, including those listed; between two of them, no better "
-        "than at the later and no worse than at the earlier"
+        f"exact at each of {frontier.deadlines} deadlines, including those listed, among the candidates compared; "
+        "between two of them, no better than at the later and no worse than at the earlier"
     )
     proof = facts(
         "proof", "Proof",

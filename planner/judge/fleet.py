@@ -254,7 +254,7 @@ def one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near
     if bench.deadline is not None and worker.buy.offer.is_spot and has_fallback(bench.workload):
         recorded = bench.capacity(worker.buy.offer, worker.buy.nodes)[2] is not None
         findings.require(
-            recorded, best.path, "spot only by a deadline without recorded availability of its family"
+            recorded, best.path, "spot alone by a deadline without recorded availability of its family"
         )
     if not choice["p_meet_deadline"].is_null:
         sure = choice["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO

@@ -84,7 +84,7 @@ def purchase_faults(bench: Bench, buys: Sequence[Buy], *, in_turn: bool, by_dead
     spot_alone = all(buy.offer.is_spot for buy in buys)
     if by_deadline and spot_alone and has_fallback(workload):
         faults += [
-            f"{buy.offer.offer_id}: spot only by a deadline without recorded availability of its family"
+            f"{buy.offer.offer_id}: spot alone by a deadline without recorded availability of its family"
             for buy in buys
             if bench.capacity(buy.offer, buy.nodes)[2] is None
         ]
@@ -122,7 +122,7 @@ def _unrecorded(plan: Json, workload: Workload) -> list[str]:
     if not launch or launch["strategy"] not in ("spot", "spot_in_fleet") or not has_fallback(workload):
         return []
     return [
-        f"{place['offer_id']}: spot only by a deadline without recorded availability of its family"
+        f"{place['offer_id']}: spot alone by a deadline without recorded availability of its family"
         for place in launch["places"]
         if place["observed_ratio"] is None
     ]

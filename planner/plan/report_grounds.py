@@ -56,22 +56,22 @@ def filters(plan: Plan, verbose: bool) -> list[Section]:
     if folded and not verbose:
         counts = ", ".join(f"{item.name} {item.removed:,}" for item in active)
         removed = [("by_filter", "by filter", len(active), "count", counts)]
-        return [facts("filters", "Candidates removed", removed, detail=True)]  # type: ignore[arg-type]
+        return [facts("filters", "Candidates excluded", removed, detail=True)]  # type: ignore[arg-type]
     columns = (
         Column("filter", "filter", "text"), Column("meaning", "meaning", "text"),
-        Column("removed", "removed", "count"), Column("removed_only_by_this", "by it alone", "count"),
+        Column("removed", "excluded", "count"), Column("removed_only_by_this", "by it alone", "count"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (f.name, f.description, f.removed, f.removed_only_by_this) for f in active
     ]
-    sections = [table_section("filters", "Candidates removed", columns, rows, detail=folded)]
+    sections = [table_section("filters", "Candidates excluded", columns, rows, detail=folded)]
     pairs = sorted((p for p in plan.filter_pairs if p.removed), key=lambda p: (-p.removed, p.first, p.second))
     if pairs:
         both: list[tuple[Value, ...]] = [
             (f"{p.first} + {p.second}", p.removed) for p in pairs[: None if verbose else _MAX_PAIRS]
         ]
-        title = "Removed by two filters together and no other"
-        heads = (Column("filters", "filters", "text"), Column("removed", "removed", "count"))
+        title = "Excluded by two filters together and no other"
+        heads = (Column("filters", "filters", "text"), Column("removed", "excluded", "count"))
         sections.append(table_section("filter_pairs", title, heads, both, detail=folded))
     return sections
 

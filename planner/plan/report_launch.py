@@ -95,7 +95,7 @@ def _deadline(launch: Launch) -> str:
     if launch.strategy != "spot_with_fallback":
         return text
     return (
-        f"{text}, {percent(launch.p_meet_spot_only_ratio)} on spot only; "
+        f"{text}, {percent(launch.p_meet_spot_only_ratio)} on spot alone; "
         f"on-demand is needed with {percent(launch.p_on_demand_needed_ratio)}"
     )
 

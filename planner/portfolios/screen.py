@@ -89,7 +89,7 @@ def _plan(jobs: Sequence[_Values], totals: _Values, label: str) -> Row:
     if totals["late"]:
         parts.append(f"{totals['late']:,} late")
     if totals["left_out"]:
-        parts.append(f"{totals['left_out']:,} not planned: not worth their cost, or no capacity")
+        parts.append(f"{totals['left_out']:,} left out: not worth their cost, or no capacity")
     text = "; ".join(parts)
     return ("jobs", label, totals["planned"], "count", text)
 

@@ -49,8 +49,8 @@ def test_price_filter_and_flagged_offers(run_cli: Run) -> None:
     kept = run_cli("catalog", "list", "--instance-type", "p3.2xlarge", "--max-price", "1", "-o", "json")
     assert json.loads(kept.stdout)["offers"] == []
     shown = run_cli("catalog", "list", "--instance-type", "p3.2xlarge", "--max-price", "1", "--allow-flagged")
-    assert "KEPT OUT BY" in shown.stdout
-    assert "kept out" not in shown.stderr
+    assert "EXCLUDED BY" in shown.stdout
+    assert "excluded by" not in shown.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ CLAIM = re.compile(
     re.IGNORECASE,
 )
 SET = re.compile(
-    r"candidates?|of (those|commitments|the commitments)|deadlines asked for|commitment on sale|changes? tried|pools"
+    r"candidates?|of (those|commitments|the commitments)|commitment on sale|changes? tried|pools"
     r"|best of (on-demand|spot|capacity|a block)",
     re.IGNORECASE,
 )

@@ -363,9 +363,9 @@ def test_a_read_only_cache_changes_nothing(run_process: Run, tmp_path: Path) -> 
 
 
 def test_spot_alone_by_a_deadline_says_that_no_record_shows_it(run_cli: Run) -> None:
-    warned = "without recorded spot availability there, and without a fall-back"
+    warned = "no recorded spot availability there, and no fall-back"
     spot = ("optimize", str(BERT), "--set", "constraints.purchase_options=[spot]", *DAY)
     assert warned in run_cli(*spot).unwrapped
     why = run_cli(*spot, "--set", "spot.zones=single", "--details", "risk").unwrapped
-    assert "spot only meets the deadline with" in why and "no on-demand is needed" not in why
+    assert "spot alone meets the deadline with" in why and "no on-demand is needed" not in why
     assert warned not in run_cli("optimize", str(BERT), *DAY).unwrapped  # falls back

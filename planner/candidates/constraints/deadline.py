@@ -67,10 +67,10 @@ class Unrecorded(Constraint):
 
     id = "unrecorded"
     words = (
-        "spot only by a deadline, without recorded availability of the machine family"
+        "spot alone by a deadline, without recorded availability of the machine family"
         " (possible with an on-demand fall-back; `spot.fallback: none` allows it)"
     )
-    short = "spot only without recorded availability"
+    short = "spot alone without recorded availability"
     is_fact = True
     needs_deadline = True
     is_of_any_deadline = True

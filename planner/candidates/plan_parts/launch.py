@@ -342,18 +342,18 @@ def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...
     context, out = candidates.context, []
     steady = best_of(candidates, ON_DEMAND)
     if steady is not None:
-        out.append(f"on-demand only would cost {_brief(candidates, steady)}")
+        out.append(f"on-demand alone would cost {_brief(candidates, steady)}")
     if candidates.kind[at] != IN_TURN:
         if alone is not None:
             needless = "" if _unrecorded(candidates, at) else ": no on-demand is needed"
-            out.append(f"spot only meets the deadline with {alone:.0%}{needless}")
+            out.append(f"spot alone meets the deadline with {alone:.0%}{needless}")
         return tuple(out)
     wanted = context.asked.workload.constraints.deadline_confidence
     if alone is not None and alone < wanted:
-        out.append(f"spot only would meet the deadline with {alone:.0%}, {wanted:.0%} is required")
+        out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is required")
     spot = [part for part in candidates.parts(at) if context.market.is_spot[part.row]]
     if len(spot) < len(candidates.parts(at)) and _unrecorded(candidates, at):
-        out.append("without recorded spot availability there: with a deadline, on-demand is the fall-back")
+        out.append("no recorded spot availability there: with a deadline, on-demand is the fall-back")
     if len(spot) > 1:
         one = best_of(candidates, ONE_ZONE)
         said = "none of the candidates compared on spot in one zone meets every limit"
@@ -379,7 +379,7 @@ def spot_warnings(candidates: Candidates, at: int) -> list[str]:
     ):
         return []
     return [
-        "without recorded spot availability there, and without a fall-back: the probability of being in time "
+        "no recorded spot availability there, and no fall-back: the probability of being in time "
         "rests on assumptions"
     ]
 

@@ -169,7 +169,7 @@ def test_why_the_baseline_explain_and_the_alternatives_name_the_same_candidate()
     said = f"{describe(base)}"
     usd = f"${base.cost_usd:,.2f}"
     assert plan.launch is not None
-    assert plan.launch.why[0] == f"on-demand only would cost {usd} and take {base.hours:,.1f} h: {said}"
+    assert plan.launch.why[0] == f"on-demand alone would cost {usd} and take {base.hours:,.1f} h: {said}"
     (kind,) = [line for line in explain_kinds(answer.found, plan) if line.startswith("on-demand alone")]
     assert any((one.cost_usd, describe(one)) == (base.cost_usd, said) for one in plan.alternatives)
     lines = why_not(answer.context.asked, answer.context.market, answer.found, base.instance_type, plan)

@@ -307,7 +307,10 @@ def test_a_commitment_whose_end_is_stated_counts_until_then(bill: Path, tmp_path
     assert over.nothing.expected_usd > answer["nothing"]["expected_usd"]  # ended with the bill
     shown = run_cli("commit", "--from-focus", bill, *expires, "--no-regret").unwrapped
     assert "next: planner commit --from-focus BILL --expires res-1=2027-01-29 --certificate" in shown
-    assert f"ask again on 2027-01-30, when reserved_1y of {covered} ends (currently, you would buy" in shown
+    assert (
+        f"ask again on 2027-01-30, when reserved_1y of {covered} ends (as things stand, you would then buy"
+        in shown
+    )
 
 
 @pytest.mark.parametrize(

@@ -348,8 +348,8 @@ def test_the_plan_says_why_and_shows_the_best_fleet_of_one_offer_without_a_fallb
     assert falls_back(plan) and plan.launch is not None
     steady, record, other = plan.launch.why
     alone = planned([ON_DEMAND], job)
-    assert steady.startswith(f"on-demand only would cost ${alone.total_usd:,.2f}")
-    assert record.startswith("without recorded spot availability there")
+    assert steady.startswith(f"on-demand alone would cost ${alone.total_usd:,.2f}")
+    assert record.startswith("no recorded spot availability there")
     there = planned(
         [*PAIR, *elsewhere], {**job, "constraints": {**job["constraints"], "regions": ["aws/eu-west-1"]}}
     )

@@ -75,14 +75,14 @@ def test_workers_on_spot_alone_by_a_deadline_rest_on_records() -> None:
     kept = plan_on(CATALOG, careful).plan
     assert kept.launch is not None and kept.launch.in_parts and kept.total_usd > held.total_usd
     faults = verify_plan(admitted.to_dict(), loaded(careful).workload, CATALOG.offers)
-    assert any("spot only by a deadline without recorded availability" in fault for fault in faults)
+    assert any("spot alone by a deadline without recorded availability" in fault for fault in faults)
     careful["fleet"] = {**careful["fleet"], "runs": 1}  # mixes alone, which have no fall-back
     kept = plan_on(CATALOG, careful).plan
     assert {line.purchase_option for line in kept.lines} == {"on_demand"}
     assert next(item for item in kept.filters if item.name == "unrecorded").removed == 1
     words = (
-        "spot without recorded interruptions is not used without a fall-back (offers: 1); "
-        "spot.fallback: none admits it"
+        "spot without recorded interruptions is used only with a fall-back (offers: 1); "
+        "spot.fallback: none allows it alone"
     )
     assert words in kept.warnings
     assert not any("without recorded interruptions" in text for text in admitted.warnings)

@@ -253,7 +253,7 @@ def test_later_faults_find_their_place() -> None:
         ("region: eu-west-1", "that of the data with data.location"),
         ("preferences: {purchase: [spot]}", "write purchase_options under 'constraints'"),
         ("preferences: {spot: false}", "exclude_purchase_options: [spot] under 'constraints'"),
-        ("constraints: {credits: 10000}", "their rest as budget_usd"),
+        ("constraints: {credits: 10000}", "what is left as budget_usd"),
         ("constraints: {max_gpus: 8}", "did you mean 'max_accelerators'?"),
         ("constraints: {max_hours: 24}", "did you mean 'deadline'?"),
         ("data: {bucket: s3://x}", "write location, such as aws/us-east-1"),

@@ -290,7 +290,7 @@ LAUNCH = Launch(
             "band 5-10 % per month",
         ),
     ),
-    why=("on-demand only would cost $8,993.88",),
+    why=("on-demand alone would cost $8,993.88",),
     notes=("=nothing that a spreadsheet runs",),
 )
 

@@ -167,7 +167,7 @@ def test_infeasible_says_what_emptied_the_set_and_the_smallest_change() -> None:
     text = render_plan(INFEASIBLE, "table")
     assert text.startswith("No feasible plan for llama-3-8b-pretraining: none of 15,321 candidates")
     assert "Smallest change that admits a candidate: deadline 24 h -> 31.4 h" in text
-    assert "memory + deadline    2,210" in text
+    assert "memory + deadline     2,210" in text
 
 
 def test_verbose_shows_every_assumption_and_every_cost_line() -> None:

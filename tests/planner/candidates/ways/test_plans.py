@@ -53,7 +53,7 @@ def test_a_tight_deadline_is_kept_by_falling_back_at_less_than_on_demand() -> No
     assert launch.cost_p10_usd <= plan.total_usd <= launch.cost_p90_usd
     assert launch.p10_hours <= plan.hours <= launch.p90_hours
     assert plan.total_usd == sum((cost.amount_usd for line in plan.lines for cost in line.costs), Decimal(0))
-    assert any("spot only would meet the deadline with" in text for text in launch.why)
+    assert any("spot alone would meet the deadline with" in text for text in launch.why)
     assert any("not published" in text for text in launch.notes)
 
 

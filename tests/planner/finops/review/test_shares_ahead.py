@@ -197,7 +197,7 @@ def test_a_reservation_of_unknown_size_is_named(tmp_path: Path) -> None:
     )
     review = review_of(path, only=("gpu",))
     assert runs_of(review) == {"a": 0}
-    assert "What runs bear of ri-1 is not known" in section(review, "gpu").sentences[-1]
+    assert "The share of runs in ri-1 is not known" in section(review, "gpu").sentences[-1]
 
 
 def test_a_purchase_that_names_a_run_is_no_use_by_it(tmp_path: Path) -> None:
@@ -206,7 +206,8 @@ def test_a_purchase_that_names_a_run_is_no_use_by_it(tmp_path: Path) -> None:
     rows.append(rows[0] | {"CommitmentDiscountId": "ri-2"})
     path = write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))
     assert (
-        "What runs bear of ri-1 is not known" in section(review_of(path, only=("gpu",)), "gpu").sentences[-1]
+        "The share of runs in ri-1 is not known"
+        in section(review_of(path, only=("gpu",)), "gpu").sentences[-1]
     )
 
 
