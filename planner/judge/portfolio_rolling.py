@@ -39,12 +39,17 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     if [node["job"].value for node in jobs] != [name for name, _ in names]:
         findings.stop("jobs: not every job of the portfolio once, in its order")
         return
-    expected_jobs = [
-        _job(findings, memory, node, entry, origin) for node, (_, entry) in zip(jobs, names, strict=True)
-    ]
     limits = list(answer["limits"])
-    peaks = _peaks(findings, jobs, [node["limit"].text() for node in limits])
-    _commitments(findings, memory, limits, origin)
+    known = _Known(
+        origin,
+        list(_pools(memory, origin)),
+        _draws(findings, jobs, [node["limit"].text() for node in limits]),
+    )
+    expected_jobs = [
+        _job(findings, memory, node, entry, known) for node, (_, entry) in zip(jobs, names, strict=True)
+    ]
+    peaks = _peaks(jobs, known.draws, len(limits))
+    _commitments(findings, known.pools, limits)
     submitted = max((job["submitted_hours"].value for job in expected_jobs), default=0.0)
     findings.expect(
         answer,
@@ -53,7 +58,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
             "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
             "created_at": created.isoformat(timespec="minutes"), "start": Moment(origin), "catalog": sources(memory),
             "every_hours": STATED, "jobs": expected_jobs, "notes": STATED, "seconds": STATED,
-            "totals": _sums(jobs) | _owned(memory, jobs, submitted, origin),
+            "totals": _sums(jobs) | _owned(jobs, submitted, known),
             "teams": [
                 {"team": team, **{key: value for key, value in _sums(_of(jobs, team)).items() if key in _TEAM}}
                 for team in sorted({node["team"].value for node in jobs}, key=lambda one: one or "")
@@ -72,10 +77,36 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
 _TEAM = ("jobs", "late", "never", "late_hours", "bought_usd", "owned_node_hours", "preemptions")
 
 
+class _Limit(NamedTuple):
+    """Owned instances that all jobs, or those of a team, may hold: the row in `limits`, its name and how many."""
+
+    row: int
+    label: str
+    amount: int
+
+
+class _Pool(NamedTuple):
+    """What is owned: its place, USD of an instance an hour, when it expires, and its limits by team (None: all)."""
+
+    place: tuple[str, ...]
+    usd_per_hour: float
+    end_hours: float
+    limits: dict[str | None, _Limit]
+
+
+class _Known(NamedTuple):
+    """The portfolio's start, what is owned, and what the run at a path holds of which row in `limits`."""
+
+    origin: datetime
+    pools: list[_Pool]
+    draws: dict[str, dict[int, int]]
+
+
 def _job(
-    findings: Findings, memory: PortfolioMemory, node: Node, entry: int, origin: datetime
+    findings: Findings, memory: PortfolioMemory, node: Node, entry: int, known: _Known
 ) -> dict[str, Any]:
     """What a job's fields must be, by the file and its runs."""
+    origin = known.origin
     job, stints = memory.loaded.jobs[entry], list(node["stints"])
     submitted, deadline = _dates(memory, job, entry, origin)
     end = _course(findings, memory, node, stints, entry, submitted)
@@ -95,7 +126,7 @@ def _job(
         "late_hours": None if late is None else Near(late, slack=_TIE),
         "preemptions": sum(stint["preempted"].flag() for stint in stints),
         "cost_usd": Near(sum((stint["cost_usd"].money() for stint in stints), Fraction(0)), 0.0, MICRO_USD),
-        "stints": [_stint(findings, memory, stint, entry, origin) for stint in stints],
+        "stints": [_stint(findings, memory, stint, entry, known) for stint in stints],
     }  # fmt: skip
 
 
@@ -156,7 +187,7 @@ def _course(
 
 
 def _stint(
-    findings: Findings, memory: PortfolioMemory, stint: Node, entry: int, origin: datetime
+    findings: Findings, memory: PortfolioMemory, stint: Node, entry: int, known: _Known
 ) -> dict[str, Any]:
     """What a run's fields must be; its candidate is one of the file, or is said not to be recomputed."""
     if memory.loaded.workloads[entry] is None:
@@ -171,60 +202,60 @@ def _stint(
         usd = stint["whole_cost_usd"].money()
         dearer = not same or usd >= min(candidate.usd for candidate in same) - Fraction(1, 10**6)
         findings.require(dearer, stint["whole_cost_usd"].path, "less than the candidate costs")
-        owned = any(_is_of(pool.place, stint) for pool in _pools(memory, origin))
+        owned = any(_is_of(pool.place, stint) for pool in known.pools)
         findings.expect(stint["owned"], owned)
         findings.saw(*(stint[key] for key in (*keys, "whole_hours", "whole_cost_usd")))
     findings.saw(*(stint[key] for key in ("begin_hours", "end_hours", "preempted")))
     hours = stint["end_hours"].money() - stint["begin_hours"].money()
     cost = stint["whole_cost_usd"].money() * hours / (stint["whole_hours"].money() or 1)
     findings.expect(stint["cost_usd"], Near(cost, 1e-9, 2 * MICRO_USD))
-    _owned_draws(findings, memory, stint, memory.loaded.jobs[entry].team, origin)
+    _owned_draws(findings, stint, memory.loaded.jobs[entry].team, known)
     return dict.fromkeys(stint.keys(), STATED)
 
 
-def _owned_draws(
-    findings: Findings, memory: PortfolioMemory, stint: Node, team: str | None, origin: datetime
-) -> None:
+def _owned_draws(findings: Findings, stint: Node, team: str | None, known: _Known) -> None:
     """A run of one part on a commitment holds all its instances of it, and of its team's part; none ends after it."""
-    draws = {draw["limit"].text(): draw["units"].count() for draw in stint["draws"]}
-    for pool in _pools(memory, origin):
-        in_time = pool.label not in draws or stint["end_hours"].number() <= pool.end_hours + _TIE
-        findings.require(in_time, stint["end_hours"].path, f"after {pool.label} expires")
-    if not stint["owned"].flag() or stint["parts"].count() != 1:
+    draws = known.draws[stint.path]
+    for pool in known.pools:
+        whole = pool.limits[None]
+        in_time = whole.row not in draws or stint["end_hours"].number() <= pool.end_hours + _TIE
+        findings.require(in_time, stint["end_hours"].path, f"after {whole.label} expires")
+    own = [pool for pool in known.pools if _is_of(pool.place, stint)]
+    if not own or not stint["owned"].flag() or stint["parts"].count() != 1:
         return
-    for pool in _pools(memory, origin):
-        if not _is_of(pool.place, stint):
-            continue
-        within = team is not None and int(pool.amount * _share(memory, team) + 1e-9) < pool.amount
-        labels = [pool.label, f"{team}: {pool.label}"] if within else [pool.label]
-        for name in labels:
-            holds_all = draws.get(name) == stint["nodes"].count()
-            findings.require(holds_all, stint["draws"].path, f"does not hold its instances of {name}")
-
-
-class _Pool(NamedTuple):
-    """What is owned: its place, what limits call it, its instances, USD of one an hour, and when it expires."""
-
-    place: tuple[str, ...]
-    label: str
-    amount: int
-    usd_per_hour: float
-    end_hours: float
+    of_run = next((pool for pool in own if pool.limits[None].row in draws), own[0])  # of those of equal terms
+    for limit in (of_run.limits[None], of_run.limits.get(team)):
+        holds_all = limit is None or draws.get(limit.row) == stint["nodes"].count()
+        findings.require(
+            holds_all, stint["draws"].path, f"does not hold its instances of {limit and limit.label}"
+        )
 
 
 def _pools(memory: PortfolioMemory, origin: datetime) -> Iterator[_Pool]:
-    """All that is owned; it expires so many hours after the portfolio's start."""
+    """All that is owned, in the order of its limits; it expires so many hours after the portfolio's start."""
+    row = 0
+    for place, amount, usd_per_hour, end_hours in _owned_places(memory, origin):
+        label = f"{place[0]}/{place[1]} {place[2]} ({place[3]})"
+        limits: dict[str | None, _Limit] = {None: _Limit(row, label, amount)}
+        for name, team in memory.loaded.portfolio.teams.items():
+            part = int(amount * float(team.share) + 1e-9)
+            if part < amount:
+                limits[name] = _Limit(row + len(limits), f"{name}: {label}", part)
+        row += len(limits)
+        yield _Pool(place, usd_per_hour, end_hours, limits)
+
+
+def _owned_places(
+    memory: PortfolioMemory, origin: datetime
+) -> Iterator[tuple[tuple[str, ...], int, float, float]]:
+    """Commitments of the file, then machines of workloads' files: place, instances, USD an hour of one, end."""
     for pool in memory.loaded.portfolio.commitments:
         place = (pool.provider, pool.region, pool.instance_type, str(pool.purchase_option))
         whole = int(pool.nodes * (1.0 if pool.share is None else float(pool.share)) + 1e-9)
         end = inf if pool.expires is None else (end_moment(pool.expires) - origin) / timedelta(hours=1)
-        yield _Pool(place, _label(place), whole, float(pool.usd_per_node_hour or 0), end)
+        yield place, whole, float(pool.usd_per_node_hour or 0), end
     for key, count in memory.own:
-        yield _Pool(key, _label(key), count, 0.0, inf)
-
-
-def _label(place: tuple[str, ...]) -> str:
-    return f"{place[0]}/{place[1]} {place[2]} ({place[3]})"
+        yield key, count, 0.0, inf
 
 
 def _is_of(place: tuple[str, ...], stint: Node) -> bool:
@@ -233,39 +264,44 @@ def _is_of(place: tuple[str, ...], stint: Node) -> bool:
     return place == tuple(stint[name].value for name in names)
 
 
-def _share(memory: PortfolioMemory, team: str) -> float:
-    return float(memory.loaded.portfolio.teams[team].share)
+def _commitments(findings: Findings, pools: list[_Pool], limits: list[Node]) -> None:
+    """Commitments, and the part of each that a team may hold, come first and are as large as the file says."""
+    for pool in pools:
+        for row, label, amount in pool.limits.values():
+            if row >= len(limits):
+                findings.fault("limits", f"{label} is missing")
+                continue
+            findings.expect(limits[row]["limit"], label)
+            findings.expect(limits[row]["available"], amount)
 
 
-def _commitments(findings: Findings, memory: PortfolioMemory, limits: list[Node], origin: datetime) -> None:
-    """Commitments, and the part of each that a team may hold, are as large as the file says."""
-    stated = {node["limit"].text(): node["available"] for node in limits}
-    for _, label, amount, _, _ in _pools(memory, origin):
-        expected = {label: amount} | {
-            f"{name}: {label}": int(amount * float(team.share) + 1e-9)
-            for name, team in memory.loaded.portfolio.teams.items()
-            if int(amount * float(team.share) + 1e-9) < amount
-        }
-        for name, units in expected.items():
-            if name in stated:
-                findings.expect(stated[name], units)
-            else:
-                findings.fault("limits", f"{name} is missing")
+def _draws(findings: Findings, jobs: list[Node], labels: list[str]) -> dict[str, dict[int, int]]:
+    """What each run, by its path, holds of which row in `limits`.
+
+    Answers of version 0.2.0 name a limit without its row: the first of that name is meant.
+    """
+    rows = {label: row for row, label in reversed(list(enumerate(labels)))}
+    out: dict[str, dict[int, int]] = {}
+    for stint in (stint for job in jobs for stint in job["stints"]):
+        held = out.setdefault(stint.path, {})
+        for draw in stint["draws"]:
+            name = draw["limit"].text()
+            row = draw["row"].count() if "row" in draw else rows.get(name, len(labels))
+            findings.require(labels[row : row + 1] == [name], draw["limit"].path, "not one of the limits")
+            held[row] = held.get(row, 0) + draw["units"].count()
+    return out
 
 
-def _peaks(findings: Findings, jobs: list[Node], labels: list[str]) -> list[int]:
+def _peaks(jobs: list[Node], draws: dict[str, dict[int, int]], rows: int) -> list[int]:
     """Most that runs hold of each limit at any time; what starts when another ends follows it."""
-    moves: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for job in jobs:
-        for stint in job["stints"]:
-            for draw in stint["draws"]:
-                units, name = draw["units"].count(), draw["limit"].text()
-                findings.require(name in labels, draw["limit"].path, "not one of the limits")
-                moves[name] += [(stint["end_hours"].number(), -units), (stint["begin_hours"].number(), units)]
+    moves: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for stint in (stint for job in jobs for stint in job["stints"]):
+        for row, units in draws[stint.path].items():
+            moves[row] += [(stint["end_hours"].number(), -units), (stint["begin_hours"].number(), units)]
     out = []
-    for name in labels:
+    for row in range(rows):
         in_use = peak = 0
-        for _, units in sorted(moves[name]):
+        for _, units in sorted(moves[row]):
             in_use += units
             peak = max(peak, in_use)
         out.append(peak)
@@ -297,15 +333,15 @@ def _node_hours(stint: Node, until: float = float("inf"), since: float = 0.0) ->
     return stint["nodes"].count() * max(hours, 0.0) if stint["owned"].flag() else 0.0
 
 
-def _owned(memory: PortfolioMemory, jobs: list[Node], period: float, origin: datetime) -> dict[str, Any]:
+def _owned(jobs: list[Node], period: float, known: _Known) -> dict[str, Any]:
     """Cost and use of what is owned: all of it until the last submission or its own end, then what is in use."""
     stints = [stint for node in jobs for stint in node["stints"]]
     usd, owned_hours = 0.0, 0.0
-    for _, label, amount, price, end in _pools(memory, origin):
-        whole = amount * max(min(period, end), 0.0)
+    for pool in known.pools:
+        whole = pool.limits[None].amount * max(min(period, pool.end_hours), 0.0)
         owned_hours += whole
-        of_pool = [stint for stint in stints if any(draw["limit"].value == label for draw in stint["draws"])]
-        usd += price * (whole + sum(_node_hours(stint, since=period) for stint in of_pool))
+        of_pool = [stint for stint in stints if pool.limits[None].row in known.draws[stint.path]]
+        usd += pool.usd_per_hour * (whole + sum(_node_hours(stint, since=period) for stint in of_pool))
     bought = sum((float(stint["cost_usd"].money()) for stint in stints), 0.0)
     used_hours = sum(_node_hours(stint, until=period) for stint in stints)
     return {

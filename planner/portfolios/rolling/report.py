@@ -140,7 +140,10 @@ def _job(answer: RollingAnswer, task: Task) -> dict[str, Any]:
 
 
 def _stint(answer: RollingAnswer, stint: Stint) -> dict[str, Any]:
-    """One run, with what it holds of each limit while it lasts."""
+    """One run, with what it holds of each limit while it lasts.
+
+    Limits of equal terms have one name: `row`, from 0, is the place of the limit in the answer's `limits`.
+    """
     table, row = stint.option.table, stint.option.row
     ways = answer.demand.gatherer.ways.all
     way = ways[int(table.way[row, 0])]
@@ -154,7 +157,10 @@ def _stint(answer: RollingAnswer, stint: Stint) -> dict[str, Any]:
         "parts": int((table.way[row] >= 0).sum()), "nodes": int(table.nodes[row, 0]), "owned": stint.option.owned,
         "whole_hours": stint.option.hours, "whole_cost_usd": stint.option.cost_micro_usd / MICRO,
         "cost_usd": stint.cost_micro_usd / MICRO, "preempted": stint.preempted, "lost_hours": stint.lost_hours,
-        "draws": [{"limit": limits[at].label, "units": units} for at, units in sorted(stint.option.draws.items())],
+        "draws": [
+            {"limit": limits[at].label, "row": at, "units": units}
+            for at, units in sorted(stint.option.draws.items())
+        ],
     }  # fmt: skip
 
 

@@ -270,6 +270,52 @@ def test_the_answer_holds_and_what_is_changed_in_it_is_found(run_cli: Run, tmp_p
         assert any(word in judged.stdout + judged.stderr for word in fault.split("|")), judged.stdout
 
 
+def test_commitments_and_quotas_of_equal_terms_are_told_apart(run_cli: Run, tmp_path: Path) -> None:
+    """Jobs on two commitments of equal terms, and within two quotas of one place: runs say which row they hold."""
+    place = "provider: aws, region: us-east-1"
+    owned = f"{place}, instance_type: p5.48xlarge, purchase_option: reserved_3y"
+    quota = "provider: aws, quota: P, unit: instances, purchase_option: on_demand"
+    bought = f"{place}, instance_type: p4d.24xlarge, family: P, nodes: 3, hours: 2, cost_usd: 9"
+    jobs = [
+        f"{{name: {name}, workload: {ROOT / 'examples' / name}.yaml, deadline: 80h}}"
+        for name in ("llama-70b-lora", "stable-diffusion-finetune")
+    ]
+    path, out = tmp_path / "equal.yaml", tmp_path / "equal.json"
+    path.write_text(f"""version: 1
+kind: portfolio
+name: equal
+start: 2026-12-01
+rolling: {{every: 6h}}
+commitments: [{{{owned}, nodes: 1}}, {{{owned}, nodes: 4, expires: 2026-12-09}}]
+quota: [{{{quota}, region: "*", limit: 3}}, {{{quota}, region: us-east-1, limit: 5}}]
+jobs: [{", ".join(jobs)}, {{name: bought, candidates: [{{{bought}}}]}}]
+""")
+    made = run_cli("portfolio", str(path), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))
+    assert made.code == 0, made.stderr
+    answer = json.loads(out.read_text())
+    assert [limit["peak"] for limit in answer["limits"]] == [1, 4, 3, 3]
+    assert answer["limits"][0]["limit"] == answer["limits"][1]["limit"]
+    assert answer["limits"][2]["limit"] == answer["limits"][3]["limit"]
+    done = run_cli("verify", str(out), "--workload", str(path))
+    assert done.code == 0, done.stdout
+    draws = [draw for job in answer["jobs"] for stint in job["stints"] for draw in stint["draws"]]
+    next(draw for draw in draws if draw["row"] == 1)["row"] = 0
+    out.write_text(json.dumps(answer))
+    assert run_cli("verify", str(out), "--workload", str(path)).code == 5
+
+
+def test_an_answer_of_0_2_0_names_limits_without_their_rows(run_cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "answer.json"
+    made = run_cli("portfolio", str(EXAMPLE), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))
+    assert made.code == 0, made.stderr
+    answer = json.loads(out.read_text())
+    for job in answer["jobs"]:
+        for stint in job["stints"]:
+            stint["draws"] = [{"limit": one["limit"], "units": one["units"]} for one in stint["draws"]]
+    out.write_text(json.dumps(answer))
+    assert run_cli("verify", str(out), "--workload", str(EXAMPLE)).code == 0
+
+
 @pytest.mark.parametrize(
     ("head", "job", "said"),
     [
