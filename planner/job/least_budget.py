@@ -55,7 +55,7 @@ def _least(search: CandidateSearch, both: Relaxation) -> Relaxation:
     other = constraint(both.constraint.removesuffix(_WITH_BUDGET))
     needed, _, higher = both.needed.rpartition(" and ")
     most = _number(higher)
-    moved = _moved(search, _by_cost_within(search.candidates.context, most), other, needed)
+    moved = _moved(search, most, other, needed)
     if moved is None:
         return both
     context, offer_bits = moved
@@ -74,8 +74,9 @@ def _least(search: CandidateSearch, both: Relaxation) -> Relaxation:
     return replace(both, needed=f"{needed} and {budget}", best=best)
 
 
-def _by_cost_within(context: Context, budget: float) -> Context:
+def _by_cost_within(search: CandidateSearch, budget: float) -> Context:
     """The same run for the least cost, with another budget in US dollars."""
+    context = search.candidates.context
     workload = context.asked.workload
     wishes = workload.preferences.model_copy(update={"objective": "cost"})
     limits = workload.constraints.model_copy(update={"budget_usd": Decimal(repr(budget))})
@@ -84,9 +85,13 @@ def _by_cost_within(context: Context, budget: float) -> Context:
 
 
 def _moved(
-    search: CandidateSearch, context: Context, item: Constraint, needed: str
+    search: CandidateSearch, budget: float, item: Constraint, needed: str
 ) -> tuple[Context, Ints] | None:
-    """The run with a limit as it is needed, and filter bits per offer; None where only the user can say what it is."""
+    """The run for the least cost within a budget, with a limit as it is needed, and filter bits per offer.
+
+    None where only the user can say what the limit is.
+    """
+    context = _by_cost_within(search, budget)
     if item.id == Deadline.id:
         later = deadline_after(context.dates.start, _number(needed))
         return context.with_deadline(later), search.offer_bits
