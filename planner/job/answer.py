@@ -79,6 +79,7 @@ def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, Candida
     """When nothing fits, look for another batch, precision or sureness of memory, and beyond the node limit."""
     from planner.job.batch import other_batch
     from planner.job.later_deadline import with_later_deadline
+    from planner.job.least_budget import with_least_budget
     from planner.job.memory_room import other_confidence
     from planner.job.precision import other_precision
 
@@ -86,7 +87,7 @@ def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, Candida
     of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
-    found = with_later_deadline(search, find_relaxations(search))
+    found = with_later_deadline(search, with_least_budget(search, find_relaxations(search)))
     relaxations = (*of_training, *found)[:MOST_RELAXATIONS]
     return infeasible_plan(search, relaxations, time.perf_counter() - begin), search
 

@@ -9,8 +9,6 @@ costs more, so what is found is the least within a twentieth of a per cent.
 Where a budget is the other way out, deadlines are looked at up to a month later or ten times as long: nobody waits
 longer for that. One that few would accept comes after all other changes and says how many times as long it is.
 
-Where deadline and budget give way together, the cheapest plan by that deadline tells the budget.
-
 A plan that is in time is compared with the cheapest one by a deadline a quarter later where that may save a tenth: a
 plan on spot hardly saves more by it than on-demand costs more than spot, so most are not asked about again.
 """
@@ -20,7 +18,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +25,6 @@ import numpy as np
 from planner.candidates.best_alone import BestAlone
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.base import round_up
-from planner.candidates.constraints.budget import Budget
 from planner.candidates.constraints.deadline import Deadline
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine
@@ -40,7 +36,6 @@ from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
-    from planner.candidates.model import Candidates
     from planner.plan.brief import Summary
     from planner.plan.model import Plan
 
@@ -57,7 +52,6 @@ _A_LITTLE, _WORTH_IT = (
     0.1,
 )  # times as long as the deadline, and the least share of the cost that it saves
 _SHOWN = 0.1  # hours that a deadline is printed to
-_BOTH = f"{Deadline.id} and {Budget.id}"
 
 
 def with_later_deadline(
@@ -71,9 +65,7 @@ def with_later_deadline(
     """
     hours = search.candidates.context.dates.deadline_hours
     named = [item.constraint for item in relaxations]
-    if hours is not None and _BOTH in named:
-        return tuple(_least(search, item) if item.constraint == _BOTH else item for item in relaxations)
-    if hours is None or not {Budget.id, Deadline.id} & set(named):
+    if hours is None or not {"budget", Deadline.id} & set(named):
         return relaxations
     enough = Deadline.id in named
     found = _later(
@@ -123,18 +115,6 @@ def may_save(plan: Plan) -> bool:
         if line.purchase_option == "on_demand"
     )
     return float(dearer) >= _WORTH_IT * float(plan.total_usd)
-
-
-def _least(search: CandidateSearch, both: Relaxation) -> Relaxation:
-    """A later deadline and a higher budget that are enough, with the least budget by that deadline."""
-    later, higher = both.needed.split(" and ")
-    cheapest = _Cheapest(search, Decimal(higher.removeprefix("$").replace(",", "")))
-    found = cheapest.found_by(float(later.removesuffix(" h").replace(",", "")))
-    if found is None:
-        return both
-    candidates, at = found
-    _, needed = constraint(Budget.id).change(case_of(candidates.context), candidates, at)
-    return replace(both, needed=f"{later} and {needed}", best=summarize(candidates, at, None))
 
 
 def _within(hours: float, times: float, more: float) -> float:
@@ -192,26 +172,19 @@ def _soonest(search: CandidateSearch) -> float:
 class _Cheapest:
     """The cheapest plan within all limits but the deadline, at any deadline."""
 
-    def __init__(self, search: CandidateSearch, budget: Decimal | None = None) -> None:
-        """Take what was searched; `budget`: US dollars instead of the workload's own."""
+    def __init__(self, search: CandidateSearch) -> None:
+        """Take what was searched, of a workload with a budget."""
         context = search.candidates.context
         workload = context.asked.workload
-        wishes, limits = workload.preferences, workload.constraints
-        if wishes.objective != "cost" or budget is not None:
-            wishes = wishes.model_copy(update={"objective": "cost"})
-            limits = limits.model_copy(update={"budget_usd": budget or limits.budget_usd})
-            workload = workload.model_copy(update={"preferences": wishes, "constraints": limits})
+        if workload.preferences.objective != "cost":
+            wishes = workload.preferences.model_copy(update={"objective": "cost"})
+            workload = workload.model_copy(update={"preferences": wishes})
             context = context.with_asked(replace(context.asked, workload=workload))
         self._best = BestAlone(Engine(context, offer_bits=search.offer_bits, admitted_only=True))
         self._most = float(workload.constraints.budget_usd or math.inf)
 
     def by(self, hours: float) -> Summary | None:
         """The plan so many hours after the start, None where there is none."""
-        found = self.found_by(hours)
-        return None if found is None else summarize(*found, None)
-
-    def found_by(self, hours: float) -> tuple[Candidates, int] | None:
-        """The same among its candidates, and its position."""
         candidates = self._best.at_hours(hours, self._most)
         at = best_where(candidates, candidates.bits == 0, "cost")
-        return None if at is None else (candidates, at)
+        return None if at is None else summarize(candidates, at, None)

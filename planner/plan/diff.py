@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from planner.plan.front_scale import Scale, chance, cost_places
+from planner.plan.front_scale import Scale, bounds_chance, chance_words, cost_places
 from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
 from planner.render import units
@@ -133,11 +133,14 @@ def _known_pair(old: Plan, new: Plan) -> tuple[str, str]:
 
 
 def _in_time(plan: Plan) -> str:
-    return "" if plan.risk is None else chance(plan.risk.p_meet_deadline)
+    return "" if plan.risk is None else chance_words(plan.risk.p_meet_deadline, is_bound=bounds_chance(plan))
 
 
 def _chance(plan: Plan) -> str:
-    return "" if plan.risk is None else percent(plan.risk.p_meet_deadline)
+    if plan.risk is None:
+        return ""
+    least = bounds_chance(plan) and plan.risk.p_meet_deadline is not None
+    return (">=" if least else "") + percent(plan.risk.p_meet_deadline)
 
 
 def _speed(plan: Plan) -> str:

@@ -22,7 +22,7 @@ def diff_report(plan_diff: PlanDiff) -> Answer:
         Column("done", "done", "text"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
     rows = [
-        (side.name, side.usd_known, side.hours, side.done_words, side.p_meet_deadline, side.choice or "no plan")
+        (side.name, side.usd_known, side.hours, side.done_words, side.in_time, side.choice or "no plan")
         for side in sides
     ]  # fmt: skip
     lines = [

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from planner.plan.front_choices import changes, choices, in_brief, names_wait, rungs, whole_hours
 from planner.plan.front_notes import before_you_buy, verdict_lines
-from planner.plan.front_scale import Scale, chance
+from planner.plan.front_scale import Scale, bounds_chance, chance
 from planner.plan.model import FilterCount, Performance, Plan, PlanLine
 from planner.plan.outcome import MOST_PLACES, regions_words
 from planner.plan.report_carbon import emissions
@@ -237,7 +237,7 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     elif scale.high_hours is not None:
         parts.append(f"90 %: by {scale.after(scale.high_hours)}")
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
-    least = "at least " if plan.launch is not None and plan.launch.in_parts else ""
+    least = "at least " if bounds_chance(plan) else ""
     asked = 0.0 if plan.goal is None else plan.goal.deadline_confidence_ratio or 0.0
     deadline_text = "no deadline" if plan.deadline is None else f"in time with {least}{chance(sure, asked)}"
     parts.append(deadline_text + _at_the_last_moment(plan))

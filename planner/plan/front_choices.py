@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from planner.plan.brief import Choice, Summary
-from planner.plan.front_scale import Scale, chance
+from planner.plan.front_scale import Scale, bounds_chance, chance_or_bound
 from planner.plan.model import Plan, Relaxation
 from planner.plan.outcome import enough, places_in_turn, regions_words
 from planner.plan.report_launch import strategy_words
@@ -127,12 +127,7 @@ def _ends(plan: Plan, scale: Scale) -> list[str]:
 
 def _in_time(plan: Plan, item: Choice) -> Value:
     """Chance of meeting the deadline; of a plan of which only a bound is known, as text that says so."""
-    if item.p_meet_deadline is None:
-        return ""
-    if item.best is not None or plan.launch is None or not plan.launch.in_parts:
-        return item.p_meet_deadline
-    text = chance(item.p_meet_deadline)
-    return text if text.startswith((">", "<")) else f">={text}"
+    return chance_or_bound(item.p_meet_deadline, is_bound=item.best is None and bounds_chance(plan))
 
 
 def _asked_at_once(plan: Plan) -> list[str]:

@@ -124,3 +124,21 @@ def chance(ratio: float | None, asked: float = 0.0) -> str:
     if ratio > _SURE:
         return f">{100 * (asked if _SURE < asked < ratio else _SURE):.6g} %"
     return f"<{100 * _UNSURE:.0f} %" if ratio < _UNSURE else f"{100 * ratio:.0f} %"
+
+
+def bounds_chance(plan: Plan) -> bool:
+    """Whether the chance stated of the deadline is a lower bound, as of a fleet in two parts."""
+    return plan.launch is not None and plan.launch.in_parts
+
+
+def chance_words(ratio: float | None, *, is_bound: bool) -> str:
+    """A probability as `chance` says it; of one of which a lower bound is known, as one."""
+    text = chance(ratio)
+    return f">={text}" if is_bound and ratio is not None and not text.startswith((">", "<")) else text
+
+
+def chance_or_bound(ratio: float | None, *, is_bound: bool) -> float | str:
+    """A probability in a table: empty where there is none, a lower bound as text that says so."""
+    if ratio is None:
+        return ""
+    return chance_words(ratio, is_bound=True) if is_bound else ratio

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from planner.plan.front_scale import Scale, cost_places
+from planner.plan.front_scale import Scale, bounds_chance, chance_or_bound, cost_places
 from planner.plan.report_launch import strategy_words
 from planner.plan.words import OBJECTIVES, machines_of
 from planner.records import record
@@ -38,6 +38,7 @@ class Outcome:
         prices_as_of: oldest price that it rests on.
         usd_ratio, hours_ratio: half of the interval of cost and hours over the figures themselves; 0: not known.
         unproven: how near the plan is proven to come to the best; empty where it is the best.
+        bounds_chance: whether `p_meet_deadline` is a lower bound.
     """
 
     name: str
@@ -52,6 +53,12 @@ class Outcome:
     usd_ratio: float = 0.0
     hours_ratio: float = 0.0
     unproven: str = ""
+    bounds_chance: bool = False
+
+    @property
+    def in_time(self) -> float | str:
+        """The chance of meeting the deadline as a table shows it."""
+        return chance_or_bound(self.p_meet_deadline, is_bound=self.bounds_chance)
 
     @property
     def usd_known(self) -> Decimal | None:
@@ -91,7 +98,7 @@ def outcome_of(plan: Plan, name: str) -> Outcome:
         name, "planned", choice_words(plan), plan.total_usd, plan.hours, plan.finish_expected,
         None if plan.risk is None else plan.risk.p_meet_deadline,
         prices_as_of=min(line.price_as_of for line in plan.lines), usd_ratio=scale.usd_ratio,
-        hours_ratio=scale.hours_ratio, unproven=_unproven(plan),
+        hours_ratio=scale.hours_ratio, unproven=_unproven(plan), bounds_chance=bounds_chance(plan),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.plan.front_scale import chance
+from planner.plan.front_scale import chance_words
 from planner.plan.plain import plain
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number
@@ -104,7 +104,7 @@ def _screen(size: Size) -> Screen:
     machines = f"{outcome.choice} ({number(needs.accelerators, 6)} x {size.accelerator})"
     cost = f"{outcome.usd_words} expected, done {outcome.done_words}"
     if outcome.p_meet_deadline is not None:
-        cost += f", in time with {chance(outcome.p_meet_deadline)}"
+        cost += f", in time with {chance_words(outcome.p_meet_deadline, is_bound=outcome.bounds_chance)}"
     per = f"{number(needs.device_memory_gib)} GiB of each accelerator, " if needs.device_memory_gib else ""
     host = (
         f"{per}{number(needs.vcpus)} vCPUs, {number(needs.ram_gb)} GB RAM, {number(needs.disk_gb)} GB disk, "

@@ -73,8 +73,7 @@ def _row(one: Outcome, before: Outcome) -> tuple[Value, ...]:
         return (one.name, "", "", "", "", "no plan meets every limit")
     cost = rounded(one.total_usd, cost_places(one.total_usd, one.usd_ratio))
     change = "" if one is before or not before.total_usd else float(one.total_usd / before.total_usd) - 1.0
-    chance = "" if one.p_meet_deadline is None else one.p_meet_deadline
-    return (one.name, cost, change, one.done_words, chance, one.choice)
+    return (one.name, cost, change, one.done_words, one.in_time, one.choice)
 
 
 def _title(what_if: WhatIf) -> str:

@@ -66,12 +66,13 @@ def find_relaxations(search: CandidateSearch) -> tuple[Relaxation, ...]:
     """
     context = search.candidates.context
     case = case_of(context)
-    bits = _judged(case, search.candidates)
     soft = [item for item in CONSTRAINTS if not item.is_fact]
-    groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
-    out = _relaxed(case, search, bits, groups)
-    if not out:
-        out = _relaxed(case, search, bits, list(combinations(soft, 2)))
+    out: list[Relaxation] = []
+    for together in (1, 2):
+        bits = _judged(case, search.candidates, together)
+        out = _relaxed(case, search, bits, list(combinations(soft, together)))
+        if out:
+            break
     measured = {item.id for item in CONSTRAINTS if item.is_measured}
     out.sort(
         key=lambda item: (
@@ -133,13 +134,20 @@ def _nearly_sure(candidates: Candidates, winner: int) -> tuple[Relaxation, ...]:
     return (Relaxation(item.id, current, needed, summarize(candidates, best, winner), item.words),)
 
 
-def _judged(case: Case, candidates: Candidates) -> Ints:
-    """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
+def _judged(case: Case, candidates: Candidates, together: int = 1) -> Ints:
+    """Filter bits, with what is asked only of passing candidates also asked of those that few other limits remove.
+
+    Args:
+        case: the limits.
+        candidates: all of them.
+        together: most limits that remove a candidate which is asked.
+    """
     bits = candidates.bits.copy()
     lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
     single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
+    words = [sum(group) for count in range(1, together + 1) for group in combinations(single, count)]
     # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits, single) & (candidates.kind != IN_TURN))
+    at = np.flatnonzero(np.isin(bits, words) & (candidates.kind != IN_TURN))
     for item in CONSTRAINTS:
         unsure = item.unsure(case, candidates, at) if len(at) else None
         if unsure is not None:

@@ -7,11 +7,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from planner.plan.diff import diff_plans
+from planner.plan.diff_report import diff_report
 from planner.plan.front import front
 from planner.plan.front_choices import choices
 from planner.plan.front_notes import before_you_buy
 from planner.plan.launch import Launch
 from planner.plan.model import Plan
+from planner.plan.outcome import outcome_of
+from planner.workloads.whatif import WhatIf
+from planner.workloads.whatif_report import whatif_report
 from tests.planner.plan.test_front import LIMITS, OFFERS, TRAINING, rows_of
 from tests.planner.render.render_plans import SPOT
 from tests.planner.spine_catalogs import make_catalog, plan_on, work
@@ -61,7 +66,7 @@ def test_a_chance_above_a_high_one_that_was_asked_says_so(asked: float, chance: 
     assert f"in time with {said}" in rows_of(plan)["done"]
 
 
-def test_a_bound_on_the_chance_is_one_in_the_choices_too() -> None:
+def test_a_bound_on_the_chance_is_one_in_all_tables() -> None:
     whole = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training=TRAINING)).plan
     in_parts = replace(
         whole, launch=replace(on_spot().launch, strategy="fallback_in_fleet"),  # type: ignore[type-var]
@@ -70,6 +75,16 @@ def test_a_bound_on_the_chance_is_one_in_the_choices_too() -> None:
     assert "at least" in str(front(in_parts)[0])
     first, *others = choices(in_parts)[0].tables[0].rows
     assert first[4] == ">=91 %" and not any(isinstance(row[4], str) and row[4] for row in others)
+    assert in_parts.risk is not None
+    in_parts = replace(in_parts, risk=replace(in_parts.risk, p_meet_deadline=0.914))
+    as_it_is, surer = outcome_of(in_parts, "as the file says"), outcome_of(whole, "firm")
+    scenarios = whatif_report(WhatIf("w", as_it_is, (surer,))).sections[0].tables[0].rows
+    assert [row[4] for row in scenarios] == [">=91 %", surer.p_meet_deadline]
+    plans, changed = (
+        section.tables[0].rows for section in diff_report(diff_plans(in_parts, whole, "a", "b")).sections[:2]
+    )
+    assert [row[4] for row in plans] == [">=91 %", surer.p_meet_deadline]
+    assert [row[2] for row in changed if row[1] == "in time"] == [">=91 %"]
 
 
 @pytest.mark.parametrize(
