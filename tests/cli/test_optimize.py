@@ -197,8 +197,8 @@ def test_why_not_breaks_no_line_within_a_region(
 def test_why_not_tells_what_removes_a_type(run_cli: Run, tmp_path: Path) -> None:
     path = write(tmp_path, constraints={"instance_types": {"deny": ["p4d.*"]}})
     done = run_cli("optimize", path, "--why-not", "p4d.24xlarge", "--why-not", "p3.2xlarge", *DAY)
-    assert "instance_type: removes" in done.stdout
-    assert "price_refused: removes" in done.stdout  # p3 is retired
+    assert "instance_type: excludes" in done.stdout
+    assert "price_refused: excludes" in done.stdout  # p3 is retired
     big = write(tmp_path, model={"preset": "gpt-3-175b"}, training={"samples": 1000, "global_batch": 64})
     memory = run_cli("optimize", big, "--why-not", "g4dn.xlarge", *DAY)
     assert "does not run" in memory.stdout

@@ -112,14 +112,34 @@ def test_memory_never_rises_with_a_deeper_pipeline(
     assert need(job, **deep) <= most * SOME
 
 
+# found by seed 101475191: 8-bit weights on the host save less by a second rank than its flat gradients take
+ON_HOST = (
+    footprint(
+        GPT3,
+        "bf16",
+        stack="eager",
+        attention="flash",
+        options=MemoryOptions(fp8_weights=True, offload_optimizer=True, offload_weights=True),
+    ),
+    {"pp": 1, "dp": 1, "micro_batch": 1, "micro_batches": 1, "zero": 3, "recompute": 0},
+)
+
+
 @QUICK
 @given(run=runs(), factor=st.sampled_from([2, 4]))
+@example(run=ON_HOST, factor=2)
 def test_more_data_parallel_ranks_never_need_more(run: tuple[Any, dict[str, float]], factor: int) -> None:
     # Equal global batch: more ranks mean fewer micro-batches each.
     job, given_layout = run
     fewer = max(1, given_layout["micro_batches"] // factor)
     wide = {**given_layout, "dp": given_layout["dp"] * factor, "micro_batches": fewer, "nodes": factor}
-    assert need(job, **wide) <= need(job, **given_layout) * SOME
+    most = need(job, **given_layout)
+    if given_layout["dp"] == 1 and given_layout["zero"] >= 3 and job.offload_weights[0]:
+        # One rank scatters no gradients, so it keeps none of a layer flat; weights on the host save nothing beside.
+        c, stack = load_constants(), MEMORY_STACKS[int(job.stack[0])]
+        flat = c["memory.flat_layers"] * float(job.work.layer_params[0] * job.grad_bytes[0]) / 2**30
+        most += flat * (1.0 + c.of_stack("memory.fragmentation_ratio", stack))
+    assert need(job, **wide) <= most * SOME
 
 
 @QUICK
