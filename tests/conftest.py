@@ -23,6 +23,7 @@ import pytest
 
 from planner.inputs.faults import Source
 from solvers.execution.leftover import leave_with
+from tests import slow_tests
 from tests.draws import register_profiles
 from tests.small_catalog import write_small_catalog
 
@@ -136,6 +137,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The dearest files hold few tests (a law on hundreds of plans each): they came last, and a core waited for one.
     """
+    slow_tests.draw_part(config)
+    config.pluginmanager.register(slow_tests, "slow-tests")
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
     if os.environ.get("PYTHONDONTWRITEBYTECODE") and hasattr(config, "cache"):
@@ -185,6 +188,7 @@ class _Indexed(list[str]):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--update-golden`, which writes the expected texts instead of comparing with them."""
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+    slow_tests.add_option(parser)
 
 
 @pytest.fixture
