@@ -68,7 +68,7 @@ def part_drawn(source: str = "TESTPATHS", seed: int | None = 6, keyword: str = "
         getoption={"--hypothesis-seed": seed}.__getitem__,
     )
     draw_part(config)  # type: ignore[arg-type]
-    return option.slow_tests
+    return str(option.slow_tests)
 
 
 def test_the_suite_runs_the_part_of_its_seed_and_what_is_asked_for_runs_whole() -> None:
