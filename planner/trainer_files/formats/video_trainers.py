@@ -103,7 +103,7 @@ def name_keys(reading: Reading, document: Document) -> None:
         reading.facts[key] = Fact(key, fact.value, where, fact.assumed or where.endswith(defaults))
     reading.hub_key = in_their_words(reading.hub_key, document)
     named = {"diffusion-pipe": "dataset", "musubi-tuner": "dataset_config"}.get(title, "")
-    if named and document.data.get(named):
+    if named and "datasets" not in document.data and document.data.get(named):
         text = f"{named} {str(document.data[named])[:80]}"
         reading.warn(
             f"{text}: the size of its samples is not read: work is counted at the size of the preset"
