@@ -321,9 +321,9 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):
             overridden = ""
-        elif word.endswith((".yml", ".yaml")) and not (name and not values):  # and no argument's value
-            overridden = word
-        elif name == "config" and "tune" in words:  # torchtune's, with or without an ending
+        elif ("tune" in words and name == "config") or (  # with or without an ending
+            word.endswith((".yml", ".yaml")) and not (name and not values)  # and no argument's value
+        ):
             overridden = word
         if before.endswith(".py") and word.endswith((".yml", ".yaml")):
             arguments.setdefault("config", word)

@@ -150,9 +150,7 @@ def _resolved(data: Mapping[str, Any], key: str, inner: str, depth: int) -> Any:
     if match is None:
         referred = _referred(key, f"${{{inner}}}")
         value = _walk(data, referred) if referred else None
-        return (
-            _followed(data, referred, value, depth) if isinstance(value, str) and "${" in value else value
-        )
+        return _followed(data, referred, value, depth) if isinstance(value, str) and "${" in value else value
     name, given = match[1], match[2].strip()
     if given.startswith("-"):  # a variable of the shell with its default, for envsubst
         return given[1:].strip("'\"") or None

@@ -6,7 +6,6 @@ library/config_util.py, kohya-ss/musubi-tuner docs/dataset_config.md).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,7 +65,11 @@ def _sets(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _parts(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A set with its subsets, in either of which repeats may stand."""
     subsets = one.get("subsets")
-    return [one, *(part for part in subsets if isinstance(part, Mapping))] if isinstance(subsets, list) else [one]
+    return (
+        [one, *(part for part in subsets if isinstance(part, Mapping))]
+        if isinstance(subsets, list)
+        else [one]
+    )
 
 
 def _is_stated(value: object) -> bool:
