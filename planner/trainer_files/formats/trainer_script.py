@@ -58,7 +58,8 @@ _CHOSEN = (
 )  # fmt: skip
 _RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
-_LENGTH, _KERNEL = "max_seq_length", "attn_implementation"
+_LENGTH = "max_seq_length"
+_OF_MODEL = (*_BITS, _LENGTH, "attn_implementation", "use_gradient_checkpointing")
 
 
 def recognises(document: Document) -> bool:
@@ -271,7 +272,7 @@ def _arguments(
     options = loaded.named if loaded is not None else {}
     stored = options.get("quantization_config")
     for source in (options, stored.named if isinstance(stored, Call) else {}):
-        data |= {name: source[name] for name in (*_BITS, _LENGTH, _KERNEL) if _is_known(source.get(name))}
+        data |= {name: source[name] for name in _OF_MODEL if _is_known(source.get(name))}
     for call in reversed(adapters):
         data |= {ours: call.named[name] for name, ours in _ADAPTERS.items() if name in call.named}
         data |= {_LENGTH: call.named[_LENGTH]} if _is_known(call.named.get(_LENGTH)) else {}

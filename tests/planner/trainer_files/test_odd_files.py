@@ -237,3 +237,37 @@ def test_a_denoiser_with_other_controls_is_not_taken_for_the_plain_one(tmp_path:
     text = "train.py --model_id_with_origin_paths 'PAI/Wan2.1-Fun-14B-Control:x.safetensors' --num_epochs 5"
     with pytest.raises(InputError, match="is not a preset"):
         _drafted(tmp_path, "run.sh", text)
+
+
+def test_recomputing_that_is_asked_of_unsloths_loader(tmp_path: Path) -> None:
+    script = """\
+from unsloth import FastVisionModel
+from trl import SFTConfig, SFTTrainer
+model, _ = FastVisionModel.from_pretrained("unsloth/Qwen2.5-VL-7B-Instruct", use_gradient_checkpointing="unsloth")
+model = FastVisionModel.get_peft_model(model, r=16)
+SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=2, max_steps=30)).train()
+"""
+    assert _values(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == "full"
+
+
+def test_verls_supervised_trainer_with_weights_on_the_host(tmp_path: Path) -> None:
+    text = """\
+data: {train_batch_size: 256, train_files: x.parquet, max_length: 1024}
+model: {partial_pretrain: Qwen/Qwen2.5-0.5B, fsdp_config: {cpu_offload: true, offload_params: %s}}
+trainer: {total_epochs: 4}
+"""
+    moved = _values(_drafted(tmp_path, "sft.yaml", text % "true"))
+    assert moved["training.memory.offload_weights"] is True
+    assert "training.memory.offload_weights" not in _values(_drafted(tmp_path, "sft.yaml", text % "false"))
+
+
+def test_openrlhf_keeps_the_reference_beside_adapters(tmp_path: Path) -> None:
+    dpo = (
+        "deepspeed --module openrlhf.cli.train_dpo --pretrain meta-llama/Meta-Llama-3-8B --micro_train_batch_size 1 "
+        "--train_batch_size 256 --lora_rank 64 --ref_offload"
+    )
+    found = _drafted(tmp_path, "run.sh", dpo)
+    assert found.facts["training.reference"].value == "resident"
+    assert any("ref_offload" in text for text in found.warnings)
+    plain = _drafted(tmp_path, "run.sh", dpo.replace("train_dpo", "train_sft"))
+    assert "training.reference" not in plain.facts
