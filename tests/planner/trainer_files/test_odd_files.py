@@ -271,3 +271,23 @@ def test_openrlhf_keeps_the_reference_beside_adapters(tmp_path: Path) -> None:
     assert any("ref_offload" in text for text in found.warnings)
     plain = _drafted(tmp_path, "run.sh", dpo.replace("train_dpo", "train_sft"))
     assert "training.reference" not in plain.facts
+
+
+@pytest.mark.parametrize("line", ["cat > cfg.yml <<EOF", "cat <<'EOF' > \"cfg.yml\""])
+def test_a_configuration_that_a_script_writes(tmp_path: Path, line: str) -> None:
+    run = "base_model: Qwen/Qwen2.5-7B\nmicro_batch_size: 4\ndatasets: [{path: x, type: alpaca}]\nsequence_len: 4096"
+    text = f"#!/bin/bash\n{line}\n{run}\nEOF\naccelerate launch -m axolotl.cli.train cfg.yml --num-epochs 2\n"
+    found = _drafted(tmp_path, "run.sh", text)
+    assert found.facts["model.preset"].value == "qwen2.5-7b"
+    assert found.facts["training.sequence_length"].value == 4096
+    assert any("cfg.yml, which the script writes, is read" in warning for warning in found.warnings)
+
+
+def test_an_engines_configuration_that_a_script_writes_is_not_the_run(tmp_path: Path) -> None:
+    engine = 'cat > ds.json <<EOF\n{"zero_optimization": {"stage": $STAGE}}\nEOF\n'
+    run = "python run_clm.py --model_name_or_path gpt2 --per_device_train_batch_size 4 --num_train_epochs 3"
+    found = _drafted(tmp_path, "run.sh", f"#!/bin/bash\n{engine}{run} --deepspeed ds.json\n")
+    assert (found.facts["model.preset"].value, found.facts["training.global_batch"].value) == (
+        "gpt-2-124m",
+        4,
+    )
