@@ -30,6 +30,8 @@ _REFERENCE = re.compile(
     r"\$\{([A-Za-z_]\w*|[0-9])(?:\[[@*0-9]+\])?(?::?([-=+?])([^{}]*))?\}|\$([A-Za-z_]\w*|[0-9])"
 )
 _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SPACED_SUM = re.compile(r"\$\(\([\w\s$*/%+{}()-]*?\)\)")
 _SUM = re.compile(r"\$\(\s*expr\s+([^()]*)\)|`\s*expr\s+([^`]*)`")
 # all elements of an array, each of which is a word: `"${ARGUMENTS[@]}"`
 _ELEMENTS = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
@@ -58,7 +60,7 @@ CHOICES = "choices"
 _BASE = re.compile(r"config=(\S+\.ya?ml)")
 BASES = "defaults"
 # commands of tools, whose first word names what they do: `megatron sft`
-_TOOLS = ("trl", "swift", "megatron", "litgpt")
+_TOOLS = ("trl", "swift", "megatron", "litgpt", "tune")
 # a module with the packages that it is in
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[a-z_]\w*){2,}")
 # a name with its value behind a space, in one word; behind an equals sign a space is part of the value
@@ -128,7 +130,7 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
     for line in (
         part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
     ):
-        line = _ELEMENTS.sub(r"\1", line)
+        line = _SPACED_SUM.sub(lambda sum_: re.sub(r"\s", "", sum_[0]), _ELEMENTS.sub(r"\1", line))
         before = _FOR_COMMAND.match(line)
         if before is not None:
             words += _launcher(dict(_ENVIRONMENT.findall(before[0])), variables)
@@ -200,7 +202,7 @@ def _lines(text: str) -> Iterator[str]:
         pending = f"{pending} {line}".strip()
         opened = _ASSIGNMENT.fullmatch(pending)
         body = opened[3] if opened is not None else ""
-        if body.startswith("(") and not body.rstrip().endswith(")"):
+        if body.startswith("(") and not _closes(body):
             continue
         if body[:1] in ("'", '"') and (len(body) == 1 or body.count(body[0]) % 2):
             continue
@@ -208,6 +210,12 @@ def _lines(text: str) -> Iterator[str]:
         pending = ""
     if pending:
         yield pending
+
+
+def _closes(array: str) -> bool:
+    """Whether an array's bracket is closed, whatever sums are in it: `(--ffn $((4 * H))` goes on."""
+    bare = _QUOTED.sub("", array)
+    return array.rstrip().endswith(")") and bare.count("(") <= bare.count(")")
 
 
 def _assigned(value: str) -> str:
@@ -313,7 +321,9 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
         override = _OVERRIDE.fullmatch(word) or (_PLAIN_OVERRIDE.fullmatch(word) if overridden else None)
         if word.startswith("--"):
             overridden = ""
-        elif word.endswith((".yml", ".yaml")) and not (name and not values):  # and no argument's value
+        elif ("tune" in words and name == "config") or (  # with or without an ending
+            word.endswith((".yml", ".yaml")) and not (name and not values)  # and no argument's value
+        ):
             overridden = word
         if before.endswith(".py") and word.endswith((".yml", ".yaml")):
             arguments.setdefault("config", word)

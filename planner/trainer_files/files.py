@@ -38,6 +38,13 @@ _YOLO = re.compile(
 _PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
 # a quoted block of a page, with its language
 _BLOCK = re.compile(r"(?ms)^```([A-Za-z]+)[ \t]*\n(.*?)^```")
+# a configuration that a script writes: `cat > run.yaml <<'EOF'`, or with the file behind
+_WRITTEN = re.compile(
+    r"(?ms)^[ \t]*cat[ \t]*(?=[^\n]*>[ \t]*(?P<name>[^\s<>]+\.(?:ya?ml|toml|json)))"
+    r"[^\n]*?<<-?[ \t]*['\"]?(?P<end>\w+)['\"]?[^\n]*\n(?P<body>.*?)^[ \t]*(?P=end)[ \t]*$"
+)
+# what a trainer's own configuration names, and not that of an engine or a launcher
+_TRAINED = ("base_model", "model_name_or_path", "model", "model_name", "policy", "actor_rollout_ref")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -95,6 +102,8 @@ def parse_document(text: str, path: Path) -> Document:
         return Document(
             path, "arguments", {"mode": detector[1], "task": "", **dict(_PAIR.findall(detector[0]))}
         )
+    if (written := None if is_yaml else _written(text, path)) is not None:
+        return written
     command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
     if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
         started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))
@@ -105,6 +114,20 @@ def parse_document(text: str, path: Path) -> Document:
     arguments, remarks = parse_arguments(text, str(path))
     arguments, abbreviated = written_out(arguments)
     return Document(path, "arguments", arguments, (*remarks, *abbreviated), programs_of(text, str(path)))
+
+
+def _written(text: str, path: Path) -> Document | None:
+    """The trainer's configuration that a script writes (`cat > run.yaml <<EOF`) before it starts it; None: none."""
+    for block in _WRITTEN.finditer(text):
+        name = Path(block["name"].strip("'\""))
+        try:
+            document = parse_document(block["body"], path.with_name(f"written{name.suffix}"))
+        except InputError:  # the shell puts variables in
+            continue
+        if any(key in document.data for key in _TRAINED):
+            remark = f"{name.name}, which the script writes, is read; arguments of the command that starts it are not"
+            return replace(document, path=path, remarks=(*document.remarks, remark))
+    return None
 
 
 def _of_page(text: str, path: Path) -> Document:

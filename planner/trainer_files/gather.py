@@ -56,7 +56,7 @@ class Draft:
 
     name: str
     tools: list[str]
-    files: list[str]
+    files: list[str] = field(default_factory=list)
     facts: dict[str, Fact] = field(default_factory=dict)
     blanks: list[Blank] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -72,7 +72,8 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     """
     readings, notes = _readings(paths, wishes)
     facts, warnings = _merged(readings)
-    draft = Draft("", [reading.tool for reading in readings], [reading.path.name for reading in readings])
+    draft = Draft("", [reading.tool for reading in readings])
+    draft.files = list(dict.fromkeys(reading.path.name for reading in readings))
     draft.notes = notes
     draft.warnings = [*(text for reading in readings for text in reading.warnings), *warnings]
     draft.unknown = {reading.path.name: reading.unknown for reading in readings if reading.unknown}
@@ -117,6 +118,8 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> tuple[list[Reading], lis
         if _local_model(reading) is None:
             reading.hub_name = name_of_folder(reading.hub_name)
         ranked.append((FORMATS[name].rank, reading))
+        for tool, inner in reading.inside.items():
+            ranked.append((FORMATS[tool].rank, read(Document(path, "json", inner), tool)))
         for tool, file_name in reading.files.items():
             named = beside(path, file_name)
             if named is not None:

@@ -29,7 +29,7 @@ _LONGEST = 200
 # Words of what is more, or less, than the model that the rest of the name tells.
 _OTHERS = re.compile(
     r"vl|vision|visual|vila|blip|vace|multilingual|llava|intern|omni|audio|speech|voice|asr|tts|draft|eagle|medusa|mamba|"
-    r"moe|merge|aligner|[0-9]x",
+    r"moe|merge|aligner|[0-9]x|[tfis]l?f?2v\b|\bfun\b|\bcontrol|\bcamera\b|\banimate\b",
     re.IGNORECASE,
 )
 # The same behind a model's name, and networks that are only called after it: those that guess its next words, and what

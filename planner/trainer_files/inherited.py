@@ -1,6 +1,7 @@
 """Files that build on others: `defaults` of NeMo RL and of Hydra, one file or a list, each of which may build on more.
 
-A command line builds on the file that it overrides (`config=run.yaml model.path=...`).
+A command line builds on the file that it overrides (`config=run.yaml model.path=...`, `tune run --config run.yaml`,
+torchtitan's `--job.config_file`), and a run of kohya's scripts or of musubi-tuner on the file of its dataset.
 
 A section of the file that builds on another is merged into that of the other; every other value replaces it
 (OmegaConf). The file itself comes last, or where Hydra's `_self_` puts it. Only files beside the one that names them,
@@ -21,7 +22,11 @@ from planner.trainer_files.model import Document
 
 _KEY = BASES
 _SELF = "_self_"
-_ENDINGS = (".yaml", ".yml")
+_ENDINGS = (".yaml", ".yml", ".toml")
+# keys that name such a file besides
+_DATASET = "dataset_config"
+_OF_TORCHTITAN = ("job", "config_file")
+_OF_TORCHTUNE = "config"
 _MOST = 20
 
 
@@ -62,8 +67,8 @@ def _merged(
         path = _found(document.path, named, given)
         if path is None:
             remarks.append(
-                f"{_KEY} {named[:200]}: is not next to it, so what it says is not read: put it there or add it to "
-                "--from"
+                f"{_key(document, named)} {named[:200]}: is not next to it, so what it says is not read: put it "
+                f"there{' (tune cp writes it)' if 'tune' in document.programs else ''} or add it to --from"
             )
             continue
         if path.resolve() in chain:
@@ -80,7 +85,7 @@ def _merged(
 def _named(document: Document) -> tuple[list[str], list[str]]:
     """The files that `defaults` names, `_self_` among them, and the choices of groups but Hydra's own."""
     stated = document.data.get(_KEY) if document.syntax in ("yaml", "json", "arguments") else None
-    listed = stated if isinstance(stated, list) else [stated]
+    listed = [*(stated if isinstance(stated, list) else [stated]), *_started(document)]
     files = [entry for entry in listed if isinstance(entry, str) and entry]
     choices = [
         f"{group}: {choice}"
@@ -90,6 +95,24 @@ def _named(document: Document) -> tuple[list[str], list[str]]:
         if not str(group).removeprefix("override ").startswith("hydra/")
     ]
     return files if _SELF in files else [*files, _SELF], choices
+
+
+def _started(document: Document) -> list[str]:
+    """The files that torchtitan's and torchtune's commands start, and that of a dataset."""
+    if document.syntax not in ("arguments", "toml"):
+        return []
+    data, job = document.data, document.data.get(_OF_TORCHTITAN[0])
+    named = [data.get(_DATASET), job.get(_OF_TORCHTITAN[1]) if isinstance(job, Mapping) else None]
+    if "tune" in document.programs:
+        named.append(data.get(_OF_TORCHTUNE))
+    return [name for name in named if isinstance(name, str) and name]
+
+
+def _key(document: Document, named: str) -> str:
+    """What names a file: `defaults`, or the argument of a command."""
+    keys = (_DATASET, _OF_TORCHTUNE)
+    found = next((key for key in keys if document.data.get(key) == named), "")
+    return found or (".".join(_OF_TORCHTITAN) if named in _started(document) else _KEY)
 
 
 def _found(path: Path, named: str, given: Sequence[Path]) -> Path | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.errors import InputError
@@ -28,6 +30,16 @@ _NAMED = (
 LIGHT = rf"{_NAMED}|(?!.*(parallel|offload|shard|quant|freeze|frozen|teacher|distill|mtp_|galore|lisa_|replica|lora)).*"
 _MOST = 10**15
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+# a reference without another one inside, and what of it is a resolver with what it is given
+_REFERENCE = re.compile(r"\$\{([^${}]*)\}")
+_RESOLVER = re.compile(r"\s*([\w.]+)\s*:(.*)", re.DOTALL)
+_DEPTH = 8
+# resolvers that NeMo, its launcher and NeMo RL register with OmegaConf
+_RESOLVERS: Mapping[str, Callable[[float, float], float]] = {
+    "multiply": operator.mul, "mul": operator.mul, "add": operator.add, "sum": operator.add, "max": max, "min": min,
+    "divide": operator.truediv, "div": operator.truediv, "divide_floor": operator.floordiv,
+    "divide_ceil": lambda left, right: math.ceil(left / right),
+}  # fmt: skip
 
 
 class Lookup:
@@ -37,11 +49,13 @@ class Lookup:
         """Take the parsed file."""
         self.document = document
         self.seen: set[str] = set()
+        self.unresolved: dict[str, str] = {}
 
     def get(self, key: str) -> Any:
-        """The value, None where there is none; an OmegaConf reference to another key is followed once.
+        """The value, None where there is none; OmegaConf's references are put in.
 
-        An empty key, as `first` gives it, has no value.
+        An empty key, as `first` gives it, has no value. A value whose reference cannot be followed has none either, and
+        is kept in `unresolved`.
         """
         if not key:
             return None
@@ -49,8 +63,11 @@ class Lookup:
         value = _walk(self.document.data, key)
         if isinstance(value, list) and self.document.syntax == "arguments":
             value = value[0]  # what follows belongs to the next command
-        if isinstance(value, str) and value.startswith("${"):
-            return _walk(self.document.data, _referred(key, value))
+        if isinstance(value, str) and "${" in value:
+            followed = _followed(self.document.data, key, value, _DEPTH)
+            if followed is None:
+                self.unresolved[key] = value
+            return followed
         return value
 
     def reference(self, key: str) -> str:
@@ -112,6 +129,40 @@ class Lookup:
         """The error for a value that cannot be."""
         shown = reprlib.repr(self.get(key))  # a script's values may hold one another many times
         return InputError(f"{self.document.path}: {key}: {text}, got {shown[:60]}")
+
+
+def _followed(data: Mapping[str, Any], key: str, text: str, depth: int) -> Any:
+    """A text with its references replaced by their values, the innermost first; None: one of them has none."""
+    while depth and (match := _REFERENCE.search(text)) is not None:
+        depth -= 1
+        value = _resolved(data, key, match[1], depth)
+        if value is None or match[0] == text:
+            return value
+        if not isinstance(value, str | int | float):
+            return None
+        text = text[: match.start()] + str(value) + text[match.end() :]
+    return None if "${" in text else text
+
+
+def _resolved(data: Mapping[str, Any], key: str, inner: str, depth: int) -> Any:
+    """What stands for `${inner}`: another key's value, the default of a variable, or a sum of numbers."""
+    match = _RESOLVER.fullmatch(inner)
+    if match is None:
+        referred = _referred(key, f"${{{inner}}}")
+        value = _walk(data, referred) if referred else None
+        return _followed(data, referred, value, depth) if isinstance(value, str) and "${" in value else value
+    name, given = match[1], match[2].strip()
+    if given.startswith("-"):  # a variable of the shell with its default, for envsubst
+        return given[1:].strip("'\"") or None
+    words = [word.strip().strip("'\"") for word in given.split(",")]
+    if name in ("oc.env", "oc.select") and len(words) == 2:
+        found = _walk(data, words[0]) if name == "oc.select" else None
+        return words[1] if found is None else found
+    if name in _RESOLVERS and len(words) == 2 and all(_NUMBER.fullmatch(word) for word in words):
+        left, right = (float(word) for word in words)
+        value = _RESOLVERS[name](left, right) if right or "div" not in name else math.inf
+        return int(value) if abs(value) <= _MOST and value == int(value) else value
+    return None
 
 
 def _referred(key: str, reference: str) -> str:

@@ -70,6 +70,7 @@ class Reading:
         warnings: what matters and is not counted.
         unknown: keys that are not known to this reader.
         files: further files that this one names, by the key that names them.
+        inside: keys of another tool that stand in this file, by that tool.
     """
 
     path: Path
@@ -81,6 +82,7 @@ class Reading:
     warnings: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    inside: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add(self, key: str, value: Any, source: str, *, assumed: bool = False) -> None:
         """Note a fact; None is not a value. `source` is the file's key, or the reason of an assumption."""

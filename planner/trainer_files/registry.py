@@ -97,6 +97,10 @@ def read(document: Document, name: str) -> Reading:
     kind = FORMATS[name]
     reading = cast("Read", importlib.import_module(kind.module).read)(document)
     reading.warnings.extend(f"{document.path.name}: {remark}" for remark in document.remarks)
+    for key, value in reading.unresolved.items() if isinstance(reading, Lookup) else ():
+        reading.warn(
+            f"{key}: {value[:80]} cannot be worked out here: it counts as not given (--set, or write it out)"
+        )
     return reading
 
 

@@ -17,12 +17,13 @@ KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_gro
             "num_key_value_heads_per_layer")  # fmt: skip
 FFN = (
     "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "ff_intermediate_size", "hidden_dim", "d_ff",
-    "dff", "block_ff_dim",
+    "dff", "block_ff_dim", "dim_ff",
 )  # fmt: skip
 VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab")
 CONTEXT = (
     "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx",
 )  # fmt: skip
+LATENT = ("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size")  # width in which experts work
 _HEADS_OF_ENCODERS = ("ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel")
 _GATED_ACTIVATIONS = ("silu", "swiglu", "swish", "geglu", "reglu")
 _STEPWISE = ("gelu_new", "gelu_fast")
@@ -183,7 +184,7 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
         shared, shared_width = 1, keys.need(*HIDDEN)
     if keys.flag("enable_moe_block", False):  # Gemma 4: the plain network works beside the experts
         shared, shared_width = 1, ffn
-    latent = keys.size("moe_latent_size", "routed_expert_hidden_size")
+    latent = keys.size(*LATENT)
     return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers), latent)
 
 
@@ -192,6 +193,9 @@ def _expert_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
     pattern = pattern_of(keys)
     if pattern:
         return tuple(letter == "E" for letter in pattern)
+    kinds = keys.items("mlp_layer_types")  # of Transformers 5: `dense`, or what experts are called there
+    if len(kinds) == layers and "dense" in kinds:
+        return tuple(kind != "dense" for kind in kinds)
     listed = keys.items("moe_layers")
     if listed:
         return tuple(layer in listed for layer in range(layers))
@@ -257,6 +261,8 @@ def _count(
         tables += hidden**2  # a layer between the encoder and the words that it predicts
     if kind.positions:
         tables += (keys.count(*CONTEXT) or 0) * hidden
+    boxes = keys.count("max_2d_position_embeddings") or 0  # LayoutLM: corners, width and height of a word
+    tables += 4 * boxes * (keys.size("coordinate_size") or hidden)
     per_layer = (keys.count("hidden_size_per_layer_input") or 0) * len(mixers)
     tables += per_layer * 3 * hidden
     looked_up = per_layer * (keys.count("vocab_size_per_layer_input") or 0)  # a token uses a row of them
@@ -279,7 +285,7 @@ def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
             f"{len(others)} of {len(mixers)} layers mix tokens without full attention: their parameters count, "
             "the state that they keep does not"
         )
-    latent = keys.size("moe_latent_size", "routed_expert_hidden_size")
+    latent = keys.size(*LATENT)
     if latent is not None:
         notes.append(
             f"experts work on {latent:,} values of a token: they are counted as narrower ones that work on all, "

@@ -107,6 +107,10 @@ def attention_params(keys: Keys, attention: Attention) -> int:
     """Projections of attention; with `kv_lora_rank` those of latent attention (arXiv:2405.04434, appendix C)."""
     hidden, heads = attention.hidden, attention.heads
     latent = keys.size("kv_lora_rank")
+    groups, narrow = keys.size("o_groups"), keys.size("o_lora_rank")
+    if groups and narrow:  # DeepSeek V4: one key, which is the value too, and an output by groups of low rank
+        width, query = heads * attention.head_dim, keys.need("q_lora_rank")
+        return query * (hidden + width) + hidden * attention.head_dim + narrow * (width + groups * hidden)
     if latent is None:
         gated = keys.text("model_type").startswith(("qwen3_next", "qwen3_5"))
         queries = 2 if keys.flag("attn_output_gate", gated) else 1

@@ -156,6 +156,9 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         tower = data.get(name)
         if isinstance(tower, dict):
             model = _with_tower(model, tower, f"{place}: {name}")
+    if str(data.get("model_type")) not in load_model_types():
+        note = f"model_type '{str(data.get('model_type'))[:60]}' is not known: what joins its parts is not counted"
+        model = replace(model, notes=(*model.notes, f"{note}; check params against its page"))
     bridges = {name: bridge_params(part, f"{place}: {name}") for name, part in data.items()}
     for name, params in bridges.items():
         if params is not None:

@@ -128,9 +128,7 @@ def _targets(reader: Reader) -> None:
 
 
 def _sharding(reader: Reader) -> None:
-    deepspeed = reader.text("deepspeed")
-    if deepspeed:
-        reader.files["deepspeed"] = deepspeed
+    reader.add_engine("deepspeed")
     config = "fsdp_config"
     strategy = reader.first(f"{config}.sharding_strategy", f"{config}.fsdp_sharding_strategy")
     second = reader.number("fsdp_version") == 2 or reader.number(f"{config}.fsdp_version") == 2

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from planner.inputs.model_config import parse_json
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -208,6 +209,27 @@ class Reader(Lookup, Reading):
         self.warn(
             f"{source}: the image encoder learns too: its gradients and the states of its optimizer are not counted"
         )
+
+    def add_halves(self, source: str, target: str) -> None:
+        """Note one length for the two halves of an encoder-decoder, each of which is read by half of the layers."""
+        lengths = [self.whole(source), self.whole(target)]
+        if None not in lengths:
+            text = f"mean of {source} and {target}: half of the layers encode"
+            self.add("training.sequence_length", -(-sum(filter(None, lengths)) // 2), text)
+
+    def add_engine(self, key: str) -> None:
+        """Note DeepSpeed's file, or its keys where they stand in this one: as a section, or as JSON in quotes.
+
+        Raises:
+            InputError: the JSON is none; names the key.
+        """
+        stated = self.get(key)
+        if isinstance(stated, str) and stated.lstrip().startswith("{"):
+            stated = parse_json(stated, f"{self.path}: {key}")
+        if isinstance(stated, Mapping):
+            self.inside["deepspeed"] = stated
+        elif isinstance(stated, str) and stated:
+            self.files["deepspeed"] = stated
 
     def add_offload(self, source: str, *what: str) -> None:
         """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""

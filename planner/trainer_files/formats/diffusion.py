@@ -16,6 +16,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import ACCUMULATION, MICRO_BATCH, Reader
+from planner.trainer_files.formats.image_sets import add_dataset, of_dataset
 from planner.trainer_files.formats.video_trainers import (
     in_their_words,
     name_keys,
@@ -119,6 +120,7 @@ def _read(document: Document) -> Reading:
         reader.add("training.epochs", float(passes), "max_train_epochs")
     else:
         reader.add_length(steps="max_train_steps", epochs="num_train_epochs", default_epochs=None)
+    add_dataset(reader, document)
     _precision(reader)
     optimizer = reader.first("optimizer", "optimizer_type")
     if reader.flag("use_8bit_adam"):
@@ -141,7 +143,7 @@ def _opened(document: Document) -> Document:
     """The keys of AI Toolkit's first process, and of SimpleTuner with dashes, under the names of the others."""
     data, ours = document.data, renamed(document)
     if ours is not None:
-        return replace(document, data=ours)
+        return replace(document, data={**ours, **of_dataset(data)})
     process = _walk(data, "config", "process")
     if isinstance(process, list) and process and isinstance(process[0], Mapping) and "model" in process[0]:
         return replace(document, data=_process(process[0]))
@@ -149,8 +151,9 @@ def _opened(document: Document) -> Document:
         return replace(document, data={str(key).removeprefix("--"): value for key, value in data.items()})
     sections = [value for value in data.values() if isinstance(value, Mapping)]
     if document.syntax == "toml" and _MODEL not in data and any(_MODEL in section for section in sections):
-        return replace(document, data={key: value for section in sections for key, value in section.items()})
-    return document
+        flat = {key: value for section in sections for key, value in section.items()}
+        return replace(document, data={**flat, **of_dataset(data)})
+    return replace(document, data={**data, **of_dataset(data)})
 
 
 def _process(process: Mapping[str, Any]) -> dict[str, Any]:

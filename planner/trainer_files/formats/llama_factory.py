@@ -76,8 +76,7 @@ def read(document: Document) -> Reading:
     _method(reader)
     _memory(reader)
     _samples(reader)
-    if reader.text("deepspeed"):
-        reader.files["deepspeed"] = reader.text("deepspeed")
+    reader.add_engine("deepspeed")
     if reader.has("fsdp"):
         reader.add("training.layout.zero_stage", 3, "fsdp")
     for name, text in _SPECIAL.items():

@@ -55,6 +55,8 @@ def read(document: Document) -> Reading:
     reader.add_whole(MICRO_BATCH, "micro_batch_size")
     reader.add_whole("training.global_batch", "global_batch_size")
     reader.add_whole("training.sequence_length", "seq_length", "encoder_seq_length")
+    if any("t5" in program for program in reader.document.programs):
+        reader.add_halves(reader.first("encoder_seq_length", "seq_length"), "decoder_seq_length")
     _length(reader)
     _precision(reader)
     reader.add_optimizer("optimizer")

@@ -15,7 +15,7 @@ from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _GATED = ("swiglu", "fast-swiglu", "geglu", "fast-geglu", "reglu", "fast-reglu", "silu")
-_SIZES = ("model.", "model.config.", "")
+_SIZES = ("model.", "model.config.", "", "model.encoder.")  # the last of T5
 _DEGREES = {
     "tensor_parallel": ("tensor_model_parallel_size", "tensor_parallel_size", "tp_size"),
     "pipeline_parallel": ("pipeline_model_parallel_size", "pp_size"),
@@ -49,6 +49,7 @@ def recognises(document: Document) -> bool:
         and isinstance(trainer, Mapping)
         and not is_verl(document)
         and not is_levanter(document)
+        and "class_path" not in model  # Lightning's command line, whose model is a class of the user's
     )
     policy = data.get("policy")
     reinforcement = isinstance(policy, Mapping) and ("model_name" in policy or "defaults" in data)
@@ -72,7 +73,10 @@ def read(document: Document) -> Reading:
     reader.add_whole("training.sequence_length", "model.encoder_seq_length", "data.seq_length",
                      "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
                      "model.config.seq_length", "dataset.seq_length", "dataset.seq_len",
-                     "packed_sequence.packed_sequence_size")  # fmt: skip
+                     "packed_sequence.packed_sequence_size", "model.seq_length")  # fmt: skip
+    if _kind(reader) == "t5":
+        encoder = reader.first("model.encoder_seq_length", "model.seq_length", "model.data.seq_length")
+        reader.add_halves(encoder, "model.data.seq_length_dec")
     _length(reader)
     _precision(reader)
     for name in ("model.optim.name", "optim.config.optimizer", "policy.optimizer.name", "optimizer._target_",
@@ -147,7 +151,7 @@ def _model(reader: Reader) -> None:
 def _kind(keys: Lookup) -> str:
     """`t5` or `bert` where the data are those of an encoder-decoder or an encoder; empty for a decoder."""
     dataset_type = keys.text("model.data.dataset_type")
-    if dataset_type in ("t5", "ul2", "bart") or keys.has("model.decoder_arch"):
+    if dataset_type in ("t5", "ul2", "bart") or keys.has("model.decoder_arch") or keys.has("model.decoder"):
         return "t5"
     return "bert" if "bert" in dataset_type or keys.has("model.bert_binary_head") else ""
 

@@ -91,6 +91,11 @@ def read(document: Document) -> Reading:
         _flag(reader, "training.packing", "packing")
     _samples(reader)
     _method(reader)
+    if "training.method" in reader.facts and "training.reference" not in reader.facts:
+        text = "OpenRLHF loads the reference beside adapters too"
+        reader.add("training.reference", "resident", text, assumed=True)
+    if reader.flag("ref_offload"):
+        reader.warn("ref_offload: the reference in host memory counts as on the accelerators")
     _layout(reader)
     if "train_opd" in document.programs:
         reader.warn("train_opd: the responses that the student generates in each step are not counted")

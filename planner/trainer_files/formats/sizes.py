@@ -65,22 +65,23 @@ def stated_model(
         data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern}
         hidden = data.get("hidden_size") or 0
         data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
-    notes = []
+    notes: list[str] = []
+    whole = prefix.removesuffix("encoder.")  # where the model's other keys are
     if vocab is None:
-        vocab, note = _vocabulary(keys, prefix, "BertWordPieceLowerCase" if kind else "")
+        vocab, note = _vocabulary(keys, whole, "BertWordPieceLowerCase" if kind else "")
         notes.append(note)
-    padded = keys.whole(f"{prefix}padded_vocab_size") or keys.whole(f"{prefix}pad_vocab_size_to")
-    data["vocab_size"] = padded or _padded(keys, prefix, vocab, split)
+    padded = keys.whole(f"{whole}padded_vocab_size") or keys.whole(f"{whole}pad_vocab_size_to")
+    data["vocab_size"] = padded or _padded(keys, whole, vocab, split)
     notes = notes if padded is None else []
     data["model_type"] = (
         ("llama" if gated else "gpt2" if learned_positions else "gpt_neox") if not pattern else "nemotron_h"
     )
     if kind:
-        data |= _HALVES[kind](keys, data)
+        data |= _HALVES[kind](keys, data, gated)
     place = str(keys.document.path)
     if not pattern:
         _check(keys, prefix, data)
-    if gated and learned_positions:
+    if gated and learned_positions and kind != "t5":
         notes.append("learned positions are not counted")
     model = model_of_config(data, place)
     sources = {key: f"{prefix}{NUMBERS.get(source, source)}" for key, source in model.sources.items()}
@@ -103,18 +104,19 @@ def _padded(keys: Lookup, prefix: str, vocab: int, split: int) -> int:
     return step * -(-vocab // step)
 
 
-def _bert(_keys: Lookup, _data: dict[str, Any]) -> dict[str, Any]:
+def _bert(_keys: Lookup, _data: dict[str, Any], _gated: bool) -> dict[str, Any]:
     return {"model_type": "bert"}
 
 
-def _t5(keys: Lookup, data: dict[str, Any]) -> dict[str, Any]:
+def _t5(keys: Lookup, data: dict[str, Any], gated: bool) -> dict[str, Any]:
     """The keys of an encoder-decoder; both halves have the same layers where one number is given."""
     layers = keys.whole("encoder_num_layers") or data.get("num_hidden_layers")
+    decoder = keys.whole("decoder_num_layers") or keys.whole("model.decoder.num_layers")
     heads, hidden = data.get("num_attention_heads"), data.get("hidden_size")
     return {
         "model_type": "t5", "d_model": hidden, "num_heads": heads, "num_layers": layers, "num_hidden_layers": layers,
-        "num_decoder_layers": keys.whole("decoder_num_layers") or layers, "d_kv": data.get("head_dim"),
-        "d_ff": data.get("intermediate_size"),
+        "num_decoder_layers": decoder or layers, "d_kv": data.get("head_dim"), "d_ff": data.get("intermediate_size"),
+        "feed_forward_proj": "gated-gelu" if gated else "relu",
     }  # fmt: skip
 
 

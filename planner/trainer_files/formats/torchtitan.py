@@ -103,6 +103,8 @@ def read(document: Document) -> Reading:
     if each is not None:
         text = "processes.procs" + (" x hosts" if reader.has("processes.hosts") else "")
         reader.add(ACCELERATORS, each * (reader.whole("processes.hosts") or 1), text)
+    if document.syntax == "arguments":
+        reader.add_launcher()
     reader.add_optimizer("optimizer.name")
     _parallel(reader)
     mode = reader.text("activation_checkpoint.mode")

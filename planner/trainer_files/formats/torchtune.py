@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.errors import InputError
+from planner.trainer_files.arguments import CONFIGURATION
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
@@ -198,6 +199,9 @@ def _memory(reader: Reader) -> None:
 
 def _sharding(reader: Reader) -> None:
     """One accelerator by the name of the file, else FSDP2 as the distributed recipes have it."""
+    if reader.document.syntax == "arguments":  # `tune run`, with its launcher's arguments
+        reader.seen.update(("config", CONFIGURATION))
+        reader.add_launcher()
     if "single_device" in reader.path.stem:
         reader.add(
             ACCELERATORS, 1, "by the name of the file, for the recipe of one accelerator", assumed=True

@@ -59,6 +59,7 @@ _CHOSEN = (
 _RANK = 8  # of peft/tuners/lora/config.py
 _BITS = ("load_in_4bit", "load_in_8bit")
 _LENGTH = "max_seq_length"
+_OF_MODEL = (*_BITS, _LENGTH, "attn_implementation", "use_gradient_checkpointing")
 
 
 def recognises(document: Document) -> bool:
@@ -79,6 +80,8 @@ def read(document: Document) -> Reading:
     adapters = [call for call in _adapters(trainer, calls) if call.named.get("r") or _is_lora(call)]
     data = _arguments(trainer, settings.named, loaded, adapters)
     teacher = data.pop("teacher_model", None)
+    if any(call.last == "gradient_checkpointing_enable" for call in calls):
+        data.setdefault("gradient_checkpointing", True)
     if any(call.name == "torch.compile" for call in calls):
         data["torch_compile"] = True
     unsloth = any(call.name.startswith("Fast") for call in calls)
@@ -269,7 +272,7 @@ def _arguments(
     options = loaded.named if loaded is not None else {}
     stored = options.get("quantization_config")
     for source in (options, stored.named if isinstance(stored, Call) else {}):
-        data |= {name: source[name] for name in (*_BITS, _LENGTH) if _is_known(source.get(name))}
+        data |= {name: source[name] for name in _OF_MODEL if _is_known(source.get(name))}
     for call in reversed(adapters):
         data |= {ours: call.named[name] for name, ours in _ADAPTERS.items() if name in call.named}
         data |= {_LENGTH: call.named[_LENGTH]} if _is_known(call.named.get(_LENGTH)) else {}

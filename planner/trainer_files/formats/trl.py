@@ -126,8 +126,7 @@ def read(document: Document) -> Reading:
     for degree, name in _DEGREES.items():
         reader.add_whole(f"training.layout.{degree}", name)
     deepspeed = reader.first("deepspeed", "deepspeed_config_file")
-    if reader.text(deepspeed):
-        reader.files["deepspeed"] = reader.text(deepspeed)
+    reader.add_engine(deepspeed)
     reader.name_unknown((LIGHT,))
     return reader
 
@@ -147,8 +146,7 @@ def _halves(reader: Reader) -> None:
     elif both:
         reader.add("training.sequence_length", source + target, f"{_SOURCE} + {_TARGET}")
     else:
-        text = f"mean of {_SOURCE} and {_TARGET}: half of the layers encode"
-        reader.add("training.sequence_length", -(-(source + target) // 2), text)
+        reader.add_halves(_SOURCE, _TARGET)
 
 
 def _adapters(reader: Reader) -> None:

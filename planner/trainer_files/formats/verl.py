@@ -137,6 +137,9 @@ def _tuning(reader: Reader) -> None:
         _megatron(reader, _ENGINE)
         return
     _fsdp(reader, "model.fsdp_config.", reader.first(*_ULYSSES) or _ULYSSES[0])
+    moved = "model.fsdp_config.offload_params"
+    if reader.flag("model.fsdp_config.cpu_offload") and reader.flag(moved):
+        reader.add_offload(moved, "optimizer", "weights")
     own = f"{_ENGINE}activation_checkpointing"
     _recompute(reader, own if reader.has(own) else "model.enable_gradient_checkpointing")
 

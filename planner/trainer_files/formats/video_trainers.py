@@ -33,8 +33,9 @@ _ONE = ("training_method", "base_model_name", "model_type")  # of OneTrainer
 # denoisers that are presets by their sequence: pixels of a token's side, frames of one but for the first, tokens of the
 # text (the notes of the presets; each gives their length at the size that is named there)
 _TOKENS = {
-    "wan2.1-1.3b": (16, 4, 0), "wan2.1-14b": (16, 4, 0), "wan2.1-i2v-14b": (16, 4, 0), "wan2.2-ti2v-5b": (32, 4, 0),
-    "hunyuan-video-13b": (16, 4, 256), "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226),
+    "wan2.1-1.3b": (16, 4, 0), "wan2.1-fun-1.3b-inp": (16, 4, 0), "wan2.1-14b": (16, 4, 0),
+    "wan2.1-i2v-14b": (16, 4, 0), "wan2.2-ti2v-5b": (32, 4, 0), "hunyuan-video-13b": (16, 4, 256),
+    "cogvideox-2b": (16, 4, 226), "cogvideox-5b": (16, 4, 226),
     "qwen-image-20b": (16, 0, 512), "flux.2-klein-4b": (16, 0, 512),
 }  # fmt: skip
 # what DiffSynth-Studio takes where an argument is left out (modelscope/DiffSynth-Studio@04da82cd
@@ -103,7 +104,7 @@ def name_keys(reading: Reading, document: Document) -> None:
         reading.facts[key] = Fact(key, fact.value, where, fact.assumed or where.endswith(defaults))
     reading.hub_key = in_their_words(reading.hub_key, document)
     named = {"diffusion-pipe": "dataset", "musubi-tuner": "dataset_config"}.get(title, "")
-    if named and document.data.get(named):
+    if named and "datasets" not in document.data and document.data.get(named):
         text = f"{named} {str(document.data[named])[:80]}"
         reading.warn(
             f"{text}: the size of its samples is not read: work is counted at the size of the preset"

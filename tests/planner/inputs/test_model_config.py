@@ -558,3 +558,31 @@ def test_the_release_tells_which_section_says_whether_embeddings_are_tied(releas
     config = {"model_type": "llava", "transformers_version": release, "tie_word_embeddings": True,
               "text_config": {**LLAMA_8B, "tie_word_embeddings": False}}  # fmt: skip
     assert model_of_config(config, "config.json").values["tied_embeddings"] is tied
+
+
+# Configurations with their default sizes, without keys that change nothing here, and the parameters of the model that
+# Transformers 5.24.0 builds of each on the meta device; `head`: an output that the bare text model of a pair lacks.
+BUILT = [
+    json.loads(line)
+    for line in (ROOT / "tests/fixtures/transformers_5_24.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("built", BUILT, ids=lambda built: built["config"]["model_type"])
+def test_parameters_are_those_that_transformers_builds(built: dict[str, Any]) -> None:
+    model = model_of_config(built["config"], "config.json")
+    assert model.values["params"] == pytest.approx(built["params"] + built.get("head", 0), rel=0.01)
+    assert not any("is not known" in note for note in model.notes)
+
+
+def test_a_pair_that_is_not_known_is_in_doubt() -> None:
+    text = {name: value for name, value in LLAMA_8B.items() if name != "model_type"}
+    vision = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096}
+    config = {
+        "model_type": "new_pair",
+        "text_config": {**text, "model_type": "llama"},
+        "vision_config": vision,
+    }
+    assert any(
+        note.startswith("model_type 'new_pair' is not known") for note in model_of_config(config, "x").notes
+    )
