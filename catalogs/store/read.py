@@ -24,12 +24,18 @@ SNAPSHOT_TABLES = ("instance_types", "offers")
 _MAX_FILE_BYTES = 256 << 20
 _MAX_UNPACKED_BYTES = 512 << 20
 Source = tuple[ProviderManifest, dict[Path, bytes]]
-_REMEDY = "reinstall the package, or build the snapshot again with `python -m tools.import_catalog`"
 
 
 def bundled_directory() -> Path:
     """Directory of the snapshot shipped with the package."""
     return DATA_DIRECTORY / "snapshot"
+
+
+def _remedy(path: Path) -> str:
+    """What mends a broken snapshot: the bundled one comes with the package, others from elsewhere."""
+    if path.is_relative_to(bundled_directory()):
+        return "reinstall the package, or build the snapshot again with `python -m tools.import_catalog`"
+    return "copy the directory again from where it came, or fetch prices anew (`planner catalog refresh`)"
 
 
 def catalog_directory(directory: Path | None = None) -> Path:
@@ -66,12 +72,12 @@ def provider_directories(root: Path) -> list[Path]:
         names = {path.name for path in root.iterdir() if path.is_dir()}
     except OSError as error:
         raise CatalogError(
-            f"cannot read the catalog directory {root}: {error.strerror}; {_REMEDY}"
+            f"cannot read the catalog directory {root}: {error.strerror}; {_remedy(root)}"
         ) from error
     chosen = [name for name in names if not name.startswith(".")]
     chosen += [name for name in names if name.startswith(".old-") and name.removeprefix(".old-") not in names]
     if not chosen:
-        raise CatalogError(f"no provider in the catalog directory {root}; {_REMEDY}")
+        raise CatalogError(f"no provider in the catalog directory {root}; {_remedy(root)}")
     return [root / name for name in sorted(chosen, key=lambda name: name.removeprefix(".old-"))]
 
 
@@ -93,12 +99,12 @@ def read_provider(directory: Path) -> Source:
         if actual != expected:
             raise CatalogError(
                 f"{file} was changed or cut short: sha256 {actual[:12]}... is not the {str(expected)[:12]}... "
-                f"of its manifest; {_REMEDY}"
+                f"of its manifest; {_remedy(file)}"
             )
     digests = "".join(digest[file] for file in sorted(files))
     # This hash names the compiled copy: rows of another snapshot must not enter under it.
     if manifest["sha256"] != hashlib.sha256(digests.encode()).hexdigest():
-        raise CatalogError(f"{path}: its sha256 is not that of its files; {_REMEDY}")
+        raise CatalogError(f"{path}: its sha256 is not that of its files; {_remedy(path)}")
     return provider_manifest(manifest), files
 
 
@@ -117,7 +123,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise CatalogError(f"{path} is not valid JSON ({error}); {_REMEDY}") from error
+        raise CatalogError(f"{path} is not valid JSON ({error}); {_remedy(path)}") from error
     required = {*ProviderManifest.__annotations__, "files"}
     if (
         not isinstance(manifest, dict)
@@ -125,7 +131,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         or not isinstance(manifest["files"], dict)
     ):
         lacking = sorted(required - set(manifest)) if isinstance(manifest, dict) else ["an object"]
-        raise CatalogError(f"{path} lacks {', '.join(lacking) or 'its list of files'}; {_REMEDY}")
+        raise CatalogError(f"{path} lacks {', '.join(lacking) or 'its list of files'}; {_remedy(path)}")
     version = manifest["schema_version"]
     if version != SCHEMA_VERSION:
         raise CatalogError(
@@ -134,7 +140,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         )
     wrong = _manifest_fault(manifest)
     if wrong:
-        raise CatalogError(f"{path}: {wrong}; {_REMEDY}")
+        raise CatalogError(f"{path}: {wrong}; {_remedy(path)}")
     return manifest
 
 
@@ -156,10 +162,10 @@ def _manifest_fault(manifest: Mapping[str, Any]) -> str:
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
-            raise CatalogError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MiB; {_REMEDY}")
+            raise CatalogError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MiB; {_remedy(path)}")
         return path.read_bytes()
     except OSError as error:
-        raise CatalogError(f"cannot read {path}: {error.strerror}; {_REMEDY}") from error
+        raise CatalogError(f"cannot read {path}: {error.strerror}; {_remedy(path)}") from error
 
 
 def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
@@ -174,10 +180,12 @@ def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             plain = file.read(_MAX_UNPACKED_BYTES + 1)
         if len(plain) > _MAX_UNPACKED_BYTES:
-            raise CatalogError(f"{path} unpacks to more than {_MAX_UNPACKED_BYTES >> 20} MiB; {_REMEDY}")
+            raise CatalogError(
+                f"{path} unpacks to more than {_MAX_UNPACKED_BYTES >> 20} MiB; {_remedy(path)}"
+            )
         rows = list(csv.reader(io.StringIO(plain.decode("utf-8"))))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise CatalogError(f"cannot read {path}: {error}; {_REMEDY}") from error
+        raise CatalogError(f"cannot read {path}: {error}; {_remedy(path)}") from error
     rows = with_later_columns(name, rows)
     check_header(name, rows[0] if rows else [], str(path))
     return rows[1:]
@@ -208,7 +216,7 @@ def check_count(manifest: ProviderManifest, name: str, n_rows: int, path: Path) 
     """
     stated = manifest.n_offers if name == "offers" else manifest.n_instance_types
     if n_rows != stated:
-        raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {stated:,}; {_REMEDY}")
+        raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {stated:,}; {_remedy(path)}")
 
 
 def listed_quotes(source: Source) -> list[Mapping[str, Any]]:

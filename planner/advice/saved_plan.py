@@ -121,10 +121,17 @@ class SpotPlan:
         return math.inf if self.deadline is None else (self.deadline - self.start) / timedelta(hours=1)
 
     def due_earlier(self, hours: float) -> SpotPlan:
-        """The plan with its deadline moved forward; without one as it is."""
-        return (
-            self if self.deadline is None else replace(self, deadline=self.deadline - timedelta(hours=hours))
-        )
+        """The plan with its deadline moved forward; without one as it is.
+
+        Raises:
+            InputError: nothing is left between the start and such a deadline.
+        """
+        if self.deadline is None:
+            return self
+        whole = (self.deadline - self.start) / timedelta(hours=1)
+        if hours >= whole > 0.0:
+            raise InputError(f"--margin: {hours:g} h leave nothing of the {whole:g} h from start to deadline")
+        return replace(self, deadline=self.deadline - timedelta(hours=hours))
 
 
 def load_spot_plan(path: Path) -> SpotPlan:

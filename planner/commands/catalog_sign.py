@@ -74,7 +74,10 @@ def sign_command(ctx: click.Context, key: Path, out: Path, expires: int, as_of: 
 )
 @output_options(ANSWER_FORMATS)
 def verify_command(directory: Path, key: Path, output: str, out: Path | None) -> None:
-    """Check that DIRECTORY is what a key signed, whole and not expired. Exit code 2 if not."""
+    """Check that DIRECTORY is what a key signed, whole and not expired.
+
+    Exit code 0: it is; 2: it is not signed by the key, or has expired; 4: its files cannot be read or were changed.
+    """
     from catalogs.store.signing import verify_catalog
     from planner.catalog.signed import statement_answer
 

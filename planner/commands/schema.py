@@ -39,9 +39,13 @@ from planner.commands.options import examples
         ]
     ),
     default="workload",
+    metavar="[WHAT]",
 )
 def schema(what: str) -> None:
-    """Print the JSON Schema of a workload file, of another input, of an answer (a plan, commit's), or the known models.
+    """Print the JSON Schema of an input file or an answer, or a list of known models (default: workload).
+
+    WHAT is an input: workload, portfolio, pipeline, serving, schedule, budget, showback, state, sweep, commit or tco;
+    an answer: plan, estimate, calibration or commit-answer; or a list: presets, adapters or engines.
 
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Self
@@ -39,7 +40,9 @@ class DaskPool:
             return self._address
         # On loopback: nothing outside this machine need be reached to find out its address. The scheduler's HTTP
         # server takes any free port: on its usual one, a second run beside the first would warn of the first.
+        # Below errors, Dask logs what asks nothing of the user, such as a worker that is slow to end.
         self._cluster = self._distributed.LocalCluster(
+            silence_logs=logging.ERROR,
             processes=workers > 1, n_workers=workers, threads_per_worker=1, dashboard_address=None,
             host="127.0.0.1", protocol="tcp", scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
         )  # fmt: skip

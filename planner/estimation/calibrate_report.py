@@ -6,7 +6,7 @@ from math import exp
 from typing import TYPE_CHECKING
 
 from planner.render.model import Answer, Cell, Section, Unit, Value, facts, versioned
-from planner.render.numbers import number, percent
+from planner.render.numbers import number, pace
 from planner.render.units import seconds, three
 from planner.render.words import cluster
 
@@ -40,8 +40,7 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
     """
     item, prediction = calibrated.calibration, calibrated.predicted
     where = cluster(int(item.cluster["nodes"]), calibrated.machine.instance_type)
-    change = "slower" if calibrated.ratio > 1.0 else "faster"
-    headline = f"{name} on {where}: measured {percent(abs(calibrated.ratio - 1.0))} {change} than predicted"
+    headline = f"{name} on {where}: measured {pace(calibrated.ratio, 'predicted')}"
     evidence = item.evidence
     used, dropped = evidence["steps_used"], evidence["steps_dropped"]
     steps = (

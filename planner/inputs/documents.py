@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
@@ -16,6 +16,7 @@ from planner.inputs.load import (
     is_workload,
     read_limited,
     refuse_answer,
+    refuse_empty,
     refuse_file_of,
 )
 from planner.inputs.plain import read_section
@@ -95,14 +96,15 @@ def load_document(
     except YamlError as error:
         raise Source(name, text).error(error.faults) from None
     document = Document(path, data, parsed.source)
+    kind = next((kind for kind, of in KINDS.items() if of.endswith(f":{model.__name__}")), "")
+    refuse_empty(parsed.data, name, kind)
     if not isinstance(parsed.data, dict):
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
     own = model.model_fields.keys() - _COMMON_KEYS - OF_A_WORKLOAD
     if parsed.data.keys().isdisjoint(own) and is_workload(parsed.data):
         raise InputError(f"{name}: is a workload: `planner optimize {name}` plans it")
     refuse_answer(parsed.data, name)
-    if "kind" in model.model_fields:
-        refuse_file_of(get_args(model.model_fields["kind"].annotation), parsed.data, name)
+    refuse_file_of(kind, model.model_fields, parsed.data, name)
     try:
         value = model.model_validate(parsed.data)
     except ValidationError as error:

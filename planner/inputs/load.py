@@ -10,7 +10,7 @@ import errno
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,8 +241,7 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
     from planner.inputs.waiting_file import expand_waits
 
     name = str(path)
-    if document.data is None:
-        raise InputError(f"{name}: is empty; start with 'version: 1' ('planner schema' prints the format)")
+    refuse_empty(document.data, name)
     if not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
@@ -262,6 +261,17 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
         raise source.error(faults)
     content = sized.content + expanded.content
     return LoadedWorkload(workload, sha256_with(sha256, content), path, source)
+
+
+def refuse_empty(data: object, name: str, kind: str = "") -> None:
+    """Say how a file starts, where it holds nothing.
+
+    Raises:
+        InputError: it holds nothing.
+    """
+    if data is None:
+        schema = f"planner schema {kind}".rstrip()
+        raise InputError(f"{name}: is empty; start with 'version: 1' ('{schema}' prints the format)")
 
 
 def refuse_script(path: Path) -> None:
@@ -314,16 +324,16 @@ def refuse_answer(data: dict[str, Any], name: str) -> None:
         )
 
 
-def refuse_file_of(kinds: Sequence[str], data: dict[str, Any], name: str) -> None:
-    """Name the command of a file that says it is of another kind than `kinds`, where there is one.
+def refuse_file_of(kind: str, fields: Collection[str], data: dict[str, Any], name: str) -> None:
+    """Name the command of a file of another kind than `kind`, whose keys are `fields`, where there is one.
 
     Raises:
-        InputError: the file says so.
+        InputError: the file says so; of commitments, which have no key `kind`, the key `pools` does.
     """
-    said = data.get("kind")
-    if isinstance(said, str) and said in _OTHERS and said not in kinds:
+    said = data.get("kind", "commit" if "pools" in data and "pools" not in fields else None)
+    if isinstance(said, str) and said in _OTHERS and said != kind:
         command = _COMMANDS.get(said, said)
-        raise InputError(f"{name}: is a {said} file, not a {kinds[0]} file: use `planner {command} {name}`")
+        raise InputError(f"{name}: is a {said} file, not a {kind} file: use `planner {command} {name}`")
 
 
 def is_workload(data: dict[str, Any]) -> bool:

@@ -111,6 +111,17 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     return f"{text if text.strip('-0.') else text.lstrip('-')} %"
 
 
+def pace(ratio: float, than: str) -> str:
+    """Word the ratio of two times: `14.3 % slower than planned`, `2.7 times as slow as planned`.
+
+    Percents end where one pace is twice the other: `8,338 % slower` and `62 % faster` say little.
+    """
+    slow, times = ratio > 1.0, max(ratio, 1.0 / ratio)
+    if times >= 2.0:
+        return f"{number(times, 2)} times as {'slow' if slow else 'fast'} as {than}"
+    return f"{percent(abs(ratio - 1.0))} {'slower' if slow else 'faster'} than {than}"
+
+
 def whole_percent(ratio: float | None) -> str:
     """Format a ratio in whole percents, with one digit where that would be 0: `37 %`, `0.3 %`."""
     if ratio is not None and 0.0 < ratio < 0.005:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.plan.front import bought
 from planner.plan.front_scale import chance
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
-from planner.render.numbers import number, percent
+from planner.render.numbers import number, pace, percent
 from planner.render.precision import about, dollars_known, moment_known
 from planner.render.screen import Screen, on_screen
 from planner.render.units import compact
@@ -136,11 +136,7 @@ def _speed(tracked: Tracked) -> _Row:
     nearest = min(max(speed.measured_s, least), speed.planned_s)
     planned = " to ".join(dict.fromkeys(seconds_words(end) for end in (least, speed.planned_s)))
     change = speed.measured_s / nearest - 1.0
-    word = (
-        "as planned"
-        if abs(change) < 0.005
-        else f"{percent(abs(change))} {'slower' if change > 0 else 'faster'} than planned"
-    )
+    word = "as planned" if abs(change) < 0.005 else pace(1.0 + change, "planned")
     words = (
         f"{seconds_words(speed.measured_s)} per step, {word} ({planned}); {speed.steps:,} rows, "
         f"{speed.effective:,.0f} of them independent"

@@ -127,8 +127,12 @@ def size_workload(
         raise InputError(f"--goal {goal}: is not a goal ({known})")
     _check_amounts(data, deadline)
     text = _workload_text(data, goal, effort, deadline, budget_usd, location)
-    loaded = parse_workload(text, Path("workload.yaml"))
-    answer = optimize(loaded, options)
+    try:
+        loaded = parse_workload(text, Path("workload.yaml"))
+        answer = optimize(loaded, options)
+    except InputError as error:
+        given = {"deadline": deadline, "budget_usd": budget_usd, "location": location}
+        raise InputError(_by_option(str(error), given)) from None
     size = loaded.workload.data.size
     assert size is not None
     data_gb = float(size) / 1e9
@@ -185,6 +189,15 @@ def _check_amounts(data: str, deadline: str | None) -> None:
             parse_deadline(deadline)
     except ValueError as error:
         raise InputError(f"--deadline {deadline}: {error}") from None
+
+
+def _by_option(message: str, given: Mapping[str, object]) -> str:
+    """A fault in the workload that the options make, which no file holds, told of its option."""
+    for key, value in given.items():
+        _, found, fault = message.partition(f".{key}: ")
+        if found:
+            return f"--{key.removesuffix('_usd')} {value}: {fault.splitlines()[0]}"
+    return message
 
 
 def _workload_text(

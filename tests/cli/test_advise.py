@@ -130,6 +130,12 @@ def test_a_margin_brings_the_deadline_forward(tmp_path: Path, run_cli: Run) -> N
     assert found["time_left_hours"] == 14.0 and found["point_of_no_return_hours"] == pytest.approx(5.8)
 
 
+def test_a_margin_longer_than_the_run_has_is_named(tmp_path: Path, run_cli: Run) -> None:
+    done = ask(run_cli, tmp_path, "--margin", "400h")
+    assert done.code == 2
+    assert "--margin: 400 h leave nothing" in done.stderr and "launched_at" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "policy", ["survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only"]
 )

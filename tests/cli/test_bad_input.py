@@ -312,3 +312,33 @@ def test_a_file_of_another_question_names_its_command(
     refused(
         run_cli(command, str(path)), 2, f"is a {kind} file, not a {command} file: use `planner {kind} {path}`"
     )
+
+
+@pytest.mark.parametrize(
+    "command", ["portfolio", "commit", "tco", "pipeline", "schedule", "serving", "budget"]
+)
+def test_files_of_other_commands_and_empty_ones_are_named(command: str, run_cli: Run, tmp_path: Path) -> None:
+    """One sentence with the command to use, instead of a fault for each key that is unknown here."""
+    more = ("--daily", str(ROOT / "examples/daily-costs.csv")) if command == "budget" else ()
+    other = ROOT / "examples" / ("portfolio.yaml" if command != "portfolio" else "commit.yaml")
+    refused(run_cli(command, str(other), *more), 2, f"not a {command} file: use `planner {other.stem} ")
+    empty = tmp_path / "empty.yaml"
+    empty.touch()
+    refused(
+        run_cli(command, str(empty), *more),
+        2,
+        f"is empty; start with 'version: 1' ('planner schema {command}'",
+    )
+
+
+def test_a_certain_outcome_has_no_worst_part(run_cli: Run) -> None:
+    refused(
+        run_cli("portfolio", str(ROOT / "examples/robust.yaml"), "--robust", "100%"), 2, "must be below 100 %"
+    )
+
+
+@pytest.mark.parametrize("given", [("--location", "us-east-1"), ("--deadline", "2020-01-01")])
+def test_size_names_the_option_and_no_file_that_nobody_wrote(given: tuple[str, str], run_cli: Run) -> None:
+    done = run_cli("size", "--data", "100GB", "--goal", "image_classification", *given)
+    refused(done, 2, f"{' '.join(given)}: ")
+    assert "workload.yaml" not in done.stderr

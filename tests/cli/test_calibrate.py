@@ -43,6 +43,12 @@ def width(one: dict[str, Any]) -> float:
     return float(one["step_time_high_s"] / one["step_time_low_s"])
 
 
+def test_a_run_far_off_is_worded_in_times(run_cli: Run, workload: str, tmp_path: Path) -> None:
+    slow = steps_of(tmp_path, 84.0 * predicted(run_cli, workload)["step_time_s"])
+    said = run_cli("calibrate", workload, slow, *WHERE, "--dry-run").stdout
+    assert "measured 84 times as slow as predicted" in said
+
+
 def test_a_run_moves_the_prediction_to_the_measurement(run_cli: Run, workload: str, tmp_path: Path) -> None:
     before = predicted(run_cli, workload)
     assert before["calibration"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,12 @@ def test_unknown_document_is_a_usage_error() -> None:
     result = CliRunner().invoke(schema, ["worklod"])
     assert result.exit_code == 2
     assert "workload" in result.output
+
+
+def test_the_help_names_every_kind_whole() -> None:
+    said = CliRunner().invoke(schema, ["--help"], terminal_width=80).output
+    kinds = set(re.findall(r"[a-z-]+", said))
+    assert set(schema.params[0].type.to_info_dict()["choices"]) <= kinds
 
 
 @pytest.mark.parametrize(

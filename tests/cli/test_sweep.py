@@ -59,6 +59,17 @@ def test_a_row_is_the_plan_of_optimize(run_cli: Run, tmp_path: Path) -> None:
     assert [group["scenario"] for group in answer["groups"]] == ["as the file says", scenario]
 
 
+def test_one_cell_is_no_cells_and_no_time_is_stated_where_none_was_measured(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    command = ("sweep", str(workload(tmp_path, "one")), *DAY, "--results", str(tmp_path / "out.csv"))
+    said = run_cli(*command)
+    assert said.stdout.startswith("1 cell: 1 planned\n"), said.stdout
+    assert "  1 cell; 0 from earlier runs" in said.stdout
+    again = json.loads(run_cli(*command, "-o", "json").stdout)
+    assert again["cells"] == 1 and again["cpu"] == {}
+
+
 def test_days_scenarios_folders_and_files_that_are_no_workloads(run_cli: Run, tmp_path: Path) -> None:
     folder = tmp_path / "w"
     folder.mkdir()

@@ -43,13 +43,17 @@ def sweep_report(sweep: Sweep) -> Answer:
     values = {
         "cells": len(sweep.rows), "skipped_files": sweep.skipped, "statuses": counts, "groups": plain(groups),
         "rows": [dict(row) for row in sweep.rows],
-        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in sweep.spent},
+        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in sweep.spent if one.cells},
     }  # fmt: skip
     said = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     return Answer(
-        "Sweep", f"{len(sweep.rows):,} cells: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
+        "Sweep", f"{_cells(len(sweep.rows))}: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
         sweep.rows, success=bool(counts[PLANNED]), front=(*sections, _next(sweep)),
     )  # fmt: skip
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"
 
 
 def _places(row: Row) -> Iterator[tuple[str, str]]:
@@ -115,13 +119,13 @@ def _next(sweep: Sweep) -> Section:
 
 def _spent(sweep: Sweep) -> Section:
     """What planning took: jobs and fleets apart, and how much of it was done before."""
-    words = f"{sweep.computed:,} cells; {sweep.kept:,} from earlier runs"
+    words = f"{_cells(sweep.computed)}; {sweep.kept:,} from earlier runs"
     figure = Figure("computed", "Planned now", sweep.computed, "count", words=words)
     figures = [
         Figure(
             KEY, f"CPU time of {one.kind}", one.median_s, "seconds",
             words=f"{one.median_s * 1000:,.0f} ms in the median, {one.p90_s * 1000:,.0f} ms in the 90th percentile "
-            f"({one.cells:,} cells on workers that had planned before)",
+            f"({_cells(one.cells)} on workers that had planned before)",
         )
         for one in sweep.spent
         if one.cells

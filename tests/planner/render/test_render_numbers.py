@@ -198,3 +198,16 @@ def test_width_is_the_terminals_up_to_one_hundred(monkeypatch: pytest.MonkeyPatc
 )  # fmt: skip
 def test_a_change_of_more_than_tenfold_is_a_factor(ratio: float, digits: int | None, text: str) -> None:
     assert units.change(ratio, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (1.143, "14.3 % slower than"),
+        (0.8, "20.0 % faster than"),
+        (2.678, "2.7 times as slow as"),
+        (0.4, "2.5 times as fast as"),
+    ],
+)
+def test_a_pace_of_twice_another_is_worded_in_times(ratio: float, words: str) -> None:
+    assert numbers.pace(ratio, "planned") == f"{words} planned"
