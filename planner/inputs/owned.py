@@ -34,9 +34,4 @@ def _are_commitments(workload: Workload) -> Iterator[Fault]:
             yield Fault(("commitments", index, "purchase_option"), text)
 
 
-def _of_fleets(workload: Workload) -> Iterator[Fault]:
-    if workload.kind == "fleet":
-        yield from ending(workload, "workers of a fleet are bought for different times")
-
-
-RULES = ((("commitments",), _are_commitments), (("kind", "commitments"), _of_fleets))
+RULES = ((("commitments",), _are_commitments),)

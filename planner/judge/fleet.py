@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 from planner.judge import carbon, choices, fleet_stored, frame, single
 from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.document import Node
+from planner.judge.ends import untils
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import chance_of, course_of
+from planner.judge.fleet_ends import with_ends
 from planner.judge.fleet_launch import launch_of
 from planner.judge.fleet_lines import (
     cash_of,
@@ -68,6 +71,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         workers.append(with_hours(worker, units / worker.count / worker.units_per_hour))
     if not workers:
         raise ImpossibleError("a plan without lines")
+    workers = with_ends(findings, bench, plan, workers)
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
@@ -219,7 +223,9 @@ def _alone(bench: Bench, plan: Node, node: Node, work: float) -> tuple[Worker, N
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     offer, nodes = buys[0].offer, buys[0].nodes
-    worker = worker_of(bench, Buy(offer, each), nodes // each)
+    worker = replace(
+        worker_of(bench, Buy(offer, each), nodes // each), until=untils(buys, bench.workload, bench.start)[0]
+    )
     worker = with_hours(worker, work / (worker.units_per_hour * worker.count))
     lines = lines_of(bench, [worker], work)
     charges, _ = lines[0]
