@@ -59,7 +59,10 @@ def at_full_hours(workers: Workers, market: Market, run_units: float = 0.0) -> W
     short = workers.take(sooner)
     short = in_whole_runs(replace(short, hours_limit=short.best_hours), run_units)
     short = short.take(np.flatnonzero(short.hours_limit > 0))
-    parts = [_charged(one, market, _moved(one, market, one.lead_hours + one.hours_limit)) for one in (workers, short)]
+    parts = [
+        _charged(one, market, _moved(one, market, one.lead_hours + one.hours_limit))
+        for one in (workers, short)
+    ]
     return Workers.joined(parts)
 
 

@@ -197,7 +197,9 @@ class FleetInput:
         """Return each offer's pool, shape `(n_options,)`: its offer group, its capacity group, or one of its own."""
         alone = len(self.capacity_limit) + np.arange(self.n_options)
         pool = np.where(self.capacity_group >= 0, self.capacity_group, alone)
-        return np.where(self.offer_group >= 0, len(self.capacity_limit) + self.n_options + self.offer_group, pool)
+        return np.where(
+            self.offer_group >= 0, len(self.capacity_limit) + self.n_options + self.offer_group, pool
+        )
 
     def cost_of(self, units: Floats, busy: Floats | None = None) -> float:
         """Return the cost of `units` workers per offer, opened regions included, in USD.

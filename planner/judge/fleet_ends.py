@@ -40,7 +40,9 @@ def with_ends(findings: Findings, bench: Bench, plan: Node, workers: Sequence[Wo
                 ended = replace(worker, until=ends)
                 ways.append((float(abs(ended.after - after)) > _near(after), left, at, ended))
         findings.require(
-            bool(ways), line.path, f"no commitment has {nodes} instances until its workers end, after {worker.end:g} h"
+            bool(ways),
+            line.path,
+            f"no commitment has {nodes} instances until its workers end, after {worker.end:g} h",
         )
         chosen = min(ways, key=lambda way: way[:3], default=None)
         if chosen is not None:
@@ -52,7 +54,8 @@ def with_ends(findings: Findings, bench: Bench, plan: Node, workers: Sequence[Wo
 def _after(line: Node) -> Fraction:
     """Instance-hours that a line pays after the end of a commitment."""
     return sum(
-        (charge["quantity"].money() for charge in line["costs"] if charge["id"].text() == "after_end"), Fraction(0)
+        (charge["quantity"].money() for charge in line["costs"] if charge["id"].text() == "after_end"),
+        Fraction(0),
     )
 
 
