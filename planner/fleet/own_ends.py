@@ -35,7 +35,7 @@ def in_lengths(workers: Workers, market: Market, work: float) -> Workers:
     ends = np.isfinite(workers.left_hours)
     if not ends.any():
         return workers
-    parts = [_lengths(workers.take(at[None]), market, work) for at in np.flatnonzero(ends)]
+    parts = [_lengths(workers.take(np.asarray([at])), market, work) for at in np.flatnonzero(ends).tolist()]
     return Workers.joined([workers.take(np.flatnonzero(~ends)), *parts])
 
 

@@ -54,24 +54,12 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     """Compare a plan of kind `fleet` with what is recomputed."""
     plan = findings.answer
     fleet = bench.workload.fleet
-    each = 1 if fleet is None else fleet.nodes_per_run
     period = plan["hours"].number()
     created = plan["created_at"].moment()
     # first, as a fleet on records of one's own is not recomputed further
     findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
     single.money(findings, plan)
-    workers = []
-    for line in plan["lines"]:
-        offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
-        nodes = line["nodes"].count()
-        if nodes < 1 or nodes % each or nodes > 10**6:
-            line["nodes"].fail(f"whole workers of {each} instances")
-        worker = worker_of(bench, Buy(offer, each), nodes // each)
-        units = line["throughput_per_s"].number() * period * 3600.0
-        workers.append(with_hours(worker, units / worker.count / worker.units_per_hour))
-    if not workers:
-        raise ImpossibleError("a plan without lines")
-    workers = with_ends(findings, bench, plan, workers)
+    workers = with_ends(findings, bench, plan, _workers(bench, plan, period))
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
@@ -111,6 +99,23 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         {"one_offer": one_offer(findings, bench, plan, work), "on_demand": firm},
     )
     single.filters(findings, plan)
+
+
+def _workers(bench: Bench, plan: Node, period: float) -> list[Worker]:
+    """The workers of each line, with the hours that its throughput says."""
+    fleet, out = bench.workload.fleet, []
+    each = 1 if fleet is None else fleet.nodes_per_run
+    for line in plan["lines"]:
+        offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
+        nodes = line["nodes"].count()
+        if nodes < 1 or nodes % each or nodes > 10**6:
+            line["nodes"].fail(f"whole workers of {each} instances")
+        worker = worker_of(bench, Buy(offer, each), nodes // each)
+        units = line["throughput_per_s"].number() * period * 3600.0
+        out.append(with_hours(worker, units / worker.count / worker.units_per_hour))
+    if not out:
+        raise ImpossibleError("a plan without lines")
+    return out
 
 
 def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: float) -> None:
