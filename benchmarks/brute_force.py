@@ -47,6 +47,7 @@ CHECKS = {
     "fleet: workers in hours": "fleet.test_brute_force:check_part_time",
     "fleet: laws": "fleet.test_model_laws:check_laws",
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
+    "fleet: on commitments that end": "fleet.test_own_ends:check_own_ends",
     "fleet: with a fall-back": "fleet.test_fallback:check_fallback",
     "fleet: some workers fall back": "fleet.test_parts:check_parts",
     "fleet: a larger share": "fleet.test_parts_laws:check_larger_share",

@@ -135,11 +135,14 @@ def _codes(names: list[str]) -> tuple[Ints, tuple[str, ...], Ints]:
 
 
 def _shared_capacity(market: Market, rows: Ints, nodes: Ints, held: Floats) -> dict[str, Any]:
-    """Rows that are the same offer twice share one capacity."""
+    """Rows that are the same offer twice share one capacity; commitments of equal terms are one offer, each its own."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
+    offer, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
     if len(keys) == len(rows):
         return {}
-    limit = np.full(len(keys), np.inf)
+    own = np.where(np.isnan(market.offer_set.owned_share[rows]), -1, rows)
+    group = distinct(offer * (int(own.max()) + 2) + own + 1)[2].astype(np.int64)
+    limit = np.full(int(group.max()) + 1, np.inf)
     np.minimum.at(limit, group, np.floor(held[rows] / nodes))
-    return {"capacity_group": group, "capacity_limit": limit}
+    several = {} if len(limit) == len(keys) else {"offer_group": offer}
+    return {"capacity_group": group, "capacity_limit": limit, **several}

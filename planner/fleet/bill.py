@@ -37,13 +37,14 @@ def lines_of(candidates: Candidates, mix: Mix) -> list[PlanLine]:
     workers, out, opened = mix.workers, [], set()
     money = mix.price(market)
     stored, region = StoreLines(candidates, mix), market.region_of_offer[workers.rows]
+    after = mix.after_hours.tolist()
     for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count
         hours = round(float(money.instance_hours[at]) * count, 9)
         run = float(workers.lead_hours[at] + mix.hours[at])
         costs: list[CostLine] = market.costs.lines(
-            row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=run
+            row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=run, after_hours=after[at]
         )
         place = int(region[at])
         copy = 0.0 if place in opened else float(money.dataset_gib_months[region == place].max())

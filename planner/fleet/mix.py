@@ -78,6 +78,13 @@ class Mix:
         return Bill(billed, hours, usd, last.dataset_gib_months, saved)
 
     @property
+    def after_hours(self) -> Floats:
+        """Expected instance-hours of each line after the end of what the user pays, shape `(n_lines,)`."""
+        few, most, number = self.shifts
+        after = self.workers.after_hours
+        return np.asarray(after(few) * (self.count - number) + after(most) * number)
+
+    @property
     def ends_hours(self) -> Floats:
         """When the last worker of each line ends, hours after the start, shape `(n_lines,)`."""
         ends = np.minimum(self.workers.lead_hours + self.shifts[1], self.limit_hours)

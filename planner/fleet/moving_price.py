@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.fleet.own_ends import after_rate, in_lengths
 from planner.fleet.workers import Workers, in_whole_runs
 from planner.market.price_path import RUN_HOURS
 
@@ -33,7 +34,7 @@ _SAME = 1e-9  # of the hours
 
 def at_least(workers: Workers, market: Market, work: float) -> Workers:
     """Workers whose cost in the model is the least that their hours can have; no worker does more than `work`."""
-    path = market.offer_set.book.path
+    workers, path = in_lengths(workers, market, work), market.offer_set.book.path
     if path is None:
         return workers
     moving = np.flatnonzero(path.place[workers.rows] >= 0)
@@ -58,7 +59,10 @@ def at_full_hours(workers: Workers, market: Market, run_units: float = 0.0) -> W
     short = workers.take(sooner)
     short = in_whole_runs(replace(short, hours_limit=short.best_hours), run_units)
     short = short.take(np.flatnonzero(short.hours_limit > 0))
-    parts = [_charged(one, _moved(one, market, one.lead_hours + one.hours_limit)) for one in (workers, short)]
+    parts = [
+        _charged(one, market, _moved(one, market, one.lead_hours + one.hours_limit))
+        for one in (workers, short)
+    ]
     return Workers.joined(parts)
 
 
@@ -67,7 +71,7 @@ def at_most(workers: Workers, market: Market) -> Workers:
     ends = workers.lead_hours + workers.hours_limit
     runs = [np.clip(hours, workers.lead_hours, ends) for hours in (0.0, *RUN_HOURS, np.inf)]
     moved = np.max([_moved(workers, market, run) for run in runs], axis=0)
-    return _charged(workers, moved)
+    return _charged(workers, market, moved)
 
 
 def at_their_dearest(question: FleetInput, whole: FleetInput) -> FleetInput:
@@ -86,11 +90,13 @@ def _moved(workers: Workers, market: Market, run_hours: Floats) -> Floats:
     return (offers.usd_during(rows, run_hours) - offers.usd_per_hour[rows]) * workers.nodes
 
 
-def _charged(workers: Workers, moved: Floats) -> Workers:
+def _charged(workers: Workers, market: Market, moved: Floats) -> Workers:
+    """Workers at a price, and with what all their hours cost after the end of what the user pays: fewer cost less."""
+    hourly = workers.start_usd_per_hour + moved * workers.paid_ratio
     return replace(
         workers,
         fixed_usd=workers.start_fixed_usd + moved * workers.fixed_hours,
-        usd_per_hour=workers.start_usd_per_hour + moved * workers.paid_ratio,
+        usd_per_hour=hourly + after_rate(workers, market, workers.hours_limit),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.candidates.constraints.deadline import Unrecorded, leaves_out_fallbacks
 from planner.candidates.filters import count_filters
+from planner.candidates.plan_parts.ends import LEAST_CHANCE, outlasts
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summary_of
@@ -20,8 +21,10 @@ from planner.fleet.chance import progress_of
 from planner.fleet.fallback import FALLBACKS_COMPARED, NOT_JUDGED, may_fall_back
 from planner.fleet.spread import Spread, spread_of
 from planner.fleet.stored_plan import storage_of
+from planner.market.ends import owned_hours
 from planner.market.pricing import total_usd
 from planner.normal import Z80
+from planner.normal.arrays import normal_cdf
 from planner.plan.brief import Choice
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
@@ -36,7 +39,7 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
@@ -80,7 +83,7 @@ def fleet_plan(
         others=(*one_offer_choice(search, mix.period, single, total), *on_demand),
         carbon=carbon_of(search.candidates, mix), storage=storage_of(search.candidates, mix, lines),
     )  # fmt: skip
-    return replace(plan, warnings=(*plan.warnings, *_unrecorded(plan.filters)))
+    return replace(plan, warnings=(*plan.warnings, *_outlasting(search, mix), *_unrecorded(plan.filters)))
 
 
 def plan_of(
@@ -118,6 +121,19 @@ def plan_of(
         carbon=carbon,
         storage=storage,
     )
+
+
+def _outlasting(search: CandidateSearch, mix: Mix) -> Iterator[str]:
+    """Commitments that end before slow workers do."""
+    candidates, workers = search.candidates, mix.workers
+    left = owned_hours(search.context.market.offer_set, workers.rows, search.context.dates.start)
+    room = (left - workers.lead_hours) / mix.shifts[1]
+    late = normal_cdf(-np.log(room) / np.maximum(workers.work_log_sd, 1e-12))
+    for row, chance, hours in zip(
+        workers.rows.tolist(), late.tolist(), mix.after_hours.tolist(), strict=True
+    ):
+        if row in search.context.market.offer_set.own_ends and chance >= LEAST_CHANCE:
+            yield outlasts(candidates, row, chance, hours)
 
 
 def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class FleetInput:
         memory_gib: accelerator memory of one worker, shape `(n_options,)`; default 0.
         capacity_group: offers with one code (0 ..) share one capacity, -1 none, shape `(n_options,)`.
         capacity_limit: workers per capacity group, shape `(n_capacity_groups,)`.
+        offer_group: offers with one code (0 ..) count as one offer, -1 as `capacity_group` says, shape `(n_options,)`.
         quota_group: quota the offer draws on (0 ..), -1 none, shape `(n_options,)`.
         quota_units: quota units of one worker, shape `(n_options,)`; default 1.
         quota_limit: units per quota group, shape `(n_quota_groups,)`.
@@ -55,7 +56,7 @@ class FleetInput:
         max_spot_share: largest spot share of the work, 0..1; 0: no spot worker at all.
         max_share_per_region: largest share of one region, 0..1.
         max_share_per_provider: largest share of one provider, 0..1.
-        max_share_per_offer: largest share of one offer (duplicates in one capacity group count as one), 0..1.
+        max_share_per_offer: largest share of one offer (those of one `pool` count as one), 0..1.
         max_regions: most regions used.
         min_total_memory_gib: least accelerator memory of all workers together.
         max_total_units: most workers in all.
@@ -78,6 +79,7 @@ class FleetInput:
     memory_gib: Floats = field(default_factory=_none)
     capacity_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     capacity_limit: Floats = field(default_factory=_none)
+    offer_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     quota_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     quota_units: Floats = field(default_factory=_none)
     quota_limit: Floats = field(default_factory=_none)
@@ -192,9 +194,12 @@ class FleetInput:
         )
 
     def pool(self) -> Ints:
-        """Return each offer's pool, shape `(n_options,)`: its capacity group, or a pool of its own."""
+        """Return each offer's pool, shape `(n_options,)`: its offer group, its capacity group, or one of its own."""
         alone = len(self.capacity_limit) + np.arange(self.n_options)
-        return np.where(self.capacity_group >= 0, self.capacity_group, alone)
+        pool = np.where(self.capacity_group >= 0, self.capacity_group, alone)
+        return np.where(
+            self.offer_group >= 0, len(self.capacity_limit) + self.n_options + self.offer_group, pool
+        )
 
     def cost_of(self, units: Floats, busy: Floats | None = None) -> float:
         """Return the cost of `units` workers per offer, opened regions included, in USD.
@@ -238,6 +243,7 @@ _DEFAULTS: dict[str, float | int | bool] = {
     "is_spot": False,
     "memory_gib": 0.0,
     "capacity_group": -1,
+    "offer_group": -1,
     "quota_group": -1,
     "quota_units": 1.0,
 }

@@ -18,6 +18,7 @@ from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.mix import Mix
 from planner.fleet.moving_price import at_full_hours
+from planner.fleet.own_ends import evenly
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
@@ -198,7 +199,9 @@ def cheapest(asked: Round) -> Outcome:
             break
         seconds = asked.clock.spent_s
         limit_s = max(asked.left_s * _RUNS_TIME_SHARE, _LEAST_S)
-        whole = in_runs(_mix(workers, result, asked.limit, work), question, units, limit_s)
+        whole = in_runs(
+            evenly(_mix(workers, result, asked.limit, work), workers, units), question, units, limit_s
+        )
         if whole is None:
             break
         mix = replace(whole, proof=first[1], gap=options.gap, seconds=seconds)

@@ -83,11 +83,12 @@ def _below(total: float, *distances: float) -> float:
 
 
 def _slower(mix: Mix, times: Floats) -> Mix:
-    """The same shares of the work by workers that take `times` as long; a purchase holds what it held."""
+    """The same shares of the work by workers known to take `times` as long; a purchase holds what it held."""
     workers = replace(
         mix.workers,
         units_per_hour=mix.workers.units_per_hour / times,
         caution=np.maximum(mix.workers.caution / times, 1.0),
+        work_log_sd=np.zeros(len(times)),
     )
     return replace(mix, workers=workers, hours=mix.hours * times, limit_hours=math.inf)
 

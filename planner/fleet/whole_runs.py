@@ -103,13 +103,16 @@ def _towards_cheaper(mix: Mix, units: float) -> Ints | None:
 
 
 def _of_runs(mix: Mix, runs: Ints, units: float, *, keep_idle: bool, fewest: bool = False) -> Mix:
-    """The mix whose lines do `runs`, with no more workers than that takes; `fewest`: in all hours that there are."""
+    """The mix whose lines do `runs`, with no more workers than that takes; `fewest`: in all hours that there are.
+
+    On a commitment that ends all stay: fewer work longer, and pay more after it.
+    """
     at = np.flatnonzero((runs > 0) | keep_idle)
     workers, runs, count = mix.workers.take(at), runs[at], mix.count[at]
     each = units / workers.units_per_hour
     if not keep_idle:
         of_one = workers.runs_limit if fewest else workers.hours_limit / each
-        needed = np.ceil(runs / of_one - HAIR).astype(np.int64)
+        needed = np.where(np.isinf(workers.left_hours), np.ceil(runs / of_one - HAIR), runs).astype(np.int64)
         count = np.minimum(np.minimum(count, needed), runs)
     hours = runs * each / count
     return replace(mix, numbers=mix.numbers[at], workers=workers, count=count, hours=hours, run_units=units)

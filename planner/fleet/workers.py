@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.fleet.kept import Kept, copy_rate, kept_by
-from planner.market.pricing import HOURS_PER_MONTH
+from planner.market.ends import hours_after, owned_hours
+from planner.market.pricing import HOURS_PER_MONTH, QUANTUM
 from planner.market.storage.stores import FILE_SYSTEM
 from planner.spot.renewal import launch_wait_hours
 
@@ -57,6 +58,8 @@ class Workers:
             move while a worker is there (`planner.fleet.moving_price`).
         best_hours: at which an hour costs least, `hours_limit` where longer is always better.
         runs_limit: whole runs that there is time for (`in_whole_runs`), infinite where work divides freely.
+        left_hours: in use until what the user pays ends and it goes on at a price, infinite where nothing ends;
+            work_log_sd: log error of the predicted speed, 0 where it is known.
     """
 
     at: Ints
@@ -83,6 +86,8 @@ class Workers:
     start_usd_per_hour: Floats
     best_hours: Floats
     runs_limit: Floats
+    left_hours: Floats
+    work_log_sd: Floats
 
     @classmethod
     def joined(cls, parts: list[Workers]) -> Workers:
@@ -104,7 +109,17 @@ class Workers:
         held = np.where(bought_whole(market, self.rows), self.caution, 1.0)  # what is bought holds a slow run
         paid, ends = self.fixed_hours + hours * self.paid_ratio * held, self.lead_hours + hours
         run = ends if mean_hours is None else self.lead_hours + mean_hours
-        return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=run)
+        money = market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=run)
+        more = market.costs.after_usd(self.rows, self.after_hours(hours), run)
+        sums = {name: getattr(money, name) + more for name in ("worker_usd", "cost_usd", "cash_usd")}
+        return replace(money, **sums) if more.any() else money
+
+    def after_hours(self, hours: Floats) -> Floats:
+        """Expected instance-hours of one worker after the end of what the user pays, for `hours` of work."""
+        if np.isinf(self.left_hours).all():
+            return np.zeros(len(self.rows))
+        more = hours_after(self.left_hours, hours, self.fixed_hours, self.work_log_sd)
+        return np.asarray(np.round(self.nodes * more, QUANTUM))
 
 
 def build_workers(candidates: Candidates, limit_hours: float) -> Workers:
@@ -131,7 +146,8 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
     ratio = (candidates.paid_hours[at] - fixed) / course
     caution = _caution(candidates)[at]
     room = (limit_hours - lead[at]) / caution
-    hours = np.minimum(room, (most_paid - fixed) / ratio / caution)
+    left = owned_hours(context.market.offer_set, rows, context.dates.start) - candidates.waiting_hours[at]
+    hours = np.minimum(np.minimum(room, (most_paid - fixed) / ratio / caution), left - fixed)
     fixed_usd, usd_per_hour = _prices(context.market, rows, nodes, np.where(whole, most_paid, np.nan))
     stored, place = _place_prices(context.market, rows, nodes)
     units_per_hour = context.asked.job.total_units / course
@@ -151,7 +167,8 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
         granule_hours=granule, granule_usd=usd_per_hour * granule,
         store=kept.code, gang_workers=kept.workers, gang_part=kept.part, copy_usd_per_hour=copy,
         opened_usd=opened, system_usd_per_hour=np.where(kept.code >= FILE_SYSTEM, kept.alone_usd_per_hour, 0.0),
-        runs_limit=np.full(len(at), np.inf),
+        runs_limit=np.full(len(at), np.inf), work_log_sd=candidates.sigma[at],
+        left_hours=np.where(context.market.costs.goes_on(rows), left, np.inf),
     )  # fmt: skip
     known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
     usable = np.flatnonzero(known & (workers.hours_limit > 0))

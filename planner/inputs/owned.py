@@ -12,19 +12,23 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
 
 _COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
-_OF_ONE_RUN = "is for one run from its start: {who}; leave the commitment out if it ends before the work does"
+_OF_ONE_RUN = (
+    "is for runs from one start: {who}; leave `expires` out if it lasts until all is done, else leave out the "
+    "commitment{other}"
+)
 
 
-def ending(workload: Workload, who: str) -> Iterator[Fault]:
+def ending(workload: Workload, who: str, other: str = "") -> Iterator[Fault]:
     """Yield a fault for each commitment that ends, where its end cannot be planned with.
 
     Args:
         workload: the workload.
         who: why it cannot, such as `tasks of a pipeline start later`.
+        other: what else to do, with its comma.
     """
     for index, owned in enumerate(workload.commitments):
         if owned.expires is not None:
-            yield Fault(("commitments", index, "expires"), _OF_ONE_RUN.format(who=who))
+            yield Fault(("commitments", index, "expires"), _OF_ONE_RUN.format(who=who, other=other))
 
 
 def _are_commitments(workload: Workload) -> Iterator[Fault]:
@@ -34,9 +38,4 @@ def _are_commitments(workload: Workload) -> Iterator[Fault]:
             yield Fault(("commitments", index, "purchase_option"), text)
 
 
-def _of_fleets(workload: Workload) -> Iterator[Fault]:
-    if workload.kind == "fleet":
-        yield from ending(workload, "workers of a fleet are bought for different times")
-
-
-RULES = ((("commitments",), _are_commitments), (("kind", "commitments"), _of_fleets))
+RULES = ((("commitments",), _are_commitments),)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from planner.inputs.pipeline_schema import Pipeline
 
 
+_PLANNED_ALONE = (
+    ", or plan that task by itself (`planner optimize`) and give what it comes to as the task's `candidates`"
+)
+
+
 @record(frozen=True, eq=False)
 class LoadedPipeline:
     """A valid pipeline, a read-only view; `workloads` has that of each task, None where it was sized elsewhere."""
@@ -52,7 +57,9 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                     "optimize`) and give what they come to as the task's `candidates`"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
-            if ends := list(ending(loaded.workload, "tasks of a pipeline start one after another")):
+            if ends := list(
+                ending(loaded.workload, "tasks of a pipeline start one after another", _PLANNED_ALONE)
+            ):
                 raise loaded.source.error(ends)
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective

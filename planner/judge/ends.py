@@ -30,17 +30,23 @@ def untils(buys: Sequence[Buy], workload: Workload, start: datetime) -> list[flo
     taken: set[int] = set()
     out = []
     for buy in buys:
-        alike = [] if not buy.offer.owned else [
-            (-_hours(one.expires, start), at)
-            for at, one in enumerate(workload.commitments)
-            if at not in taken and buy.commitment in (None, at)
-            and all(str(getattr(one, name)) == buy.offer.text(name) for name in _KEY)
-            and buy.nodes <= floor(one.nodes * (1.0 if one.share is None else float(one.share)))
+        alike = [
+            (-ends, at) for at, held, ends in alike_of(buy.offer, workload, start)
+            if at not in taken and buy.commitment in (None, at) and buy.nodes <= held
         ]  # fmt: skip
         ends, at = min(alike, default=(-inf, -1))
         taken.add(at)
         out.append(-ends)
     return out
+
+
+def alike_of(offer: Offer, workload: Workload, start: datetime) -> list[tuple[int, int, float]]:
+    """Commitments that an owned offer may be of: which, the instances each holds, hours from the start to its end."""
+    return [] if not offer.owned else [
+        (at, floor(one.nodes * (1.0 if one.share is None else float(one.share))), _hours(one.expires, start))
+        for at, one in enumerate(workload.commitments)
+        if all(str(getattr(one, name)) == offer.text(name) for name in _KEY)
+    ]  # fmt: skip
 
 
 def _hours(expires: object, start: datetime) -> float:

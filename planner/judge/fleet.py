@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 from planner.judge import carbon, choices, fleet_stored, frame, single
 from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.document import Node
+from planner.judge.ends import untils
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import chance_of, course_of
+from planner.judge.fleet_ends import with_ends
 from planner.judge.fleet_launch import launch_of
 from planner.judge.fleet_lines import (
     cash_of,
@@ -51,23 +54,12 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     """Compare a plan of kind `fleet` with what is recomputed."""
     plan = findings.answer
     fleet = bench.workload.fleet
-    each = 1 if fleet is None else fleet.nodes_per_run
     period = plan["hours"].number()
     created = plan["created_at"].moment()
     # first, as a fleet on records of one's own is not recomputed further
     findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
     single.money(findings, plan)
-    workers = []
-    for line in plan["lines"]:
-        offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
-        nodes = line["nodes"].count()
-        if nodes < 1 or nodes % each or nodes > 10**6:
-            line["nodes"].fail(f"whole workers of {each} instances")
-        worker = worker_of(bench, Buy(offer, each), nodes // each)
-        units = line["throughput_per_s"].number() * period * 3600.0
-        workers.append(with_hours(worker, units / worker.count / worker.units_per_hour))
-    if not workers:
-        raise ImpossibleError("a plan without lines")
+    workers = with_ends(findings, bench, plan, _workers(bench, plan, period))
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
@@ -107,6 +99,23 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         {"one_offer": one_offer(findings, bench, plan, work), "on_demand": firm},
     )
     single.filters(findings, plan)
+
+
+def _workers(bench: Bench, plan: Node, period: float) -> list[Worker]:
+    """The workers of each line, with the hours that its throughput says."""
+    fleet, out = bench.workload.fleet, []
+    each = 1 if fleet is None else fleet.nodes_per_run
+    for line in plan["lines"]:
+        offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
+        nodes = line["nodes"].count()
+        if nodes < 1 or nodes % each or nodes > 10**6:
+            line["nodes"].fail(f"whole workers of {each} instances")
+        worker = worker_of(bench, Buy(offer, each), nodes // each)
+        units = line["throughput_per_s"].number() * period * 3600.0
+        out.append(with_hours(worker, units / worker.count / worker.units_per_hour))
+    if not out:
+        raise ImpossibleError("a plan without lines")
+    return out
 
 
 def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: float) -> None:
@@ -219,7 +228,9 @@ def _alone(bench: Bench, plan: Node, node: Node, work: float) -> tuple[Worker, N
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     offer, nodes = buys[0].offer, buys[0].nodes
-    worker = worker_of(bench, Buy(offer, each), nodes // each)
+    worker = replace(
+        worker_of(bench, Buy(offer, each), nodes // each), until=untils(buys, bench.workload, bench.start)[0]
+    )
     worker = with_hours(worker, work / (worker.units_per_hour * worker.count))
     lines = lines_of(bench, [worker], work)
     charges, _ = lines[0]

@@ -12,6 +12,7 @@ from typing import Any
 from planner.judge import fleet_stored, frame, single
 from planner.judge.bench import Bench
 from planner.judge.document import Node
+from planner.judge.ends import with_after
 from planner.judge.findings import STATED, Exactly, IfStated, Near
 from planner.judge.fleet_workers import Worker, billed_hours
 from planner.judge.money import Charge, by_month, rounded, total
@@ -40,6 +41,7 @@ def lines_of(
         offer, each = worker.buy.offer, worker.buy.nodes
         hours = billed_hours(bench, worker)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
+        charges = with_after(charges, bench.goods, offer, worker.after, worker.lead + worker.hours)
         longest = max(w.end for w in workers if w.buy.offer.place == offer.place)
         shared = [] if offer.place in opened else bench.prices.place(offer, longest)
         charges += [charge for charge in shared if charge.id == "dataset_storage"]

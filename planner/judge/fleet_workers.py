@@ -10,6 +10,8 @@ from statistics import NormalDist
 
 from planner.judge.bench import Bench, Candidate
 from planner.judge.chance import normal
+from planner.judge.ends import hours_after
+from planner.judge.money import rounded
 from planner.judge.purchases import Buy
 from planner.judge.starts import unit_quadrature
 from planner.records import record
@@ -37,6 +39,7 @@ class Worker:
     caution: float
     paid_ratio: float
     run_units: float = 0.0
+    until: float = inf  # hours from the start until what the user owns ends
 
     @property
     def runs(self) -> float:
@@ -91,6 +94,15 @@ class Worker:
         return self.lead + self.longest * self.caution
 
     @property
+    def after(self) -> Fraction:
+        """Instance-hours of all of them after the end of what the user owns, the mean over runs."""
+        if self.until == inf:
+            return Fraction(0)
+        steps, left = self.run.steps, self.until - self.run.waiting
+        each = [(count, hours_after(left, steps.fixed, hours, steps.sigma)) for count, hours in self.shifts]
+        return rounded(self.buy.nodes * sum((count * hours for count, hours in each), Fraction(0)))
+
+    @property
     def units(self) -> float:
         """Work of all of them."""
         return self.count * self.units_per_hour * self.hours
@@ -127,11 +139,12 @@ def with_hours(worker: Worker, hours: float) -> Worker:
 
 
 def slowed(worker: Worker, z: float) -> Worker:
-    """The same work by workers whose speed errs by `z` standard deviations; what was bought stays bought."""
+    """The same work at a speed known to err by `z` standard deviations; what was bought stays bought."""
     times = exp(z * worker.run.steps.sigma)
     other = replace(
-        worker, units_per_hour=worker.units_per_hour / times, caution=max(worker.caution / times, 1.0)
-    )
+        worker, units_per_hour=worker.units_per_hour / times, caution=max(worker.caution / times, 1.0),
+        run=replace(worker.run, steps=replace(worker.run.steps, sigma=0.0)),
+    )  # fmt: skip
     return with_hours(other, worker.hours * times)
 
 

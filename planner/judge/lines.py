@@ -295,14 +295,18 @@ def _prices(plan: Json, offers: Table, mode: str | None, price_of: PriceOf) -> l
 
 
 def _owned(plan: Json, workload: Workload) -> list[str]:
-    """What is already paid for holds no more instances than the workload's commitments say."""
+    """What is already paid for holds no more instances than the workload's commitments say.
+
+    Workers of a fleet end at times of their own, which `planner.judge.fleet_ends` knows.
+    """
     faults = []
     used: dict[tuple[str, ...], int] = {}
     for line in plan["lines"]:
         if line["option_variant"] == "already_owned":
             key = tuple(line[name] for name in _COMMITMENT_KEY)
             used[key] = used.get(key, 0) + line["nodes"]
-    finish = datetime.fromisoformat(plan["start"]) + timedelta(hours=plan["hours"] - _HOURS)
+    hours = 0.0 if workload.kind == "fleet" else plan["hours"] - _HOURS
+    finish = datetime.fromisoformat(plan["start"]) + timedelta(hours=hours)
     for key, nodes in used.items():
         available = sum(
             floor(commitment.nodes * (1 if commitment.share is None else float(commitment.share)))

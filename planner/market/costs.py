@@ -142,9 +142,9 @@ class CostModel:
         grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
         upfront = self._offers.upfront_usd.take(rows) * nodes
         after_hours = self.after_hours(rows, nodes, paid_hours, hours, spread)
-        after_usd = self._after_usd(rows, after_hours, run_hours)
-        compute = self._offers.usd_per_hour.take(rows) * grown * instance_hours + after_usd + upfront * share
-        disk = self._disk_usd(rows, instance_hours + after_hours)
+        after_usd = self.after_usd(rows, after_hours, run_hours)
+        compute = self._offers.usd_per_hour.take(rows) * grown * instance_hours + upfront * share
+        disk = self._disk_usd(rows, instance_hours)
         kept = (dataset + checkpoint) * self._tags.storage_usd.take(place) + self._moves.usd.take(place)
         if stored is not None:
             kept = kept + stored.cost(hours)
@@ -155,7 +155,7 @@ class CostModel:
             + disk
             + kept
         )
-        cost = compute + disk
+        cost = compute + disk + after_usd
         return Money(billed, instance_hours, dataset, checkpoint, cost, kept, cost + kept, cash)
 
     def _billed(self, rows: Ints, paid_hours: Floats) -> Floats:
@@ -188,15 +188,21 @@ class CostModel:
         at = np.flatnonzero(self._after[rows] >= 0)
         some, paid = spread.take(at), paid_hours[at]
         left = owned_hours(self._offers, rows[at], spread.start) - (hours[at] - paid)
-        out[at] = _rounded(nodes[at] * hours_after(left, paid - some.fixed_hours, some))
+        more = hours_after(left, paid - some.fixed_hours, some.fixed_hours, some.work_log_sd)
+        out[at] = _rounded(nodes[at] * more)
         return out
 
-    def _after_usd(self, rows: Ints, after_hours: Floats, run_hours: Floats | None) -> Floats:
-        """What the hours after an end cost, USD, shape `(n,)`."""
+    def goes_on(self, rows: Ints) -> Bools:
+        """Whether what the user pays ends, and runs then go on at a known price, shape of `rows`."""
+        return np.asarray(self._after[rows] >= 0, dtype=np.bool_)
+
+    def after_usd(self, rows: Ints, after_hours: Floats, run_hours: Floats | None) -> Floats:
+        """What the instance-hours after an end cost, with their disks, USD, shape `(n,)`."""
         usd, at = np.zeros(len(rows)), np.flatnonzero(after_hours)
         if len(at):
             run = np.zeros(len(at)) if run_hours is None else run_hours[at]
             usd[at] = after_hours[at] * self._offers.usd_during(self._after[rows[at]], run)
+            usd[at] += self._disk_usd(rows[at], after_hours[at])
         return usd
 
     def _disk_usd(self, rows: Ints, instance_hours: Floats) -> Floats:

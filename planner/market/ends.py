@@ -77,7 +77,7 @@ def after_end(offer_set: OfferSet) -> Ints:
     return after
 
 
-def hours_after(left_hours: Floats, work_hours: Floats, spread: Spread) -> Floats:
+def hours_after(left_hours: Floats, work_hours: Floats, fixed_hours: Floats, work_log_sd: Floats) -> Floats:
     """Expected hours in use after the end of what the user pays, no more than are planned, shape `(n,)`.
 
     With k = left - fixed the mean of (T - k)+ is work e^(sd^2 / 2) Phi(sd - d) - k Phi(-d), d = ln(k / work) / sd: the
@@ -86,16 +86,17 @@ def hours_after(left_hours: Floats, work_hours: Floats, spread: Spread) -> Float
     Args:
         left_hours: of use until the end, infinity where nothing ends.
         work_hours: predicted, beside the fixed hours.
-        spread: of the runs.
+        fixed_hours: in use whatever the speed.
+        work_log_sd: as of `Spread`.
     """
-    fixed, sd = spread.fixed_hours, np.maximum(spread.work_log_sd, 1e-12)
-    until, work = left_hours - fixed, np.maximum(work_hours, 1e-12)
+    sd = np.maximum(work_log_sd, 1e-12)
+    until, work = left_hours - fixed_hours, np.maximum(work_hours, 1e-12)
     far = np.log(np.maximum(until, 1e-12) / work) / sd
     near = far - sd < _FAR
     k = np.where(near, until, 0.0)
     mean = work * np.exp(sd * sd / 2.0) * normal_cdf(sd - far) - k * normal_cdf(-far)
     mean = np.where(near, np.maximum(mean, 0.0), 0.0)
-    return np.asarray(np.round(np.minimum(mean, fixed + work_hours), QUANTUM))
+    return np.asarray(np.round(np.minimum(mean, fixed_hours + work_hours), QUANTUM))
 
 
 def prolonged_hours(rule: BillingRule, work_hours: Floats, spread: Spread) -> Floats:

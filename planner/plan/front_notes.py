@@ -233,7 +233,8 @@ def _proven(plan: Plan) -> str:
     if plan.kind == "fleet" and plan.launch is not None and plan.launch.in_turn:
         return f"{text}; with a fall-back, fleets of one spot offer are compared."
     if plan.launch is not None and plan.launch.in_parts:
-        return f"{text}; with a fall-back, fleets of one spot offer beside one on on-demand are compared."
+        which = "fleets of one spot offer beside one on on-demand are compared"
+        return f"{text}; with a fall-back, {which}, in the divisions of the runs that --details proof names."
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
         text += "; the bound excludes the cost of the required probability on spot (--details proof)"
     return f"{text}."

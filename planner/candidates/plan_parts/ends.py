@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.model import Candidates, Part
 
-_LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
+LEAST_CHANCE = 0.01  # of outlasting a commitment; less is not worth a line
 _SHORT_OVERRUN_HOURS = 0.05
 _DIGITS = 2
 # Limits of a size, which another size keeps, what the workload itself excludes, and what other notes say.
@@ -96,17 +96,21 @@ def _outlived_own(candidates: Candidates, at: int, parts: Sequence[Part]) -> Ite
     left = owned_hours(offers, np.asarray([part.row for part in parts], dtype=np.int64), start)
     for part, hours in zip(parts, left.tolist(), strict=True):
         late = 1.0 - chance_in_time(candidates, np.asarray([at]), hours)[0] if np.isfinite(hours) else 0.0
-        if late >= _LEAST_CHANCE:
-            ends = moment(offers.own_ends[part.row].isoformat())
-            more = after_hours(candidates, at, part)
-            cost = (
-                f"{_rounded(more):,g} instance-hours after it, the mean over all runs, are in the cost"
-                if more else "what is paid after it is not in the cost, for no price is known"
-            )  # fmt: skip
-            yield (
-                f"the owned commitment on {_type(candidates, part.row)} ends {ends}: a slow run outlasts it "
-                f"({percent(late, 0)}); {cost}"
-            )
+        if late >= LEAST_CHANCE:
+            yield outlasts(candidates, part.row, late, after_hours(candidates, at, part))
+
+
+def outlasts(candidates: Candidates, row: int, late: float, after_hours: float) -> str:
+    """That slow runs outlast a commitment of the user: how likely, and what of it is in the cost; instance-hours."""
+    ends = moment(candidates.context.market.offer_set.own_ends[row].isoformat())
+    cost = (
+        f"{_rounded(after_hours):,g} instance-hours after it, the mean over all runs, are in the cost"
+        if after_hours else "what is paid after it is not in the cost, for no price is known"
+    )  # fmt: skip
+    return (
+        f"the owned commitment on {_type(candidates, row)} ends {ends}: a slow run outlasts it "
+        f"({percent(late, 0)}); {cost}"
+    )
 
 
 def _too_slow(candidates: Candidates, parts: Sequence[Part]) -> Iterator[str]:

@@ -180,11 +180,10 @@ def test_ends_that_cannot_be_planned_with_are_refused_by_name(tmp_path: Path) ->
     text = text.replace("    nodes: 4\n", f"    nodes: 4\n{ENDS}")
     (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
     assert load_workload(tmp_path / "job.yaml").workload.commitments[0].expires is not None
-    fleet = text.replace("version: 1\n", "version: 1\nkind: fleet\nfleet: {runs: 4}\n")
-    (tmp_path / "fleet.yaml").write_text(fleet, encoding="utf-8")
-    with pytest.raises(InputError, match=r"expires: is for one run .*workers of a fleet"):
-        load_workload(tmp_path / "fleet.yaml")
     tasks = "version: 1\nkind: pipeline\nname: p\ntasks:\n  - {name: a, workload: job.yaml}\n"
     (tmp_path / "pipeline.yaml").write_text(tasks, encoding="utf-8")
-    with pytest.raises(InputError, match=r"expires: is for one run .*one after another"):
+    with pytest.raises(
+        InputError,
+        match=r"expires: is for runs from one start: .*one after another; leave `expires` out .*candidates`",
+    ):
         load_pipeline(tmp_path / "pipeline.yaml")

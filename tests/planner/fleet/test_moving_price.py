@@ -38,6 +38,7 @@ ON_DEMAND = Offer(A10G, "us-east-1", "1.21")
 
 
 def workers_of(**values: float) -> Workers:
+    values = {"left_hours": np.inf} | values
     given = {item.name: np.asarray([values.get(item.name, 0.0)]) for item in fields(Workers)}
     whole = {name: given[name].astype(np.int64) for name in ("at", "rows", "nodes", "store")}
     return Workers(**{**given, **whole})

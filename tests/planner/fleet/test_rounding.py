@@ -33,6 +33,7 @@ def mix_of(
     figures = {name: np.zeros(n) for name in Workers.__dataclass_fields__} | {
         "at": np.arange(n), "rows": np.arange(n), "nodes": np.ones(n, dtype=np.int64), "units_per_hour": speed,
         "hours_limit": runs_limit * UNITS / speed, "runs_limit": runs_limit, "usd_per_hour": usd,
+        "left_hours": np.full(n, np.inf),
     }  # fmt: skip
     hours = done * UNITS / speed / count
     return Mix(np.arange(n), Workers(**figures), count, hours, 100.0, float(done.sum() * UNITS), None)

@@ -82,12 +82,10 @@ def test_the_mean_is_that_of_drawn_runs(hours: float, fixed: float, sd: float, s
     left = fixed + share * hours
     z = np.asarray([NormalDist().inv_cdf((at + 0.5) / 20_000) for at in range(20_000)])
     drawn = float(np.maximum(fixed + hours * np.exp(sd * z) - left, 0.0).mean())
-    spread = Spread(START, np.asarray([fixed]), np.asarray([sd]))
-    found = hours_after(np.asarray([left]), np.asarray([hours]), spread)[0]
+    found = hours_after(*(np.asarray([value]) for value in (left, hours, fixed, sd)))[0]
     assert found == pytest.approx(min(drawn, fixed + hours), rel=2e-3, abs=2e-3 * hours)
 
 
 def test_a_run_whose_hours_are_known_pays_what_is_beyond_the_end() -> None:
-    spread = Spread(START, np.full(3, 1.0), np.zeros(3))
-    found = hours_after(np.asarray([4.0, 11.0, np.inf]), np.full(3, 9.0), spread)
+    found = hours_after(np.asarray([4.0, 11.0, np.inf]), np.full(3, 9.0), np.full(3, 1.0), np.zeros(3))
     assert found.tolist() == pytest.approx([6.0, 0.0, 0.0])
