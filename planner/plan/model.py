@@ -18,6 +18,7 @@ from planner.plan.layout import Layout
 from planner.plan.plain import plain
 from planner.plan.profile import PROFILE_FIELDS, Profiled
 from planner.plan.quote import Quote
+from planner.plan.relaxation import Relaxation
 from planner.plan.run import Goal, Recurring, Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
@@ -220,18 +221,6 @@ class FilterPair:
     first: str
     second: str
     removed: int
-
-
-@record(frozen=True)
-class Relaxation:
-    """The smallest change of one limit for a plan; `times`: needed / current of a far deadline, else None."""
-
-    constraint: str
-    current: str
-    needed: str
-    best: Summary | None
-    note: str = ""
-    times: float | None = None
 
 
 @record(frozen=True)
