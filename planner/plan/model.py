@@ -335,10 +335,13 @@ class Plan(Profiled):
     quote: Quote | None = None
     recurrence: Recurring | None = None
     phase_layouts: tuple[Layout, ...] | None = None
+    phase_step_times_s: tuple[float, ...] | None = None
     stated_run_id: str = ""
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
-    left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence", "phase_layouts")  # of files, where None
+    left_out: ClassVar[tuple[str, ...]] = (  # of files, where None
+        "quote", "recurrence", "phase_layouts", "phase_step_times_s",
+    )  # fmt: skip
 
     @property
     def run_id(self) -> str:
