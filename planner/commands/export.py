@@ -48,13 +48,14 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
               help="State the parallel layout as this framework's own flags; --list names them.")  # fmt: skip
 @click.option("--option", "values", multiple=True, metavar="KEY=VALUE",
               help="An option of the target, as --list names them; may be repeated.")  # fmt: skip
-@click.option("--phase", type=click.IntRange(min=1), default=None, metavar="N",
-              help="Of a run in phases: layout, batch, length and steps of phase N; default: the longest.")  # fmt: skip
+@click.option("--phase", default=None, metavar="N|all",
+              help="Of a run in phases: layout, batch, length and steps of phase N, or all phases and what starts them"
+              " in turn; default: the longest.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files with other content.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list,
               help="List targets, their options, and frameworks.")  # fmt: skip
 def export(
-    plan: Path, target: str, out: Path | None, framework: str, values: tuple[str, ...], phase: int | None,
+    plan: Path, target: str, out: Path | None, framework: str, values: tuple[str, ...], phase: str | None,
     force: bool,
 ) -> None:  # fmt: skip
     """Write the launch files of PLAN.json, a plan saved with `planner optimize -o json` (-: standard input).
@@ -68,7 +69,7 @@ def export(
     from planner.export.files import write_files
     from planner.export.launch import launch_of
     from planner.export.phases import of_phase
-    from planner.export.registry import Options, checked
+    from planner.export.registry import Options, checked, export_phases
     from planner.export.registry import export as write
 
     saved = _saved(plan)
@@ -82,7 +83,12 @@ def export(
     else:
         made = _plan(saved, plan)
         launch = launch_of(made, _name(plan))
-        files = write(launch if phase is None else of_phase(launch, made, phase), target, chosen)
+        if phase == "all":
+            numbers = range(1, len(launch.training.phases) + 1)
+            each = [of_phase(launch, made, number) for number in numbers]
+            files = export_phases(launch, each, target, chosen)
+        else:
+            files = write(launch if phase is None else of_phase(launch, made, _number(phase)), target, chosen)
     if out is not None and str(out) != "-":
         for path in write_files(files, out, force=force):
             click.echo(str(path), file=sys.stdout)
@@ -91,6 +97,19 @@ def export(
         names = ", ".join(file.path for file in files)
         raise InputError(f"{target}: writes {len(files)} files ({names}): name a folder with --out")
     show_text(files[0].text, None)
+
+
+def _number(phase: str) -> int:
+    """The phase that is meant.
+
+    Raises:
+        InputError: no number.
+    """
+    from planner.errors import InputError
+
+    if not (phase.isascii() and phase.isdigit()):
+        raise InputError(f"--phase {phase}: must be a number from 1 on, or all")
+    return int(phase)
 
 
 def _options(values: tuple[str, ...]) -> dict[str, str]:

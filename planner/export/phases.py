@@ -38,6 +38,7 @@ def of_phase(launch: Launch, plan: Plan, number: int) -> Launch:
         training=replace(
             training, phase=number, steps=steps, global_batch=batch, units=units * launch.run.runs,
             sequence_length=length[0] if length else training.sequence_length,
+            step_time_s=None if plan.phase_step_times_s is None else plan.phase_step_times_s[number - 1],
         ),
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Protocol, cast
 
@@ -25,6 +25,7 @@ class Target:
         validator: the program that checks what it writes, in the tests and for the user.
         options: values by key of `--option KEY=VALUE`, the default first; an empty tuple: any text, empty by default.
         whole: it starts nothing, and takes a fleet in two parts as one; others write a folder for each part.
+        chains: its module has `chain`, a `Chainer`: the phases of a run can be started by one command.
     """
 
     module: str
@@ -32,6 +33,7 @@ class Target:
     validator: str
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     whole: bool = False
+    chains: bool = False
 
 
 @record(frozen=True)
@@ -54,6 +56,18 @@ class Renderer(Protocol):
         ...
 
 
+class Chainer(Protocol):
+    """Makes what starts the phases of a run, each after the one before."""
+
+    def __call__(self, launch: Launch, phases: Sequence[Sequence[ExportFile]]) -> tuple[ExportFile, ...]:
+        """Return all files, the one to start with first.
+
+        Raises:
+            InputError: the target cannot start these phases in turn.
+        """
+        ...
+
+
 TARGETS: Mapping[str, Target] = {
     "torchrun": Target("planner.export.targets.torchrun", "shell script for each node", "shellcheck"),
     "slurm": Target(
@@ -70,12 +84,14 @@ TARGETS: Mapping[str, Target] = {
             "gpu-type": (),
             "container": ("none", "pyxis"),
         },
+        chains=True,
     ),
     "skypilot": Target(
         "planner.export.targets.skypilot",
         "task YAML of a managed job, places in order",
         "sky's loader",
         {"zones": (), "aws-capacity-reservation": ()},
+        chains=True,
     ),
     "karpenter": Target(
         "planner.export.targets.karpenter",
@@ -148,6 +164,32 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
             for file in render(part, chosen)
         )
     return render(launch, chosen)
+
+
+def export_phases(
+    launch: Launch, phases: Sequence[Launch], target: str, options: Options
+) -> tuple[ExportFile, ...]:
+    """Write the phases of a run for a target that can start them one after the other.
+
+    Args:
+        launch: the run.
+        phases: its phases in their order.
+        target: as of `export`.
+        options: as of `export`.
+
+    Raises:
+        InputError: the run has no phases, the target cannot chain them, or as of `export`.
+    """
+    each = [export(phase, target, options) for phase in phases]
+    if not each:
+        raise InputError("--phase all: the plan has no phases (training.phases)")
+    if not TARGETS[target].chains:
+        able = ", ".join(name for name, entry in TARGETS.items() if entry.chains)
+        raise InputError(
+            f"--phase all: {target} starts no phase after another, {able} do; write one with --phase N"
+        )
+    chain = cast("Chainer", importlib.import_module(TARGETS[target].module).chain)
+    return chain(launch, each)
 
 
 def checked(target: str, options: Options) -> Options:

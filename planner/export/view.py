@@ -88,7 +88,8 @@ class Training:
     all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
     `methods` are its objective and its adapters by the workload's words, empty where it trains all weights on text.
     `layers` are those of a preset; None: unknown. `phases` are steps, samples and tokens of each phase; of a run that
-    has several, batch and length are those of the phase that takes longest, which the layout is of, or of `phase`.
+    has several, batch and length are those of the phase that takes longest, which the layout is of, or of `phase`, and
+    `step_time_s` is seconds of a step of `phase`, where the plan states it; else steps take the mean of the whole run.
     """
 
     model: str
@@ -104,6 +105,7 @@ class Training:
     layers: int | None = None
     phases: tuple[tuple[int, ...], ...] = ()
     phase: int | None = None
+    step_time_s: float | None = None
 
 
 @record(frozen=True)
@@ -231,6 +233,11 @@ class Launch:
         """Tags for cost allocation, the most important first; `names.clean_tags` fits them to a target."""
         run_tags = {RUN_TAG: self.run_id, "workload": self.of or self.name, "team": self.run.team}
         return {key: value for key, value in (run_tags | dict(self.run.tags) | run_tags).items() if value}
+
+    @property
+    def step_time_s(self) -> float | None:
+        """Expected seconds of a step of what is started: of its phase, else the mean of the run."""
+        return self.training.step_time_s or self.limits.step_time_s
 
     def only(self, *pools: Pool) -> Launch:
         """The same on some of its pools."""

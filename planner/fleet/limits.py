@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from planner.candidates.constraints.deadline import later, less_sure
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.fleet.chance import MOST_HOURS, progress_of
 from planner.fleet.question import SHARES
 from planner.fleet.workers import HAIR
-from planner.plan.model import Relaxation
+from planner.plan.relaxation import Change, Relaxation, relaxation_of
 from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from planner.asked.model import Asked
     from planner.candidates.engine import CandidateSearch
@@ -53,17 +54,8 @@ def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, 
     # several regions may pass one limit on their share: the largest share tells how far it must move
     shares = {item.limit_name: item for item in sorted(broken, key=lambda item: item.used) if _is_share(item)}
     items = [*(item for item in broken if not _is_share(item)), *shares.values()]
-    named = dict(_named(item, asked) for item in items)
-    amounts = [_amounts(item, asked) for item in items]
-    return (
-        Relaxation(
-            constraint=" and ".join(named),
-            current=" and ".join(current for current, _ in amounts),
-            needed=" and ".join(needed for _, needed in amounts),
-            best=None,
-            note="; ".join(named.values()),
-        ),
-    )
+    words = dict(_named(item, asked) for item in items)
+    return (relaxation_of([_change(item, asked) for item in items], None, "; ".join(words.values())),)
 
 
 def unsure(search: CandidateSearch, mix: Mix) -> tuple[Relaxation, ...]:
@@ -71,13 +63,13 @@ def unsure(search: CandidateSearch, mix: Mix) -> tuple[Relaxation, ...]:
     dates, level = search.context.dates, search.context.asked.workload.constraints.deadline_confidence
     assert dates.deadline_hours is not None
     progress = progress_of(search, mix)
-    reached = math.floor(progress.chance(dates.deadline_hours, mix.work) * 1000) / 1000
+    reached = progress.chance(dates.deadline_hours, mix.work)
     sure, late = constraint("confidence"), constraint("deadline")
-    out = [Relaxation(sure.id, f"{level:g}", f"{reached:g}", None, sure.words)]
+    out = [relaxation_of((less_sure(level, reached),), None, sure.words)]
     needed = math.ceil(progress.hours_for(level, mix.work) * 10) / 10
     if needed < MOST_HOURS:
         note = f"{late.words}: this mix is then done with {level:g}"
-        out.append(Relaxation(late.id, f"{dates.deadline_hours:,.1f} h", f"{needed:,.1f} h", None, note))
+        out.append(relaxation_of((later(dates.deadline_hours, needed),), None, note))
     return tuple(out)
 
 
@@ -97,30 +89,38 @@ def _named(item: Excess, asked: Asked) -> tuple[str, str]:
     return name, constraint(name).words if name in BIT else name.replace("_", " ")
 
 
-def _amounts(item: Excess, asked: Asked) -> tuple[str, str]:
+def _change(item: Excess, asked: Asked) -> Change:
     """The limit as it is, and what would be enough."""
-    name, limit, used = item.limit_name, item.limit, item.used
-    if name == "required_throughput":
-        unit = asked.job.unit
-        return f"{limit:,.0f} {unit} in time", f"{used:,.0f} ({_percent(used / limit, math.floor)})"
-    if name == "budget_usd":
-        return dollars_stated(limit), usd(math.ceil(used * 100 - 1e-6) / 100)
-    if name == "max_total_units":
-        fleet = asked.workload.fleet
-        nodes = 1 if fleet is None else fleet.nodes_per_run
-        return f"{asked.workload.constraints.max_nodes:,}", f"{used * nodes:,.0f}"
-    if name == "min_total_memory_gib":
-        return f"{limit:,.0f} GiB", f"{math.floor(used + 1e-6):,} GiB"
-    if name == "spot_workers":
-        return "0%", "above 0%"
-    if name in SHARES:
+    id, limit, used = _named(item, asked)[0], item.limit, item.used
+    match item.limit_name:
+        case "required_throughput":  # work, not the deadline or the speed
+            unit = asked.job.unit
+            done = _percent(math.floor(used / limit * 1000 + 1e-6) / 1000)
+            return Change(id, f"{limit:,.0f} {unit} in time", f"{used:,.0f} ({done})")
+        case "budget_usd":
+            enough = math.ceil(used * 100 - 1e-6) / 100
+            return Change(id, dollars_stated(limit), usd(enough), limit, enough)
+        case "max_total_units":
+            fleet = asked.workload.fleet
+            most, needed = (
+                asked.workload.constraints.max_nodes,
+                used * (1 if fleet is None else fleet.nodes_per_run),
+            )
+            return Change(id, f"{most:,}", f"{needed:,.0f}", most, needed)
+        case "min_total_memory_gib":
+            least = math.floor(used + 1e-6)
+            return Change(id, f"{limit:,.0f} GiB", f"{least:,} GiB", limit, least)
+        case "spot_workers":
+            return Change(id, "0%", "above 0%")
+    if item.limit_name in SHARES:
         runs = 1 if asked.workload.fleet is None else asked.workload.fleet.runs
-        enough = used if runs == 1 else math.ceil(used * runs - HAIR) / runs  # of whole runs
-        return _percent(limit, math.floor), _percent(enough, math.ceil)
+        share = used if runs == 1 else math.ceil(used * runs - HAIR) / runs  # of whole runs
+        enough = math.ceil(share * 1000 - 1e-6) / 1000
+        return Change(id, _percent(math.floor(limit * 1000 + 1e-6) / 1000), _percent(enough), limit, enough)
     of = f" of {item.member}" if item.member else ""
-    return f"{limit:,g}{of}", f"{used:,g}"
+    return Change(id, f"{limit:,g}{of}", f"{used:,g}", limit, used)
 
 
-def _percent(ratio: float, rounded: Callable[[float], int]) -> str:
-    """A share in tenths of a percent, rounded so that what is shown is enough."""
-    return f"{rounded(ratio * 1000 - (1e-6 if rounded is math.ceil else -1e-6)) / 10:g}%"
+def _percent(ratio: float) -> str:
+    """A share in tenths of a percent."""
+    return f"{ratio * 100:g}%"

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from planner.fleet.search import FleetResult
     from planner.fleet.workers import Workers
     from planner.plan.carbon import Carbon
-    from planner.plan.model import PlanLine, Relaxation
+    from planner.plan.model import PlanLine
+    from planner.plan.relaxation import Relaxation
     from planner.plan.storage import StorageChoice
 
 

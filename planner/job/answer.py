@@ -11,7 +11,7 @@ from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.engine import CandidateSearch, Engine, build
 from planner.candidates.model import IN_TURN, MIXED
-from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_relaxations, infeasible_plan
+from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_remedies, infeasible_plan
 from planner.candidates.plan_parts.summary import lines_of
 from planner.errors import InputError
 from planner.job.assemble import assemble_plan
@@ -87,7 +87,7 @@ def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, Candida
     of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
-    found = with_later_deadline(search, with_least_budget(search, find_relaxations(search)))
+    found = with_later_deadline(search, with_least_budget(search, find_remedies(search)))
     relaxations = (*of_training, *found)[:MOST_RELAXATIONS]
     return infeasible_plan(search, relaxations, time.perf_counter() - begin), search
 

@@ -20,7 +20,7 @@ from planner.candidates.plan_parts.frame import (
     unknown_options,
 )
 from planner.candidates.plan_parts.infeasible import find_better
-from planner.candidates.plan_parts.layouts import layout_of, phase_layouts
+from planner.candidates.plan_parts.layouts import layout_of, phases_of
 from planner.candidates.plan_parts.loading import loading_of
 from planner.candidates.plan_parts.storage import storage_of
 from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
@@ -86,7 +86,7 @@ def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brie
         launch=launch,
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
-        phase_layouts=phase_layouts(candidates, at),
+        **phases_of(candidates, at),
     )
 
 

@@ -14,7 +14,7 @@ from planner.candidates.constraints.facts import NoLayout
 from planner.candidates.engine import build
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.sizes import hardware_of_offer
-from planner.plan.model import Relaxation
+from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
@@ -38,8 +38,9 @@ def other_batch(search: CandidateSearch) -> tuple[Relaxation, ...]:
         changed = training.model_copy(update={"global_batch": batch})
         best = best_with(search, changed)
         if best is not None:
-            current = f"training.global_batch {training.global_batch}"
-            return (Relaxation(NoLayout.id, current, f"{batch}", best, NoLayout.words),)
+            current, given = f"training.global_batch {training.global_batch}", training.global_batch
+            change = Change(NoLayout.id, current, f"{batch}", given, batch)
+            return (relaxation_of((change,), best, NoLayout.words),)
     return ()
 
 

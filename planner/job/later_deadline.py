@@ -25,14 +25,14 @@ import numpy as np
 from planner.candidates.best_alone import BestAlone
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.base import round_up
-from planner.candidates.constraints.deadline import Deadline
+from planner.candidates.constraints.deadline import Deadline, later
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine
 from planner.candidates.limits import case_of
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.bounds import MOST_HOURS
-from planner.plan.model import Relaxation
+from planner.plan.relaxation import Relaxation, relaxation_of
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
@@ -73,12 +73,12 @@ def with_later_deadline(
     )
     if found is None:
         return relaxations
-    needed, later = found
+    needed, relaxation = found
     if needed > _within(hours, _NEAR, _NEAR_MORE):
-        return (*_without(relaxations), replace(later, times=round(needed / hours, 1)))
+        return (*_without(relaxations), replace(relaxation, times=round(needed / hours, 1)))
     if enough:
-        return tuple(later if item.constraint == Deadline.id else item for item in relaxations)
-    return (later, *relaxations)
+        return tuple(relaxation if item.constraint == Deadline.id else item for item in relaxations)
+    return (relaxation, *relaxations)
 
 
 def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
@@ -100,7 +100,7 @@ def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
         return ()
     best = summarize(candidates, at, None)
     best = replace(best, delta_cost_usd=best.cost_usd - plan.total_usd, delta_hours=best.hours - plan.hours)
-    return (Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, _LATER),)
+    return (relaxation_of((later(hours, needed),), best, _LATER),)
 
 
 def may_save(plan: Plan) -> bool:
@@ -154,7 +154,7 @@ def _later(search: CandidateSearch, hours: float, last: float) -> tuple[float, R
 
 
 def _relaxation(hours: float, needed: float, best: Summary) -> Relaxation:
-    return Relaxation(Deadline.id, f"{hours:,.1f} h", f"{needed:,.1f} h", best, Deadline.words)
+    return relaxation_of((later(hours, needed),), best, Deadline.words)
 
 
 def _soonest(search: CandidateSearch) -> float:

@@ -1,9 +1,9 @@
-"""The least budget that is enough beside another limit that must give way with it.
+"""The least budget that is enough beside other limits that must give way with it.
 
-Candidates that two limits remove say how far each would have to move for them. Where the other limit has given way,
+Candidates that several limits remove say how far each would have to move for them. Where the others have given way,
 spot may fall back on on-demand or run in several zones: such ways do not exist before they are asked for, and cost
-less. So the engine is asked again with the other limit as it is said to be needed. Where the workload's own budget is
-enough then, only the other limit is named.
+less. So the engine is asked again with the other limits as they are said to be needed, and once more with them as the
+plan found then needs them, which may be less. Where the workload's own budget is enough, only the others are named.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from catalogs.tables.table import distinct
 from planner.candidates.choose import best_where
+from planner.candidates.constraints.base import round_up
 from planner.candidates.constraints.budget import Budget
 from planner.candidates.constraints.deadline import Deadline
 from planner.candidates.constraints.registry import BIT, constraint
@@ -23,99 +24,141 @@ from planner.candidates.engine import Engine, bits_of, deadline_after
 from planner.candidates.limits import case_of
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
+from planner.plan.relaxation import relaxation_of
+from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.tables.table import Ints
-    from planner.candidates.constraints.base import Constraint
+    from planner.candidates.constraints.base import Case, Constraint
     from planner.candidates.context import Context
     from planner.candidates.engine import CandidateSearch
-    from planner.plan.model import Relaxation
+    from planner.candidates.model import Candidates
+    from planner.candidates.plan_parts.infeasible import Remedy
+    from planner.plan.relaxation import Change, Relaxation
 
-_WITH_BUDGET = f" and {Budget.id}"
 
-
-def with_least_budget(search: CandidateSearch, relaxations: tuple[Relaxation, ...]) -> tuple[Relaxation, ...]:
-    """What is enough, by rising cost, with the least budget beside another limit.
+def with_least_budget(search: CandidateSearch, remedies: Sequence[Remedy]) -> tuple[Relaxation, ...]:
+    """What is enough, by rising cost, with the least budget beside other limits.
 
     Args:
         search: candidates, none of which fits.
-        relaxations: what was found to be enough.
+        remedies: what was found to be enough.
     """
-    if not any(item.constraint.endswith(_WITH_BUDGET) for item in relaxations):
-        return relaxations
-    least = [_least(search, item) if item.constraint.endswith(_WITH_BUDGET) else item for item in relaxations]
-    alone = {item.constraint for item in least if " and " not in item.constraint}
-    kept = [
-        item for item in least if item.constraint in alone or not alone & set(item.constraint.split(" and "))
+    if not any(_has_budget(remedy) for remedy in remedies):
+        return tuple(remedy.relaxation for remedy in remedies)
+    least = [_least(search, remedy) if _has_budget(remedy) else remedy.relaxation for remedy in remedies]
+    named = [frozenset(change.constraint for change in item.changes) for item in least]
+    # what is enough without one of its limits is named without it, once
+    kept: dict[frozenset[str], Relaxation] = {}
+    for item, mine in zip(least, named, strict=True):
+        if not any(other < mine for other in named):
+            kept.setdefault(mine, item)
+    return tuple(sorted(kept.values(), key=lambda item: item.best.cost_usd if item.best else 0))
+
+
+def _has_budget(remedy: Remedy) -> bool:
+    return len(remedy.group) > 1 and any(item.id == Budget.id for item in remedy.group)
+
+
+@record(frozen=True, eq=False)
+class _Move:
+    """Limit `item` gives way as the candidate at `at` needs it, which `change` says."""
+
+    item: Constraint
+    change: Change
+    candidates: Candidates
+    at: int
+
+
+def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
+    case, known, both = case_of(search.candidates.context), search.candidates, remedy.relaxation
+    moves = [
+        _Move(item, change, known, remedy.at)
+        for item, change in zip(remedy.group, both.changes, strict=True)
+        if item.id != Budget.id
     ]
-    return tuple(sorted(kept, key=lambda item: item.best.cost_usd if item.best else 0))
-
-
-def _least(search: CandidateSearch, both: Relaxation) -> Relaxation:
-    other = constraint(both.constraint.removesuffix(_WITH_BUDGET))
-    needed, _, higher = both.needed.rpartition(" and ")
-    most = _number(higher)
-    moved = _moved(search, most, other, needed)
-    if moved is None:
+    found = _cheapest(search, moves, known, remedy.at)
+    if found is None:
         return both
+    closer = [move for one in moves if (move := _closer(case, one, *found)) is not None]
+    if [move.change for move in closer] != [move.change for move in moves]:
+        again = _cheapest(search, closer, *found)
+        moves, found = (moves, found) if again is None else (closer, again)
+    candidates, at = found
+    changes, items = [move.change for move in moves], [move.item for move in moves]
+    if float(candidates.cash_usd[at]) > float(case.limits.budget_usd or 0):
+        items.append(constraint(Budget.id))
+        changes.append(items[-1].change(case, candidates, at))
+    return relaxation_of(changes, summarize(candidates, at, None), "; ".join(item.words for item in items))
+
+
+def _closer(case: Case, move: _Move, candidates: Candidates, at: int) -> _Move | None:
+    """A move as another candidate needs it, None where that one needs none.
+
+    A deadline stays: ways to run in turn are made for it. So does what is no number.
+    """
+    change, before = move.item.change(case, candidates, at), move.change
+    if move.item.id == Deadline.id or None in (change.enough, before.enough, change.limit, before.limit):
+        return move
+    assert change.enough is not None and change.limit is not None
+    assert before.enough is not None and before.limit is not None
+    is_kept = (change.enough - change.limit) * (before.enough - before.limit) <= 0
+    return None if is_kept else _Move(move.item, change, candidates, at)
+
+
+def _cheapest(
+    search: CandidateSearch, moves: list[_Move], known: Candidates, dearest: int
+) -> tuple[Candidates, int] | None:
+    """The cheapest plan with the limits moved that owes no more than a candidate; None where none is found."""
+    most = float(known.cash_usd[dearest])
+    moved = _moved(search, moves, round_up(most, 0.01))
+    if moved is None:
+        return None
     context, offer_bits = moved
     engine = Engine(context, offer_bits=offer_bits, admitted_only=True)
-    wanted = Wanted(Scope.BEST, below=most, counted=False)
+    wanted = Wanted(Scope.BEST, below=max(most, float(known.cost_usd[dearest])), counted=False)
     candidates = engine.at(context.dates.deadline, wanted).candidates
     at = best_where(candidates, candidates.bits == 0, "cost")
-    if at is None:
-        return both
-    best = summarize(candidates, at, None)
-    own = case_of(search.candidates.context).limits.budget_usd
-    if own is not None and float(candidates.cash_usd[at]) <= float(own):
-        current = both.current.rpartition(" and ")[0]
-        return replace(both, constraint=other.id, current=current, needed=needed, best=best, note=other.words)
-    _, budget = constraint(Budget.id).change(case_of(candidates.context), candidates, at)
-    return replace(both, needed=f"{needed} and {budget}", best=best)
+    return None if at is None else (candidates, at)
 
 
-def _by_cost_within(search: CandidateSearch, budget: float) -> Context:
-    """The same run for the least cost, with another budget in US dollars."""
-    context = search.candidates.context
-    workload = context.asked.workload
-    wishes = workload.preferences.model_copy(update={"objective": "cost"})
-    limits = workload.constraints.model_copy(update={"budget_usd": Decimal(repr(budget))})
-    workload = workload.model_copy(update={"preferences": wishes, "constraints": limits})
-    return context.with_asked(replace(context.asked, workload=workload))
+def _moved(search: CandidateSearch, moves: list[_Move], budget: float) -> tuple[Context, Ints] | None:
+    """The run for the least cost within a budget, with limits moved, and filter bits per offer.
 
-
-def _moved(
-    search: CandidateSearch, budget: float, item: Constraint, needed: str
-) -> tuple[Context, Ints] | None:
-    """The run for the least cost within a budget, with a limit as it is needed, and filter bits per offer.
-
-    None where only the user can say what the limit is.
+    None where only the user can say what a limit is.
     """
-    context = _by_cost_within(search, budget)
-    if item.id == Deadline.id:
-        later = deadline_after(context.dates.start, _number(needed))
-        return context.with_deadline(later), search.offer_bits
-    workload = context.asked.workload
-    key = item.paths[0].rpartition(".")[2]
-    given = getattr(workload.constraints, key, None)
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        limits = workload.constraints.model_copy(update={key: type(given)(_number(needed))})
-        asked = replace(context.asked, workload=workload.model_copy(update={"constraints": limits}))
-        return context.with_asked(asked), bits_of(asked, context.market)
-    offer_bits = _admitted(search, item, needed)
-    return None if np.array_equal(offer_bits, search.offer_bits) else (context, offer_bits)
+    context, case = search.candidates.context, case_of(search.candidates.context)
+    asked = context.asked
+    limits, admitted = asked.workload.constraints, []
+    for move in moves:
+        loosened = move.item.loosened(limits, case, move.candidates, move.at)
+        limits = limits if loosened is None else loosened
+        if move.item.id == Deadline.id and move.change.enough is not None:
+            context = context.with_deadline(deadline_after(context.dates.start, move.change.enough))
+        elif loosened is None:
+            admitted.append(move)
+    wishes = asked.workload.preferences.model_copy(update={"objective": "cost"})
+    limits = limits.model_copy(update={"budget_usd": Decimal(repr(budget))})
+    workload = asked.workload.model_copy(update={"preferences": wishes, "constraints": limits})
+    context = context.with_asked(replace(asked, workload=workload))
+    offer_bits = bits_of(context.asked, context.market)
+    before = offer_bits.copy()
+    _admit(search, offer_bits, admitted)
+    return None if admitted and np.array_equal(offer_bits, before) else (context, offer_bits)
 
 
-def _admitted(search: CandidateSearch, item: Constraint, needed: str) -> Ints:
-    """Filter bits per offer where those are admitted that a limit keeps out and that need this change of it."""
-    candidates, bits = search.candidates, search.offer_bits.copy()
-    case = case_of(candidates.context)
+def _admit(search: CandidateSearch, offer_bits: Ints, moves: list[_Move]) -> None:
+    """Let in the offers that nothing keeps out but limits that move, and that need the same changes of them."""
+    word = sum(BIT[move.item.id] for move in moves)
+    candidates, case = search.candidates, case_of(search.candidates.context)
     for at in distinct(candidates.offer)[1]:
         offer = int(candidates.offer[at])
-        if bits[offer] == BIT[item.id] and item.change(case, candidates, int(at))[1] == needed:
-            bits[offer] = 0
-    return bits
-
-
-def _number(text: str) -> float:
-    return float(text.split()[0].removeprefix("$").replace(",", ""))
+        bits = int(offer_bits[offer])
+        if bits and not bits & ~word and all(
+            move.item.change(case, candidates, int(at)).needed == move.change.needed
+            for move in moves
+            if bits & BIT[move.item.id]
+        ):  # fmt: skip
+            offer_bits[offer] = 0

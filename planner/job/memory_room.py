@@ -11,7 +11,7 @@ from planner.candidates.constraints.facts import Memory
 from planner.candidates.sizes import hardware_of_offer
 from planner.job.batch import best_with
 from planner.performance.constants import load_constants
-from planner.plan.model import Relaxation
+from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
@@ -42,8 +42,9 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
         best = best_with(search, changed)
         if best is not None:
             asked_for = memory.confidence or 1.0 - load_constants()["memory.oom_limit"]
-            current = f"training.memory.confidence {asked_for:g}"
-            return (Relaxation(Memory.id, current, f"{confidence:g}", best, Memory.words),)
+            current, needed = f"training.memory.confidence {asked_for:g}", f"{confidence:g}"
+            change = Change(Memory.id, current, needed, asked_for, confidence)
+            return (relaxation_of((change,), best, Memory.words),)
     return ()
 
 

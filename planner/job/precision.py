@@ -13,7 +13,7 @@ from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.facts import Precision
 from planner.candidates.sizes import hardware_of_offer
 from planner.job.batch import best_with
-from planner.plan.model import Relaxation
+from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
@@ -38,5 +38,6 @@ def other_precision(search: CandidateSearch) -> tuple[Relaxation, ...]:
     for other in _OTHERS.get(asked, ()) if lacks.any() else ():
         best = best_with(search, training.model_copy(update={"precision": other}))
         if best is not None:
-            return (Relaxation(Precision.id, f"training.precision {asked}", other, best, Precision.words),)
+            change = Change(Precision.id, f"training.precision {asked}", other)
+            return (relaxation_of((change,), best, Precision.words),)
     return ()

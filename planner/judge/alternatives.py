@@ -138,7 +138,11 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
         offered = node["constraint"].text()
         known = (*OFFERED, _NEARLY_SURE, _LATER)
         among = offered if offered in known else " or ".join(known)
-        findings.expect(node, {"constraint": among, "times": IfStated(None), **stated})
+        changes = _changes(bench, node, offered)
+        findings.expect(node, {"constraint": among, "times": IfStated(None), "changes": changes, **stated})
+        for said in ("current", "needed") if "changes" in node else ():
+            same = node[said].text() == node["changes"][0][said].text()
+            findings.require(same, node[said].path, "not what the change of the limit says")
         case = _by_later(findings, bench, node) if offered == _LATER else bench
         candidate = frame.brief(findings, case, node["best"], reference)
         better = value_in(bench, node["best"]) < value_of_plan(bench, plan)
@@ -155,16 +159,22 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
             findings.require(sure, node.path, "not sure enough by the later deadline")
 
 
+def _changes(bench: Bench, node: Node, name: str) -> Any:
+    """How the one limit changes: its own value, and what is enough in words as in numbers."""
+    limits = {_NEARLY_SURE: bench.workload.constraints.deadline_confidence, _LATER: bench.deadline_hours}
+    if name not in limits:
+        words = {"current": node["current"].text(), "needed": node["needed"].text()}
+        return IfStated([{"constraint": name, **words, "limit": None, "enough": None}])
+    form, limit, enough = _FORMS[name], limits[name], node["changes"][0]["enough"].number()
+    words = {"current": form.format(limit), "needed": form.format(enough)}
+    return [{"constraint": name, **words, "limit": Near(limit), "enough": enough}]
+
+
 def _by_later(findings: Findings, bench: Bench, node: Node) -> Bench:
     """The job with the deadline that is named, at most a quarter later than its own."""
-    own, current, needed = bench.deadline_hours, node["current"], node["needed"]
-    findings.require(current.text() == f"{own:,.1f} h", current.path, "not the deadline of the workload")
-    try:
-        hours = float(needed.text().removesuffix(" h").replace(",", ""))
-    except ValueError:
-        hours = 0.0
+    own, hours = bench.deadline_hours, node["changes"][0]["enough"].number()
     is_later = own < hours <= own * _A_LITTLE + _STATED_TO_HOURS
-    findings.require(is_later, needed.path, "no deadline up to a quarter later")
+    findings.require(is_later, node["changes"].path, "no deadline up to a quarter later")
     return bench.by_deadline(timedelta(hours=hours)) if is_later else bench
 
 
@@ -173,12 +183,11 @@ def _nearly_sure(findings: Findings, bench: Bench, plan: Node, node: Node, chanc
     far = value_in(bench, node["best"]) <= value_of_plan(bench, plan) * _FAR_LESS / _SLIP
     findings.require(far, node.path, "not far cheaper than the plan")
     asked = bench.workload.constraints.deadline_confidence
-    findings.require(node["current"].text() == f"{asked:g}", node.path, "not the chance that is asked")
     if chance is None:
         return
     near = asked - _JUST_MISSED - _CHANCE_SLIP <= chance < asked + _CHANCE_SLIP
     findings.require(near, node.path, "not nearly as sure as asked, or sure enough")
-    stated = abs(float(node["needed"].text()) - chance) <= _STATED_TO + _CHANCE_SLIP
+    stated = abs(node["changes"][0]["enough"].number() - chance) <= _STATED_TO + _CHANCE_SLIP
     findings.require(stated, node.path, f"its chance is {chance:.3f}")
 
 
@@ -194,6 +203,7 @@ _NEARLY_SURE = "confidence"  # a limit that something far cheaper just misses
 _JUST_MISSED, _FAR_LESS = 0.1, Fraction(7, 10)
 _LATER, _WORTH_IT = "deadline", Fraction(9, 10)  # by which something is cheaper
 _A_LITTLE, _STATED_TO_HOURS = 1.25, 0.1
+_FORMS = {_NEARLY_SURE: "{:g}", _LATER: "{:,.1f} h"}  # of their values in words
 _STATED_TO, _CHANCE_SLIP = 0.001, 1e-4
 _YOURS = ("", "your cluster")  # answers saved before it was named say nothing
 

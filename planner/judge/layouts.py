@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.findings import IfStated
+from planner.judge.findings import IfStated, Near
 from planner.performance.phases import phase_jobs
 from planner.performance.search import estimate_shapes
 
@@ -35,11 +35,20 @@ def layout(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     return {**whole, "grad_accumulation": each, "updates": updates, "passes": rollouts.epochs}
 
 
-def phase_layouts(bench: Bench, candidate: Candidate) -> IfStated:
-    """The layout of each phase in turn; answers leave them out where there is but one, or no phases."""
+def phases(bench: Bench, candidate: Candidate, ratio: float) -> dict[str, Any]:
+    """The layout of each phase and its step time to within `ratio`, in turn.
+
+    Answers leave layouts out where there is but one, both where there are no phases.
+    """
     work, hardware = bench.work, candidate.parts[0].offer.hardware
-    each: list[dict[str, Any]] = []
-    for job in phase_jobs(work.model, work.training):
-        shape = layout(bench, estimate_shapes(*job, hardware, (candidate.nodes,)).row(0))
-        each.append(shape)
-    return IfStated(each if any(one != each[0] for one in each) else None)
+    shapes = [
+        estimate_shapes(*job, hardware, (candidate.nodes,)).row(0)
+        for job in phase_jobs(work.model, work.training)
+    ]
+    each = [layout(bench, shape) for shape in shapes]
+    return {
+        "phase_layouts": IfStated(each if any(one != each[0] for one in each) else None),
+        "phase_step_times_s": IfStated(
+            [Near(float(shape["step_time_s"]), ratio) for shape in shapes] or None
+        ),
+    }

@@ -48,7 +48,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     expected_jobs = [
         _job(findings, memory, node, entry, known) for node, (_, entry) in zip(jobs, names, strict=True)
     ]
-    peaks = _peaks(jobs, known.draws, len(limits))
+    peaks = _peaks(jobs, known, len(limits))
     _commitments(findings, known.pools, limits)
     submitted = max((job["submitted_hours"].value for job in expected_jobs), default=0.0)
     findings.expect(
@@ -86,12 +86,16 @@ class _Limit(NamedTuple):
 
 
 class _Pool(NamedTuple):
-    """What is owned: its place, USD of an instance an hour, when it expires, and its limits by team (None: all)."""
+    """What is owned: its place, USD of an instance an hour, when it expires, and its limits by team (None: all).
+
+    `busy`: instances that work carried over holds, and until when (hours).
+    """
 
     place: tuple[str, ...]
     usd_per_hour: float
     end_hours: float
     limits: dict[str | None, _Limit]
+    busy: tuple[int, float]
 
 
 class _Known(NamedTuple):
@@ -234,7 +238,7 @@ def _owned_draws(findings: Findings, stint: Node, team: str | None, known: _Know
 def _pools(memory: PortfolioMemory, origin: datetime) -> Iterator[_Pool]:
     """All that is owned, in the order of its limits; it expires so many hours after the portfolio's start."""
     row = 0
-    for place, amount, usd_per_hour, end_hours in _owned_places(memory, origin):
+    for place, amount, usd_per_hour, end_hours, busy in _owned_places(memory, origin):
         label = f"{place[0]}/{place[1]} {place[2]} ({place[3]})"
         limits: dict[str | None, _Limit] = {None: _Limit(row, label, amount)}
         for name, team in memory.loaded.portfolio.teams.items():
@@ -242,20 +246,22 @@ def _pools(memory: PortfolioMemory, origin: datetime) -> Iterator[_Pool]:
             if part < amount:
                 limits[name] = _Limit(row + len(limits), f"{name}: {label}", part)
         row += len(limits)
-        yield _Pool(place, usd_per_hour, end_hours, limits)
+        yield _Pool(place, usd_per_hour, end_hours, limits, busy)
 
 
 def _owned_places(
     memory: PortfolioMemory, origin: datetime
-) -> Iterator[tuple[tuple[str, ...], int, float, float]]:
-    """Commitments of the file, then machines of workloads' files: place, instances, USD an hour of one, end."""
+) -> Iterator[tuple[tuple[str, ...], int, float, float, tuple[int, float]]]:
+    """Commitments of the file, then machines of workloads' files: as `_Pool` has them, with the instances."""
     for pool in memory.loaded.portfolio.commitments:
         place = (pool.provider, pool.region, pool.instance_type, str(pool.purchase_option))
         whole = int(pool.nodes * (1.0 if pool.share is None else float(pool.share)) + 1e-9)
         end = inf if pool.expires is None else (end_moment(pool.expires) - origin) / timedelta(hours=1)
-        yield place, whole, float(pool.usd_per_node_hour or 0), end
+        until = pool.busy_until
+        free = inf if until is None else (start_moment(until) - origin) / timedelta(hours=1)
+        yield place, whole, float(pool.usd_per_node_hour or 0), end, (min(pool.busy_nodes, whole), free)
     for key, count in memory.own:
-        yield key, count, 0.0, inf
+        yield key, count, 0.0, inf, (0, inf)
 
 
 def _is_of(place: tuple[str, ...], stint: Node) -> bool:
@@ -292,11 +298,14 @@ def _draws(findings: Findings, jobs: list[Node], labels: list[str]) -> dict[str,
     return out
 
 
-def _peaks(jobs: list[Node], draws: dict[str, dict[int, int]], rows: int) -> list[int]:
-    """Most that runs hold of each limit at any time; what starts when another ends follows it."""
+def _peaks(jobs: list[Node], known: _Known, rows: int) -> list[int]:
+    """Most that runs and work carried over hold of each limit; what starts when another ends follows it."""
     moves: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for pool in known.pools:
+        nodes, until = pool.busy
+        moves[pool.limits[None].row] += [(-inf, nodes), (max(until, 0.0), -nodes)]
     for stint in (stint for job in jobs for stint in job["stints"]):
-        for row, units in draws[stint.path].items():
+        for row, units in known.draws[stint.path].items():
             moves[row] += [(stint["end_hours"].number(), -units), (stint["begin_hours"].number(), units)]
     out = []
     for row in range(rows):

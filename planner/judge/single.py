@@ -15,7 +15,7 @@ from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
-from planner.judge.layouts import layout, phase_layouts
+from planner.judge.layouts import layout, phases
 from planner.judge.money import by_month, stated_price, total
 from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
@@ -90,7 +90,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "starts_in_hours": starts_in(plan),
         **profile_fields(plan),
         **quote_of(bench, plan, candidate, _GRID),
-        "phase_layouts": phase_layouts(bench, candidate),
+        **phases(bench, candidate, ratio),
         "carbon": carbon.carbon(
             bench, candidate, ratio, [frame.part_closeness(candidate, part) for part in candidate.parts]
         ),

@@ -9,8 +9,9 @@ from decimal import Decimal
 
 from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale, bounds_chance, chance_or_bound
-from planner.plan.model import Plan, Relaxation
+from planner.plan.model import Plan
 from planner.plan.outcome import enough, places_in_turn, regions_words
+from planner.plan.relaxation import Relaxation
 from planner.plan.report_launch import strategy_words
 from planner.plan.words import machines_of
 from planner.render.model import Column, Section, Value, table_section
@@ -298,10 +299,11 @@ def _named(nodes: int, instance_type: str, bought: str, provider: str, region: s
 
 def _hidden(item: Relaxation, scale: Scale) -> str:
     assert item.best is not None
-    if item.constraint == "confidence":
-        chance, asked = 100 * float(item.needed), 100 * float(item.current)
-        offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
-        return f"less sure: {offered}, in time with {chance:.3g} %, not {asked:g} % (deadline_confidence)"
+    for one in item.changes:
+        if one.constraint == "confidence" and one.enough is not None and one.limit is not None:
+            offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
+            met, asked = f"{100 * one.enough:.3g} %", f"{100 * one.limit:g} %"
+            return f"less sure: {offered}, in time with {met}, not {asked} (deadline_confidence)"
     if item.constraint == "deadline":
         offered = f"{in_brief(item.best)}: {scale.usd(item.best.cost_usd)}"
         less = -float(item.best.delta_cost_usd) / float(item.best.cost_usd - item.best.delta_cost_usd)

@@ -18,6 +18,7 @@ from planner.plan.layout import Layout
 from planner.plan.plain import plain
 from planner.plan.profile import PROFILE_FIELDS, Profiled
 from planner.plan.quote import Quote
+from planner.plan.relaxation import Relaxation
 from planner.plan.run import Goal, Recurring, Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
@@ -223,18 +224,6 @@ class FilterPair:
 
 
 @record(frozen=True)
-class Relaxation:
-    """The smallest change of one limit for a plan; `times`: needed / current of a far deadline, else None."""
-
-    constraint: str
-    current: str
-    needed: str
-    best: Summary | None
-    note: str = ""
-    times: float | None = None
-
-
-@record(frozen=True)
 class Proof:
     """How the choice was proven.
 
@@ -346,10 +335,13 @@ class Plan(Profiled):
     quote: Quote | None = None
     recurrence: Recurring | None = None
     phase_layouts: tuple[Layout, ...] | None = None
+    phase_step_times_s: tuple[float, ...] | None = None
     stated_run_id: str = ""
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
-    left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence", "phase_layouts")  # of files, where None
+    left_out: ClassVar[tuple[str, ...]] = (  # of files, where None
+        "quote", "recurrence", "phase_layouts", "phase_step_times_s",
+    )  # fmt: skip
 
     @property
     def run_id(self) -> str:

@@ -18,7 +18,8 @@ from planner.render.words import cluster, option, place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.plan.model import Plan, PlanLine, Relaxation
+    from planner.plan.model import Plan, PlanLine
+    from planner.plan.relaxation import Change, Relaxation
 
 
 MOST_PLACES = 3  # that a sentence names
@@ -150,13 +151,19 @@ def _line_words(line: PlanLine) -> str:
 
 
 def enough(item: Relaxation) -> str:
-    """What a limit must become, in the digits that are known and rounded so that it is enough."""
-    if item.constraint == "confidence" and float(item.needed) >= _WHOLE_PERCENT:
-        return f"{math.floor(100 * Decimal(item.needed)) / 100:g}"
-    amount = item.needed.removeprefix("$").removesuffix(" h").replace(",", "")
-    if item.constraint == "budget":
-        return dollars_enough(Decimal(amount))
-    # work that would be done in time is no number of hours (`1,200 (87 %)`)
-    if item.constraint == "deadline" and item.needed.endswith(" h") and float(amount) >= _WHOLE_HOURS:
-        return f"{dollars_enough(Decimal(amount)).removeprefix('$')} h"
-    return item.needed
+    """What the limits must become, in the digits that are known and rounded so that it is enough."""
+    return " and ".join(_enough(change) for change in item.changes) or item.needed
+
+
+def _enough(change: Change) -> str:
+    number = change.enough
+    if number is None:
+        return change.needed
+    if change.constraint == "confidence" and number >= _WHOLE_PERCENT:
+        return f"{math.floor(100 * number + 1e-9) / 100:g}"
+    if change.constraint == "budget":
+        return dollars_enough(number)
+    if change.constraint == "deadline" and number >= _WHOLE_HOURS:
+        digit = 10 ** (math.floor(math.log10(number)) - 2)
+        return f"{math.ceil(number / digit - 1e-9) * digit:,} h"
+    return change.needed

@@ -26,6 +26,8 @@ _AMONG_THE_STEPS = {
 _STARTING = (TimePartId.IMAGE_PULL, TimePartId.DATA_TO_NODES, TimePartId.WARM_UP, TimePartId.FLEET_FIXED)
 _SAVING = (TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT)
 _AT_THE_START = (CostId.UPFRONT, CostId.DATASET_TRANSFER)
+# after the end of a commitment there are hours only of runs that take longer than expected
+_AT_THE_END = (CostId.AFTER_END, CostId.MODEL_EXPORT)
 _MOST_DAYS = 92  # more are read by month
 _LEAST_DAYS = 3
 
@@ -104,7 +106,7 @@ def cost_by_day(plan: Plan) -> tuple[Chart, ...]:
             begin, end = (in_use, until) if cost.kind == "compute" else (start, finish)
             if cost.id in _AT_THE_START:
                 end = begin
-            elif cost.id is CostId.MODEL_EXPORT:
+            elif cost.id in _AT_THE_END:
                 begin = end
             owed.append((cost, begin, max(begin, end)))
     by_kind = spread_days(owed)

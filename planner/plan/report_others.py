@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.plan.brief import Folded, Summary
-from planner.plan.model import Plan, Relaxation
+from planner.plan.model import Plan
+from planner.plan.relaxation import Relaxation
 from planner.plan.words import own_machines_of, summary
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import hours, percent, usd

@@ -41,7 +41,8 @@ class SizedTable:
         numbers: columns of numbers, NaN where a cell is empty.
         key: what each row buys, a position in `keys`.
         keys: the texts, and whether the row declares its quota_units.
-        way, pool: of each key, the number of its way and of its commitment, -1 where there is none (yet).
+        way: of each key, the number of its way, -1 where it has none yet.
+        pools: of each key, the numbers of the commitments of its terms, -1 behind them, shape `(n_keys, most)`.
     """
 
     def __init__(self, texts: dict[str, list[str]], numbers: dict[str, Floats], jobs: Sequence[str]) -> None:
@@ -52,7 +53,7 @@ class SizedTable:
         bought = zip(zip(*(texts[name] for name in _TEXTS), strict=True), declared, strict=True)
         self.key = np.array([codes.setdefault(one, len(codes)) for one in bought], dtype=np.int64)
         self.keys = list(codes)
-        self.way, self.pool = np.full(len(codes), -1), np.full(len(codes), -1)
+        self.way, self.pools = np.full(len(codes), -1), np.full((len(codes), 1), -1)
         order = (
             np.argsort(np.asarray(jobs, dtype=object), kind="stable") if len(jobs) else np.zeros(0, np.int64)
         )
@@ -190,20 +191,24 @@ class SizedCandidates:
         """
         self._tariffs, self._ways, self._amounts = tariffs, ways, amounts
         names = ("provider", "region", "instance_type", "purchase_option")
-        self._pools = {
-            tuple(getattr(item, name) for name in names): at for at, item in enumerate(commitments)
-        }
+        self._pools: dict[tuple[str, ...], list[int]] = {}
+        for at, item in enumerate(commitments):
+            self._pools.setdefault(tuple(getattr(item, name) for name in names), []).append(at)
+        self._most_alike = max(map(len, self._pools.values()), default=1)
         self._transfers: dict[tuple[str, str, int], float] = {}
         self._codes: dict[tuple[tuple[str, ...], bool], int] = {}
         self.unknown_transfers: set[str] = set()
 
     def number_ways(self, source: SizedTable, rows: Ints) -> None:
         """Give numbers to the ways of candidates `rows` that have none, in their order."""
+        if source.pools.shape[1] < self._most_alike:
+            source.pools = np.full((len(source.keys), self._most_alike), -1)
         for key in source.key[rows].tolist():
             if source.way[key] < 0:
                 parts, declared = source.keys[key]
                 source.way[key] = self._way(parts, declared=declared)
-                source.pool[key] = self._pools.get((*parts[:3], parts[4]), -1)
+                pools = self._pools.get((*parts[:3], parts[4]), [])
+                source.pools[key, : len(pools)] = pools
 
     def build(
         self,
@@ -217,6 +222,8 @@ class SizedCandidates:
         delay_usd_per_hour: Floats,
     ) -> CandidateTable:
         """Candidates `rows`, whose ways have numbers; all else is of each candidate's job, of shape `(n_rows,)`.
+
+        One on a commitment is a candidate on each of those of equal terms.
 
         Args:
             source: where the rows are.
@@ -235,6 +242,7 @@ class SizedCandidates:
             np.where(np.isnan(numbers["cost_usd"]), paid, numbers["cost_usd"]), "cost of a candidate"
         )
         key = source.key[rows]
+        at, slot = np.nonzero((source.pools[key] >= 0) | (np.arange(source.pools.shape[1]) == 0))
         if data is not None:
             places = [f"{source.keys[at][0][0]}/{source.keys[at][0][1]}" for at in key.tolist()]
             moved = [
@@ -244,13 +252,13 @@ class SizedCandidates:
             cost += _micro(np.array(moved), "transfer into a region")
         units = np.nan_to_num(numbers["quota_units"], nan=0.0).astype(np.int64)
         end = begin_hours + hours
+        counted = cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends")
+        late, none = np.maximum(end - deadline_hours, 0.0), np.full(len(at), -1)
         return CandidateTable(
-            job=job,
-            **single_part(source.way[key], nodes, units, source.pool[key]),
-            start_hours=begin_hours, hours=hours, cost_micro_usd=cost,
-            counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"),
-            late_hours=np.maximum(end - deadline_hours, 0.0),
-            source=np.full(len(rows), -1), row=np.full(len(rows), -1),
+            job=job[at],
+            **single_part(source.way[key][at], nodes[at], units[at], source.pools[key[at], slot]),
+            start_hours=begin_hours[at], hours=hours[at], cost_micro_usd=cost[at], counted_micro_usd=counted[at],
+            late_hours=late[at], source=none, row=none.copy(),
         )  # fmt: skip
 
     def _way(self, key: tuple[str, ...], *, declared: bool) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from planner.plan.relaxation import Change
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -142,12 +143,29 @@ class Constraint:
         """Candidates to move the limit for, and how far each would move it (the least is nearest)."""
         return None
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """The limit as it is and as candidate `at` needs it."""
         for path in self.paths:
             if path.rpartition(".")[2].startswith(("include_", "allow_")):
-                return "not admitted", f"{path}: true"
-        return "too strict", "what the plan beside it needs"
+                return Change(self.id, "not admitted", f"{path}: true")
+        return Change(self.id, "too strict", "what the plan beside it needs")
+
+    def loosened(
+        self, limits: Constraints, case: Case, candidates: Candidates, at: int
+    ) -> Constraints | None:
+        """`limits` with this one as candidate `at` needs it; None where it is no number of theirs.
+
+        Args:
+            limits: those of the workload, of which others may be loosened already.
+            case: the limits as they are.
+            candidates: of which one is looked at.
+            at: its position.
+        """
+        key = self.paths[0].rpartition(".")[2] if self.paths else ""
+        given, enough = getattr(limits, key, None), self.change(case, candidates, at).enough
+        if enough is None or isinstance(given, bool) or not isinstance(given, (int, float)):
+            return None
+        return limits.model_copy(update={key: type(given)(enough)})
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:
         """Rows of the fleet model.
@@ -166,12 +184,12 @@ def round_up(value: float, step: float = 0.1) -> float:
     """`value` to the next step above, so that what is shown is enough."""
     from math import ceil
 
-    return ceil(value / step - 1e-9) * step
+    return float(f"{ceil(value / step - 1e-9) * step:.12g}")
 
 
-def offer_fact(case: Case, candidates: Candidates, at: int, column: str) -> tuple[str, str]:
-    """The change of a limit on what may be bought: allow what the candidate is."""
-    return "excluded", f"allow {case.offer_set.offers[column][int(candidates.offer[at])]}"
+def offer_fact(name: str, case: Case, candidates: Candidates, at: int, column: str) -> Change:
+    """The change of a limit `name` on what may be bought: allow what the candidate is."""
+    return Change(name, "excluded", f"allow {case.offer_set.offers[column][int(candidates.offer[at])]}")
 
 
 def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:

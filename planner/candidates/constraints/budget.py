@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, round_up
+from planner.plan.relaxation import Change
 from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
 
@@ -35,8 +36,9 @@ class Budget(Constraint):
         """Dollars needed."""
         return at, candidates.cash_usd[at]
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Dollars given and needed."""
         budget = case.limits.budget_usd
         assert budget is not None
-        return dollars_stated(budget), usd(round_up(float(candidates.cash_usd[at]), 0.01))
+        enough = round_up(float(candidates.cash_usd[at]), 0.01)
+        return Change(self.id, dollars_stated(budget), usd(enough), float(budget), enough)

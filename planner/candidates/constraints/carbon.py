@@ -10,6 +10,7 @@ import numpy as np
 from planner.candidates.carbon import GRAMS_PER_KG, draw_in, machines_of
 from planner.candidates.constraints.base import Constraint, Use, round_up
 from planner.candidates.footprint import operational_kg
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,11 +71,12 @@ class Carbon(Constraint):
         known = ~np.isnan(kg)
         return at[known], kg[known]
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Kilograms allowed and emitted."""
         kg = float(operational_kg(candidates.take(np.asarray([at])))[0])
         enough = round_up(kg, 10.0 ** (floor(log10(kg)) - _DIGITS + 1)) if kg > 0 else 0.0
-        return f"{_words(case.limits.max_kgco2e or 0.0)} kgCO2e", f"{_words(enough)} kgCO2e"
+        limit = case.limits.max_kgco2e or 0.0
+        return Change(self.id, f"{_words(limit)} kgCO2e", f"{_words(enough)} kgCO2e", limit, enough)
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterator[Use]:
         """One row: workers count as at work in all their paid hours of work, and begin and end once."""

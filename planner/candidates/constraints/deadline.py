@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, round_up
-from planner.candidates.model import SINGLE
+from planner.candidates.model import IN_TURN, SINGLE
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
@@ -52,10 +54,11 @@ class Deadline(Constraint):
             needed = np.concatenate([needed, hours_needed(case, candidates, some)])
         return at[: len(needed)], needed
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Hours given and needed."""
         needed = float(hours_needed(case, candidates, np.asarray([at]))[0])
-        return f"{case.deadline_hours:,.1f} h", f"{round_up(needed):,.1f} h"
+        assert case.deadline_hours is not None
+        return later(case.deadline_hours, round_up(needed))
 
 
 class Unrecorded(Constraint):
@@ -110,10 +113,28 @@ class Confidence(Constraint):
         """The surest is nearest."""
         return at, -candidates.p_meet[at]
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Probability asked and reached; of a candidate that another limit removes too it was not worked out before."""
-        reached = float(case.chance(candidates, np.asarray([at]))[0])
-        return f"{case.limits.deadline_confidence:g}", f"{np.floor(reached * 1000) / 1000:g}"
+        reached: float | None = float(case.chance(candidates, np.asarray([at]))[0])
+        if candidates.kind[at] == IN_TURN:
+            from planner.candidates.ways.chances import stated_chance  # these ways look at limits themselves
+
+            reached = stated_chance(candidates, at)
+        assert reached is not None
+        return less_sure(case.limits.deadline_confidence, reached)
+
+
+def later(deadline_hours: float, needed_hours: float) -> Change:
+    """The deadline moved from some hours after the start to others."""
+    return Change(
+        Deadline.id, f"{deadline_hours:,.1f} h", f"{needed_hours:,.1f} h", deadline_hours, needed_hours
+    )
+
+
+def less_sure(limit: float, reached: float) -> Change:
+    """The probability asked lowered to what is reached, rounded down to a thousandth."""
+    enough = math.floor(reached * 1000) / 1000
+    return Change(Confidence.id, f"{limit:g}", f"{enough:g}", limit, enough)
 
 
 def too_unsure(case: Case, candidates: Candidates, at: Ints) -> Bools:

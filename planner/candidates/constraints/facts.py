@@ -11,6 +11,7 @@ from planner.candidates.constraints.base import Constraint, of_hardware
 from planner.market.offers import match_names, unit_of_offer
 from planner.market.starts import ALREADY_OWNED
 from planner.performance.evidence import load_evidence
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Ints
@@ -72,9 +73,9 @@ class DerivedPrice(Constraint):
         offers = offer_set.offers
         return np.asarray(offers.equals("purchase_option", "spot") & offers.equals("basis", "derived"))
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow such prices, or have one quoted."""
-        return "excluded", "a quote (catalog refresh), or constraints.allow_derived"
+        return Change(self.id, "excluded", "a quote (catalog refresh), or constraints.allow_derived")
 
 
 class InferenceOnly(Constraint):

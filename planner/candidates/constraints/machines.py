@@ -10,6 +10,7 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint, of_hardware, offer_fact
 from planner.market.offers import match_names
 from planner.performance.constants import load_software
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Coded
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Filter
     from planner.market.offers import OfferSet
+
+_GIB = {"min_memory_gib": "GiB each", "min_total_memory_gib": "GiB in all"}
 
 
 class PurchaseOption(Constraint):
@@ -36,9 +39,9 @@ class PurchaseOption(Constraint):
             removed = removed | ~offer_set.offers.is_in("purchase_option", limits.purchase_options)
         return np.asarray(removed, dtype=np.bool_)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's."""
-        return offer_fact(case, candidates, at, "purchase_option")
+        return offer_fact(self.id, case, candidates, at, "purchase_option")
 
 
 class Accelerator(Constraint):
@@ -52,10 +55,10 @@ class Accelerator(Constraint):
         """Types with another one."""
         return _refused(offer_set, offer_set.types.coded("accelerator"), limits.accelerators)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's."""
         kind = int(case.offer_set.type_of_offer[candidates.offer[at]])
-        return "excluded", f"allow {case.offer_set.types['accelerator'][kind]}"
+        return Change(self.id, "excluded", f"allow {case.offer_set.types['accelerator'][kind]}")
 
 
 class InstanceType(Constraint):
@@ -69,9 +72,9 @@ class InstanceType(Constraint):
         """Other types."""
         return _refused(offer_set, offer_set.types.coded("instance_type"), limits.instance_types)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's."""
-        return offer_fact(case, candidates, at, "instance_type")
+        return offer_fact(self.id, case, candidates, at, "instance_type")
 
 
 class SoftwareStack(Constraint):
@@ -101,12 +104,12 @@ class SoftwareStack(Constraint):
                 removed &= ~match_names(offer_set.types.coded(name), named)[offer_set.type_of_offer]
         return np.asarray(removed, dtype=np.bool_)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Port to the candidate's software."""
         offer_set = case.offer_set
         hardware = offer_set.hardware_of_type[offer_set.type_of_offer[candidates.offer[at]]]
         needed = load_software().get(str(offer_set.hardware["vendor"][hardware]), "any")
-        return ", ".join(case.limits.software or ("cuda",)), f"{needed} (needs a port)"
+        return Change(self.id, ", ".join(case.limits.software or ("cuda",)), f"{needed} (needs a port)")
 
 
 class LeastMemory(Constraint):
@@ -134,21 +137,29 @@ class LeastMemory(Constraint):
         per_node = types["accelerator_memory_gib"] * np.maximum(types["accelerator_count"], 1.0)
         return np.asarray(per_node[kind] * candidates.nodes < least, dtype=np.bool_)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Memory asked for and the candidate's: of each accelerator, and of all where that is too little, too."""
-        limits, types = case.limits, case.offer_set.types
-        kind = int(case.offer_set.type_of_offer[candidates.offer[at]])
-        each = float(types["accelerator_memory_gib"][kind])
-        whole = each * max(float(types["accelerator_count"][kind]), 1.0) * float(candidates.nodes[at])
-        asked = [
-            (least, has, words)
-            for least, has, words in (
-                (limits.min_memory_gib, each, "GiB each"), (limits.min_total_memory_gib, whole, "GiB in all")
-            )
-            if least is not None and has < least
-        ]  # fmt: skip
-        before = ", ".join(f"{least:g} {words}" for least, _, words in asked)
-        return before, ", ".join(f"{math.floor(has):g} {words}" for _, has, words in asked)
+        asked = _too_little(case, candidates, at)
+        before = ", ".join(f"{getattr(case.limits, key):g} {_GIB[key]}" for key in asked)
+        return Change(self.id, before, ", ".join(f"{has:g} {_GIB[key]}" for key, has in asked.items()))
+
+    def loosened(
+        self, limits: Constraints, case: Case, candidates: Candidates, at: int
+    ) -> Constraints | None:
+        """With the candidate's memory."""
+        return limits.model_copy(update=_too_little(case, candidates, at))
+
+
+def _too_little(case: Case, candidates: Candidates, at: int) -> dict[str, float]:
+    """Limits on memory that a candidate does not reach, by their keys, with what it has, GiB."""
+    types, kind = case.offer_set.types, int(case.offer_set.type_of_offer[candidates.offer[at]])
+    each = float(types["accelerator_memory_gib"][kind])
+    whole = each * max(float(types["accelerator_count"][kind]), 1.0) * float(candidates.nodes[at])
+    return {
+        key: float(math.floor(has))
+        for key, has in zip(_GIB, (each, whole), strict=True)
+        if (least := getattr(case.limits, key)) is not None and has < least
+    }
 
 
 def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:

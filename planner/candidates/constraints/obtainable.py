@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 from planner.candidates.model import IN_TURN, MIXED, Mixes
 from planner.market.obtainable import most_obtainable
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints
 
 
 class Obtainable(Constraint):
@@ -43,13 +46,31 @@ class Obtainable(Constraint):
         _, per_node = _of_offers(case)
         return at, per_node[candidates.offer[at]] * candidates.nodes[at]
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Accelerators that asking brings, and needed."""
         most, per_node = _of_offers(case)
         offer = int(candidates.offer[at])
         kind = case.offer_set.types["accelerator"][case.offer_set.type_of_offer[offer]]
         bought = case.offer_set.offers["purchase_option"][offer]
-        return f"{most[offer]:g} x {kind} {bought}", f"{per_node[offer] * candidates.nodes[at]:g}"
+        limit, needed = float(most[offer]), float(per_node[offer] * candidates.nodes[at])
+        return Change(self.id, f"{limit:g} x {kind} {bought}", f"{needed:g}", limit, needed)
+
+    def loosened(
+        self, limits: Constraints, case: Case, candidates: Candidates, at: int
+    ) -> Constraints | None:
+        """As many accelerators of the candidate's kind and way to buy, where it is."""
+        from planner.inputs.schema import ObtainableLimit  # costs time, and few ask
+
+        _, per_node = _of_offers(case)
+        offers, offer = case.offer_set.offers, int(candidates.offer[at])
+        own = ObtainableLimit(
+            accelerator=case.offer_set.types["accelerator"][case.offer_set.type_of_offer[offer]],
+            purchase_option=offers["purchase_option"][offer],
+            accelerators=math.ceil(per_node[offer] * candidates.nodes[at]),
+            provider=offers["provider"][offer],
+            region=offers["region"][offer] or "*",
+        )
+        return limits.model_copy(update={"obtainable": (*limits.obtainable, own)})
 
 
 def _of_offers(case: Case) -> tuple[Floats, Floats]:

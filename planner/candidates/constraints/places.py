@@ -10,6 +10,7 @@ from catalogs.tables.partitions import not_asked, partition_of
 from catalogs.tables.regions import own_site_in, regions_in
 from planner.candidates.constraints.base import Constraint, offer_fact
 from planner.market.offers import match_globs, places_of
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools
@@ -31,9 +32,9 @@ class Provider(Constraint):
         """Offers of other providers."""
         return None if limits.providers is None else ~offer_set.offers.is_in("provider", limits.providers)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's."""
-        return offer_fact(case, candidates, at, "provider")
+        return offer_fact(self.id, case, candidates, at, "provider")
 
 
 class Region(Constraint):
@@ -47,9 +48,9 @@ class Region(Constraint):
         """Offers elsewhere."""
         return None if limits.regions is None else ~match_globs(places_of(offer_set.offers), limits.regions)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's."""
-        return offer_fact(case, candidates, at, "region")
+        return offer_fact(self.id, case, candidates, at, "region")
 
 
 class Residency(Constraint):
@@ -70,9 +71,9 @@ class Residency(Constraint):
         wanted |= {place for place in places.values if own_site_in(place, limits.residency)}
         return ~match_globs(places, tuple(wanted))
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Allow the candidate's region."""
-        return offer_fact(case, candidates, at, "region")
+        return offer_fact(self.id, case, candidates, at, "region")
 
 
 class Partition(Constraint):
@@ -91,9 +92,10 @@ class Partition(Constraint):
         owned = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
         return np.asarray(removed & ~owned, dtype=np.bool_)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Name the candidate's region, and have what it needs."""
         offers, row = case.offer_set.offers, int(candidates.offer[at])
         place = f"{offers['provider'][row]}/{offers['region'][row]}"
         partition = partition_of(place)
-        return "not requested", f"{place}, which needs {partition.needs if partition else 'nothing'}"
+        needs = partition.needs if partition else "nothing"
+        return Change(self.id, "not requested", f"{place}, which needs {needs}")

@@ -10,6 +10,7 @@ import numpy as np
 from catalogs.tables.table import distinct_values
 from planner.candidates.constraints.base import Constraint, Use
 from planner.market.quota import draws_on, machine_of
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.constraints.base import Case
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints, QuotaLimit
+    from planner.market.quota import Machine
 
 
 class Quota(Constraint):
@@ -38,17 +41,27 @@ class Quota(Constraint):
             over |= units[candidates.offer] * candidates.nodes > limit
         return over
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Each limit that the candidate exceeds, and what it draws."""
-        machine = machine_of(case.offer_set, case.tariffs, int(candidates.offer[at]))
-        drawn = [(limit, machine.draw_on(limit) * float(candidates.nodes[at])) for limit in case.limits.quota]
-        over = [(limit, needed) for limit, needed in drawn if needed > limit.limit]
-        if not over or not all(
-            isfinite(needed) for _, needed in over
-        ):  # another part's, or what is not known
+        machine, over = _exceeded(case, candidates, at)
+        if not over:  # another part's, or what is not known
             return super().change(case, candidates, at)
         before = ", ".join(f"{limit.limit:,g} {machine.unit_on(limit)} of {limit.quota}" for limit, _ in over)
-        return before, ", ".join(f"{needed:,g}" for _, needed in over)
+        after = ", ".join(f"{needed:,g}" for _, needed in over)
+        return Change(self.id, before, after, *((over[0][0].limit, over[0][1]) if len(over) == 1 else ()))
+
+    def loosened(
+        self, limits: Constraints, case: Case, candidates: Candidates, at: int
+    ) -> Constraints | None:
+        """With what the candidate draws on each limit that it exceeds."""
+        enough = dict(_exceeded(case, candidates, at)[1])
+        if not enough:
+            return None
+        moved = (
+            limit.model_copy(update={"limit": enough[limit]}) if limit in enough else limit
+            for limit in limits.quota
+        )
+        return limits.model_copy(update={"quota": tuple(moved)})
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterator[Use]:
         """One row per declared limit and region."""
@@ -61,3 +74,11 @@ class Quota(Constraint):
             for code in distinct_values(codes[per_worker > 0]).tolist():
                 name = f"{declared.provider}/{regions.values[code]}/{declared.quota}"
                 yield Use(self.id, name, np.where(codes == code, per_worker, 0.0), limit)
+
+
+def _exceeded(case: Case, candidates: Candidates, at: int) -> tuple[Machine, list[tuple[QuotaLimit, float]]]:
+    """A candidate's machine, and the limits that it exceeds with what it draws; none where that is not known."""
+    machine = machine_of(case.offer_set, case.tariffs, int(candidates.offer[at]))
+    drawn = [(limit, machine.draw_on(limit) * float(candidates.nodes[at])) for limit in case.limits.quota]
+    over = [(limit, needed) for limit, needed in drawn if needed > limit.limit]
+    return machine, over if all(isfinite(needed) for _, needed in over) else []

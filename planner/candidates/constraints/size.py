@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
@@ -34,9 +35,10 @@ class MaxNodes(Constraint):
         """Instances needed."""
         return at, candidates.nodes[at].astype(np.float64)
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Instances allowed and needed."""
-        return str(case.limits.max_nodes), str(int(candidates.nodes[at]))
+        limit, nodes = case.limits.max_nodes, int(candidates.nodes[at])
+        return Change(self.id, str(limit), str(nodes), limit, nodes)
 
 
 class MaxAccelerators(Constraint):
@@ -60,10 +62,11 @@ class MaxAccelerators(Constraint):
         """Accelerators needed."""
         return at, _accelerators(case.offer_set, candidates.offer[at], candidates.nodes[at])
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """Accelerators allowed and needed."""
-        needed = _accelerators(case.offer_set, candidates.offer[[at]], candidates.nodes[[at]])
-        return str(case.limits.max_accelerators), f"{needed[0]:g}"
+        limit = case.limits.max_accelerators
+        needed = float(_accelerators(case.offer_set, candidates.offer[[at]], candidates.nodes[[at]])[0])
+        return Change(self.id, str(limit), f"{needed:g}", limit, needed)
 
 
 def _accelerators(offer_set: OfferSet, rows: Ints, nodes: Ints) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint
+from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Floats, Ints
@@ -39,7 +40,7 @@ class LeastThroughput(Constraint):
         """Hours of work: the fastest is nearest."""
         return at, candidates.work_hours[at]
 
-    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> Change:
         """The speed asked for and the candidate's, in the unit of the workload, rounded down so that it is enough."""
         floor = case.limits.min_throughput
         assert floor is not None
@@ -50,7 +51,17 @@ class LeastThroughput(Constraint):
         step = float(candidates.shapes["step_time_s"][candidates.shape[at]])
         speed = asked * case.job.units_per_step / step / throughput_floor(case.limits, case.job)
         digit = 10.0 ** (math.floor(math.log10(speed)) - 2)
-        return f"{asked:,g} {unit}", f"{math.floor(speed / digit) * digit:,g} {unit}"
+        enough = float(f"{math.floor(speed / digit) * digit:.12g}")
+        return Change(self.id, f"{asked:,g} {unit}", f"{enough:,g} {unit}", asked, enough)
+
+    def loosened(
+        self, limits: Constraints, case: Case, candidates: Candidates, at: int
+    ) -> Constraints | None:
+        """With the candidate's speed in the unit of the workload."""
+        assert limits.min_throughput is not None
+        enough = self.change(case, candidates, at).enough
+        per_s = {name: enough for name, given in limits.min_throughput if given is not None}
+        return limits.model_copy(update={"min_throughput": limits.min_throughput.model_copy(update=per_s)})
 
 
 def throughput_floor(limits: Constraints, job: Job) -> float:

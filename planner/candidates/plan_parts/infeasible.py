@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.choose import best_of, best_where
+from catalogs.tables.table import distinct_values
+from planner.candidates.choose import best_of
 from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS, constraint
 from planner.candidates.filters import count_filters
@@ -19,7 +19,9 @@ from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.candidates.wanted import value_of
 from planner.candidates.ways.kept_out import kept_out
-from planner.plan.model import Plan, Proof, Relaxation
+from planner.plan.model import Plan, Proof
+from planner.plan.relaxation import Relaxation, relaxation_of
+from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Bools, Ints
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 MOST_RELAXATIONS = 5
 _KNEE = {"deadline", "budget"}
+_MOST_TOGETHER = 3  # limits that give way together
+_ALL_ASKED, _MOST_ASKED = 2, 2_048  # candidates of so many limits are all asked whether they are sure enough
 _TIE_RATIO = 1e-12  # of a value: what is no difference
 # of what is nearly sure enough: how far below the probability asked, and its cost as a share of the plan's
 _JUST_MISSED, _FAR_LESS = 0.1, 0.7
@@ -58,30 +62,42 @@ def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...]
     )  # fmt: skip
 
 
+@record(frozen=True, eq=False)
+class Remedy:
+    """The candidate at `at` becomes a plan where all limits in `group` give way as `relaxation` says."""
+
+    group: tuple[Constraint, ...]
+    at: int
+    relaxation: Relaxation
+
+
 def find_relaxations(search: CandidateSearch) -> tuple[Relaxation, ...]:
-    """Return the smallest changes of one limit (else of two together) that make a plan possible.
+    """Return the smallest changes that make a plan possible, as `find_remedies` finds them."""
+    return tuple(remedy.relaxation for remedy in find_remedies(search))
+
+
+def find_remedies(search: CandidateSearch) -> list[Remedy]:
+    """Return the smallest changes of one limit (else of two or three together) that make a plan possible.
 
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
-    prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
+    prices are no limits and are never relaxed. When no single limit is enough, pairs are tried, then threes.
     """
-    context = search.candidates.context
-    case = case_of(context)
-    soft = [item for item in CONSTRAINTS if not item.is_fact]
-    out: list[Relaxation] = []
-    for together in (1, 2):
+    case = case_of(search.candidates.context)
+    facts, out = sum(BIT[item.id] for item in CONSTRAINTS if item.is_fact), []
+    for together in range(1, _MOST_TOGETHER + 1):
         bits = _judged(case, search.candidates, together)
-        out = _relaxed(case, search, bits, list(combinations(soft, together)))
+        at = np.flatnonzero((np.bitwise_count(bits) == together) & (bits & facts == 0))
+        groups = _groups(bits[at], together)
+        out = [_remedy(case, search, group, at[_removed_by(bits[at], group)]) for group in groups]
         if out:
             break
     measured = {item.id for item in CONSTRAINTS if item.is_measured}
-    out.sort(
-        key=lambda item: (
-            item.constraint not in measured,
-            item.best.cost_usd if item.best else 0,
-            item.constraint,
-        )
-    )
-    return tuple(out[:MOST_RELAXATIONS])
+
+    def order(item: Remedy) -> tuple[bool, Decimal, str]:
+        named, best = item.relaxation.constraint, item.relaxation.best
+        return named not in measured, best.cost_usd if best else Decimal(0), named
+
+    return sorted(out, key=order)[:MOST_RELAXATIONS]
 
 
 def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
@@ -113,9 +129,8 @@ def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
             at = at if unsure is None else at[~unsure | (candidates.kind[at] == IN_TURN)]
         if len(at):
             best = best_of(candidates, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
-            current, needed = item.change(case, candidates, best)
-            brief = summarize(candidates, best, winner)
-            out.append(Relaxation(item.id, current, needed, brief, item.words))
+            change, brief = item.change(case, candidates, best), summarize(candidates, best, winner)
+            out.append(relaxation_of((change,), brief, item.words))
     return (*out, *_nearly_sure(search.candidates, int(at_winner)))
 
 
@@ -130,8 +145,8 @@ def _nearly_sure(candidates: Candidates, winner: int) -> tuple[Relaxation, ...]:
     if not len(at):
         return ()
     best = best_of(candidates, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
-    current, needed = item.change(case, candidates, best)
-    return (Relaxation(item.id, current, needed, summarize(candidates, best, winner), item.words),)
+    brief = summarize(candidates, best, winner)
+    return (relaxation_of((item.change(case, candidates, best),), brief, item.words),)
 
 
 def _judged(case: Case, candidates: Candidates, together: int = 1) -> Ints:
@@ -140,26 +155,31 @@ def _judged(case: Case, candidates: Candidates, together: int = 1) -> Ints:
     Args:
         case: the limits.
         candidates: all of them.
-        together: most limits that remove a candidate which is asked.
+        together: most limits that remove a candidate which is asked; of three, the best `_MOST_ASKED` are, and the
+            others count as removed.
     """
     bits = candidates.bits.copy()
-    lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
-    single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
-    words = [sum(group) for count in range(1, together + 1) for group in combinations(single, count)]
+    single = sum(BIT[item.id] for item in CONSTRAINTS if not item.is_fact and not item.needs_deadline)
+    few = (bits & ~single == 0) & (bits != 0) & (np.bitwise_count(bits) <= together)
     # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits, words) & (candidates.kind != IN_TURN))
+    at, left = np.flatnonzero(few & (candidates.kind != IN_TURN)), np.empty(0, dtype=np.int64)
+    if together > _ALL_ASKED:
+        at, left = np.split(at[np.argsort(value_of(candidates)[at], kind="stable")], [_MOST_ASKED])
     for item in CONSTRAINTS:
         unsure = item.unsure(case, candidates, at) if len(at) else None
         if unsure is not None:
-            bits[at[unsure]] |= BIT[item.id]
+            bits[np.concatenate([at[unsure], left])] |= BIT[item.id]
     return bits
 
 
-def _relaxed(
-    case: Case, search: CandidateSearch, bits: Ints, groups: list[tuple[Constraint, ...]]
-) -> list[Relaxation]:
-    relaxations = (_relax(case, search, group, _removed_by(bits, group)) for group in groups)
-    return [item for item in relaxations if item is not None]
+def _groups(bits: Ints, together: int) -> list[tuple[Constraint, ...]]:
+    """Sets of so many limits that remove a candidate, and the same with what gives way with one in its place."""
+    words = dict.fromkeys(distinct_values(bits).tolist())
+    for word in tuple(words):
+        for item in CONSTRAINTS:
+            words |= {word ^ BIT[other] | BIT[item.id]: None for other in item.moves_too if word & BIT[other]}
+    groups = (tuple(item for item in CONSTRAINTS if word & BIT[item.id]) for word in words)
+    return [group for group in groups if len(group) == together]
 
 
 def _removed_by(bits: Ints, group: tuple[Constraint, ...]) -> Bools:
@@ -181,31 +201,15 @@ def _knee(candidates: Candidates, at: Ints) -> int:
     return best_of(candidates, at[product <= product.min() * (1 + _TIE_RATIO)], "cost")
 
 
-def _relax(
-    case: Case,
-    search: CandidateSearch,
-    group: tuple[Constraint, ...],
-    mask: Bools,
-) -> Relaxation | None:
-    context = search.candidates.context
-    if not mask.any():
-        return None
+def _remedy(case: Case, search: CandidateSearch, group: tuple[Constraint, ...], positions: Ints) -> Remedy:
     candidates = search.candidates
-    measured = group[0].distance(case, candidates, np.flatnonzero(mask)) if len(group) == 1 else None
+    measured = group[0].distance(case, candidates, positions) if len(group) == 1 else None
     if measured is not None:
         positions, values = measured
-        near = positions[values <= values.min() + 1e-9 * abs(values.min())]
-        mask = np.zeros(len(candidates.offer), dtype=np.bool_)
-        mask[near] = True
-    at = best_where(candidates, mask, context.asked.workload.preferences.objective)
-    assert at is not None
-    if {item.id for item in group} == _KNEE:
-        at = _knee(candidates, np.flatnonzero(mask))
+        positions = positions[values <= values.min() + 1e-9 * abs(values.min())]
+    at = best_of(candidates, positions, candidates.context.asked.workload.preferences.objective)
+    if {item.id for item in group} >= _KNEE:
+        at = _knee(candidates, positions)
     changes = [item.change(case, candidates, at) for item in group]
-    return Relaxation(
-        constraint=" and ".join(item.id for item in group),
-        current=" and ".join(current for current, _ in changes),
-        needed=" and ".join(needed for _, needed in changes),
-        best=summarize(candidates, at, None),
-        note="; ".join(item.words for item in group),
-    )
+    words = "; ".join(item.words for item in group)
+    return Remedy(group, at, relaxation_of(changes, summarize(candidates, at, None), words))

@@ -17,11 +17,14 @@ def layout_of(candidates: Candidates, at: int) -> Layout:
     return _layout(candidates, candidates.shapes.row(int(candidates.shape[at])))
 
 
-def phase_layouts(candidates: Candidates, at: int) -> tuple[Layout, ...] | None:
-    """The layouts of the phases of candidate `at` in their order; None where the run has no phases or all share one."""
+def phases_of(candidates: Candidates, at: int) -> dict[str, Any]:
+    """Fields of a plan on the phases of the run of candidate `at`, in their order; empty where it has none.
+
+    `phase_layouts` is left out where all share one.
+    """
     job, offers = candidates.context.asked.job, candidates.context.market.offer_set
     if not job.training.phases:
-        return None
+        return {}
     from planner.performance.phases import phase_jobs
     from planner.performance.search import estimate_shapes
 
@@ -29,7 +32,8 @@ def phase_layouts(candidates: Candidates, at: int) -> tuple[Layout, ...] | None:
     hardware, nodes = offers.hardware.take(np.asarray([row])), (int(candidates.nodes[at]),)
     each = [estimate_shapes(*phase, hardware, nodes).row(0) for phase in phase_jobs(job.model, job.training)]
     layouts = tuple(_layout(candidates, shape) for shape in each)
-    return layouts if len(set(layouts)) > 1 else None
+    times = tuple(float(shape["step_time_s"]) for shape in each)
+    return {"phase_layouts": layouts if len(set(layouts)) > 1 else None, "phase_step_times_s": times}
 
 
 def _layout(candidates: Candidates, shape: dict[str, Any]) -> Layout:

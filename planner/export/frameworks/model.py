@@ -84,7 +84,7 @@ def parallel_of(launch: Launch) -> Parallel | None:
     layout, training = launch.layout, launch.training
     if layout is None:
         return None
-    every = launch.checkpoints.steps_between(launch.limits.step_time_s)
+    every = launch.checkpoints.steps_between(launch.step_time_s)
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,

@@ -45,5 +45,5 @@ ALERTS = (
 
 def stalled_minutes(launch: Launch) -> int:
     """Minutes without a step that are a hang: the threshold's, or ten steps where these take longer."""
-    step = launch.limits.step_time_s or 0.0
+    step = launch.step_time_s or 0.0
     return max(round(thresholds()["progress_stalled_max"].for_minutes), round(10 * step / 60))

@@ -12,7 +12,7 @@ pool's, not the job's (`sky jobs launch`); a job that asks for no resources has 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from planner.export.machines import (
 )
 from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import command_lines, export_lines, heading, setup_lines, start_words, variables
-from planner.export.quoting import shell_words, yaml_text
+from planner.export.quoting import comment, shell_words, yaml_text
 from planner.export.registry import Options
 from planner.export.software import image_for
 from planner.export.view import Launch, Pool, split
@@ -67,6 +67,27 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     if config:
         files.append(ExportFile("sky-config.yaml", _CONFIG_NOTE + yaml_text(config)))
     return (*files, *part.files)
+
+
+def chain(launch: Launch, phases: Sequence[Sequence[ExportFile]]) -> tuple[ExportFile, ...]:
+    """Return a pipeline: one managed job whose tasks, the phases, run one after the other.
+
+    Raises:
+        InputError: a phase needs files of its own, and all tasks share one folder.
+    """
+    tasks = [file for phase in phases for file in phase]
+    if any(file.path != "task.yaml" for file in tasks):
+        names = ", ".join(dict.fromkeys(file.path for file in tasks if file.path != "task.yaml"))
+        raise InputError(
+            f"--phase all: each phase has its own {names}, and the tasks of a pipeline share a folder: --phase N"
+        )
+    head = [
+        f"{launch.name}: {len(phases)} phases, one after the other",
+        "start: sky jobs launch pipeline.yaml, not the tasks below alone",
+    ]
+    named = yaml_text({"name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST)})
+    text = "".join(f"# {comment(line)}\n" for line in head)
+    return (ExportFile("pipeline.yaml", text + "---\n".join([named, *(file.text for file in tasks)])),)
 
 
 def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:

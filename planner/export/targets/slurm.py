@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
@@ -61,6 +62,32 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
         files.append(ExportFile(name, "\n".join(lines) + "\n"))
         begin += tasks
     return (*files, *part.files)
+
+
+def chain(launch: Launch, phases: Sequence[Sequence[ExportFile]]) -> tuple[ExportFile, ...]:
+    """Return a folder for each phase, and the script that submits them, each after all jobs of the one before."""
+    lines = [
+        "#!/bin/bash",
+        f"# {comment(launch.name)}: {len(phases)} phases, each after the one before has ended well",
+        "# where one fails, Slurm cancels those behind it; run this once, from a folder that all nodes mount",
+        "set -eo pipefail", "",
+        "submit() {",
+        "  local job",
+        '  job=$(cd "$(dirname "$1")" && sbatch --parsable "${wait[@]}" "$(basename "$1")")',
+        '  job=${job%%;*} # a federation adds its cluster',
+        '  echo "$1: job $job"',
+        '  jobs+=":$job"',
+        "}", "",
+        'cd "$(dirname "$0")"', "wait=()", "jobs=",
+    ]  # fmt: skip
+    files: list[ExportFile] = []
+    for number, phase in enumerate(phases, start=1):
+        own = [replace(file, path=f"phase-{number}/{file.path}") for file in phase]
+        if number > 1:
+            lines += ['wait=("--dependency=afterok$jobs" --kill-on-invalid-dep=yes)', "jobs="]
+        lines += [f"submit {file.path}" for file in own if file.path.endswith(".sbatch")]
+        files += own
+    return (ExportFile("submit.sh", "\n".join(lines) + "\n", executable=True), *files)
 
 
 def _groups(launch: Launch) -> list[tuple[Launch, int]]:

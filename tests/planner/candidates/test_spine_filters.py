@@ -11,7 +11,8 @@ import pytest
 
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import count_filters
-from planner.plan.model import FilterCount, Relaxation
+from planner.plan.model import FilterCount
+from planner.plan.relaxation import Relaxation
 from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     A10,

@@ -53,8 +53,9 @@ def said_of(text):
     if "\n---\n" in text:
         from sky.utils import dag_utils
 
-        assert dag_utils.is_job_group_yaml_str(text), "no Job Group"
-        tasks = dag_utils.load_job_group_from_yaml_str(text).tasks
+        is_group = dag_utils.is_job_group_yaml_str(text)
+        load = dag_utils.load_job_group_from_yaml_str if is_group else dag_utils.load_chain_dag_from_yaml_str
+        tasks = load(text).tasks
     else:
         tasks = [sky.Task.from_yaml_config(yaml.safe_load(text))]
     for task in tasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,6 +83,26 @@ def test_each_phase_has_its_layout_in_the_plan_and_a_launch_of_its_own() -> None
     assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults == []
     answer["phase_layouts"][1]["micro_batch"] *= 2
     assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults
+
+
+def test_a_phase_saves_after_as_many_of_its_own_steps_as_fit_between_two_checkpoints() -> None:
+    """Steps of the second phase take longer than the mean, those of the first are shorter."""
+    job = work(training=TWO, constraints={"max_nodes": 1, "deadline": "40h"})
+    plan = plan_on(make_catalog([Offer(A100X8, "us-east-1", "20")]), job).plan
+    launch, times = launch_of(plan), plan.phase_step_times_s
+    assert times is not None and plan.performance is not None
+    steps = [phase[0] for phase in launch.training.phases]
+    mean = sum(count * time for count, time in zip(steps, times, strict=True)) / sum(steps)
+    assert plan.performance.step_time_s == pytest.approx(mean, rel=0.01)
+    saved = [
+        int(re.findall(r"PLANNER_CHECKPOINT_STEPS=(\d+)", export(one, "slurm", Options())[0].text)[0])
+        for one in (launch, of_phase(launch, plan, 1), of_phase(launch, plan, 2))
+    ]
+    seconds = saved[0] * mean
+    assert [count * time for count, time in zip(saved[1:], times, strict=True)] == pytest.approx(
+        [seconds] * 2, rel=0.05
+    )
+    assert saved[1] > saved[0] > saved[2]
 
 
 def test_monitoring_of_a_phase_expects_its_end_by_what_the_whole_run_takes_beside_its_steps() -> None:

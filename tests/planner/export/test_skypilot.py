@@ -13,7 +13,7 @@ import yaml
 from planner.errors import InputError
 from planner.export.frameworks.model import Part, parallel_of
 from planner.export.frameworks.none import parse
-from planner.export.registry import Options, export
+from planner.export.registry import Options, export, export_phases
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.validators import allowed, shellcheck, sky_says
@@ -58,6 +58,7 @@ def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> Non
         for name, files in allowed("skypilot", Options(values={"zones": ZONES})).items()
     }
     tasks |= {file.path: file.text for file in allowed("skypilot")["workers"]}
+    tasks["pipeline"] = export_phases(LAUNCHES["one"], [LAUNCHES["one"]] * 2, "skypilot", Options())[0].text
     wrong = WRONG | WRONG_POOL
     for base, faults in ((tasks["zones in_turn"], WRONG), (tasks["pool-1.yaml"], WRONG_POOL)):
         for name, (good, bad, _) in faults.items():
@@ -67,6 +68,19 @@ def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> Non
     assert {name: text for name, text in said.items() if name not in wrong and text} == {}
     unseen = [name for name, (_, _, words) in wrong.items() if not re.search(words, said[name])]
     assert unseen == [], {name: said[name] for name in unseen}
+
+
+def test_phases_are_the_tasks_of_one_pipeline() -> None:
+    one = LAUNCHES["one"]
+    second = replace(one, run=replace(one.run, command="train.py --resume"))
+    (file,) = export_phases(one, [one, second], "skypilot", Options())
+    head, *tasks = yaml.safe_load_all(file.text)
+    assert file.path == "pipeline.yaml" and set(head) == {"name"}
+    assert tasks == [yaml.safe_load(export(each, "skypilot", Options())[0].text) for each in (one, second)]
+    with pytest.raises(InputError, match="share a folder"):
+        export_phases(one, [one, second], "skypilot", Options("deepspeed"))
+    with pytest.raises(InputError, match="torchrun starts no phase after another, slurm, skypilot do"):
+        export_phases(one, [one, second], "torchrun", Options())
 
 
 def test_places_come_in_the_order_of_the_plan_with_their_fall_back() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.export.registry import Options, export
+from planner.export.files import write_files
+from planner.export.registry import Options, export, export_phases
 from planner.export.targets.slurm import time_limit, warning_s
 from planner.export.view import Checkpoints, Launch, split
 from tests.conftest import ROOT
@@ -119,6 +120,48 @@ def test_a_preempted_job_comes_back_and_ends_when_the_work_is_done(tmp_path: Pat
     assert set((folder / "saves").read_text().splitlines()) == {"start 1"}
     assert (folder / "setup").read_text().strip() == str(folder)
     assert not (folder / "planner-1").exists()
+
+
+# the first phase fails at its first start, the third does not end by itself
+PHASE = r"""#!/bin/bash
+echo "$1" >>"$2/starts"
+while [ "$1" = 3 ]; do sleep 1; done
+[ "$1 $(wc -l <"$2/starts")" != "1 1" ]
+"""
+
+
+def test_phases_are_submitted_at_once_and_start_one_after_the_other(tmp_path: Path) -> None:
+    """A phase that fails and comes back is waited for; one that fails for good ends those behind it."""
+    base = LAUNCHES["one"]
+    with slurm(tmp_path / "real", real=True) as server:
+        folder = server.folder
+        for name, text in {"torchrun": TORCHRUN, "work.sh": PHASE}.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+
+        def launch(words: str) -> Launch:
+            run = replace(base.run, command=f"{folder}/{words} {folder}", setup="", secrets=())
+            return replace(base, nodes=1, pools=(replace(base.first, nodes=1),), run=run)
+
+        def submit(name: str, *each: str) -> None:
+            files = export_phases(base, [launch(words) for words in each], "slurm", Options())
+            assert files[0].path == "submit.sh" and shellcheck(files[0].text) == ""
+            write_files(files, folder / name)
+            done = server.run("bash", f"{name}/submit.sh", PATH=f"{folder}:{os.environ['PATH']}")
+            assert done.returncode == 0 and "phase-2/job.sbatch: job " in done.stdout, done.stderr
+
+        def ended(number: int, state: str) -> bool:
+            server.run("scontrol", "update", "JobId=1", "StartTime=now")  # else it waits about two minutes
+            return f"JobState={state}" in server.run("scontrol", "show", "job", str(number)).stdout
+
+        submit("good", "work.sh 1", "work.sh 2")
+        assert "Dependency" in server.run("squeue", "-h", "-j", "2", "-o", "%r").stdout
+        assert until(300, lambda: ended(2, "COMPLETED")), server.run("scontrol", "show", "job").stdout
+        assert (folder / "starts").read_text() == "1\n1\n2\n"
+        submit("bad", "work.sh 3", "work.sh 4")
+        server.run("scancel", "3")
+        assert until(300, lambda: ended(4, "CANCELLED")), server.run("scontrol", "show", "job").stdout
+    assert "4" not in (folder / "starts").read_text()
 
 
 def test_the_warning_leaves_time_for_two_checkpoints_though_slurm_may_be_early() -> None:

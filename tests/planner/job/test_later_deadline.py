@@ -6,7 +6,8 @@ import pytest
 
 from planner.job import later_deadline
 from planner.plan.front_choices import changes, choices
-from planner.plan.model import Plan, Relaxation
+from planner.plan.model import Plan
+from planner.plan.relaxation import Relaxation
 from tests.planner.candidates.ways.cases import THREE_ZONES, answer, on_demand
 
 TIGHT = 20.0

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from planner.plan.model import Plan
+from planner.plan.relaxation import Change
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, THREE_ZONES, answer, on_demand
 
 TWO_MACHINES = [*THREE_ZONES, on_demand("1.60", A10G)]
-HOURS, SURE = 20.0, 0.99
+HOURS, SURE = 20, 0.99
 
 
 def plan_with(limits: dict[str, Any], **changes: Any) -> Plan:
-    wanted = {"max_nodes": 1, **limits}
-    sure = wanted.pop("deadline_confidence", SURE)
-    return answer(TWO_MACHINES, HOURS, sure, constraints=wanted, **changes).plan
+    wanted = {"max_nodes": 1, "deadline_confidence": SURE, "deadline": f"{HOURS}h", **limits}
+    return answer(TWO_MACHINES, None, constraints=wanted, **changes).plan
 
 
-def needed_with_budget(plan: Plan, name: str) -> tuple[str, float]:
+def needed_with_budget(plan: Plan, name: str) -> tuple[Change, float]:
     """What the other limit and the budget must become."""
-    [both] = [item.needed for item in plan.relaxations if item.constraint == f"{name} and budget"]
-    other, dollars = both.split(" and ")
-    return other, float(dollars.removeprefix("$").replace(",", ""))
+    [(other, budget)] = [item.changes for item in plan.relaxations if item.constraint == f"{name} and budget"]
+    assert budget.enough is not None and budget.needed == f"${budget.enough:,.2f}"
+    return other, budget.enough
 
 
 @pytest.mark.parametrize("objective", ["cost", "time"])
@@ -36,7 +37,8 @@ def test_the_budget_beside_another_limit_is_the_least(
     """Ways to run in turn that the other limit makes possible count too, and what is too unsure does not."""
     wish = {"preferences": {"objective": objective}}
     other, dollars = needed_with_budget(plan_with({"budget_usd": 1.0}, **wish), name)
-    moved = {key: read(other)}
+    assert other.enough is not None and other.needed == f"{other.enough:g}"
+    moved = {key: read(other.enough)}
     assert dollars == pytest.approx(float(plan_with(moved).total_usd), abs=0.02)
     assert plan_with({**moved, "budget_usd": dollars}, **wish).status == "planned"
     assert plan_with({**moved, "budget_usd": 0.99 * dollars}, **wish).status == "infeasible"
@@ -45,7 +47,7 @@ def test_the_budget_beside_another_limit_is_the_least(
 def test_so_it_is_where_the_other_limit_is_no_number() -> None:
     only_away = {"regions": [f"aws/{AWAY}"], "deadline_confidence": 0.9}
     other, dollars = needed_with_budget(plan_with({**only_away, "budget_usd": 1.0}), "region")
-    assert other == f"allow {HOME}"
+    assert other.needed == f"allow {HOME}" and other.enough is None
     at_home = plan_with({"regions": [f"aws/{HOME}"], "deadline_confidence": 0.9})
     assert dollars == pytest.approx(float(at_home.total_usd), abs=0.02)
 
@@ -58,3 +60,56 @@ def test_a_budget_that_is_enough_is_not_named_beside_the_other_limit() -> None:
     at_home = plan_with({"regions": [f"aws/{HOME}"], "deadline_confidence": 0.9, "budget_usd": 20.0})
     assert at_home.status == "planned" and item.best is not None
     assert float(item.best.cost_usd) == pytest.approx(float(at_home.total_usd))
+
+
+def test_the_other_limit_is_what_the_cheaper_plan_needs() -> None:
+    """The cluster that was found first is less sure than the way in turn that its confidence makes possible."""
+    other, dollars = needed_with_budget(plan_with({"budget_usd": 1.0}), "confidence")
+    assert other.enough is not None
+    found = plan_with({"deadline_confidence": other.enough, "budget_usd": dollars})
+    assert found.risk is not None and found.risk.p_meet_deadline is not None
+    assert other.enough == pytest.approx(found.risk.p_meet_deadline, abs=0.001)
+
+
+QUOTA = [{"provider": "aws", "quota": name, "unit": "GPU", "limit": 0} for name in ("v100", "a10g")]
+AT_ONCE = [
+    {"accelerator": "*", "purchase_option": bought, "accelerators": 1} for bought in ("spot", "on_demand")
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "wider"),
+    [
+        ("quota", {"quota": QUOTA}, lambda enough: {"quota": [{**QUOTA[0], "limit": enough}, QUOTA[1]]}),
+        (
+            "throughput", {"min_throughput": {"samples_per_s": 1e6}},
+            lambda enough: {"min_throughput": {"samples_per_s": enough}},
+        ),
+        (
+            "obtainable", {"obtainable": AT_ONCE, "deadline": "12h", "max_nodes": 4},
+            lambda enough: {
+                "obtainable": [*AT_ONCE, {**AT_ONCE[1], "accelerator": "v100*", "accelerators": int(enough)}]
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_limits_that_are_no_single_number_give_way_too(
+    name: str, limits: dict[str, Any], wider: Callable[[float], dict[str, Any]]
+) -> None:
+    """The budget beside them is the least, too."""
+    limits = {"deadline_confidence": 0.9, **limits}
+    other, dollars = needed_with_budget(plan_with({**limits, "budget_usd": 1.0}), name)
+    assert other.enough is not None
+    moved = limits | wider(other.enough)
+    assert dollars == pytest.approx(float(plan_with(moved).total_usd), abs=0.02)
+    assert plan_with({**moved, "budget_usd": dollars}).status == "planned"
+
+
+def test_where_no_two_are_enough_three_limits_are_named() -> None:
+    limits = {"budget_usd": 1.0, "max_nodes": 1, "min_throughput": {"samples_per_s": 1e6}}
+    away = {"regions": [f"aws/{AWAY}"], "deadline_confidence": 0.9}
+    first = plan_with({**away, **limits}).relaxations[0]
+    assert [change.constraint for change in first.changes] == ["region", "throughput", "budget"]
+    _, speed, budget = (change.enough for change in first.changes)
+    enough = {"regions": ["aws/*"], "min_throughput": {"samples_per_s": speed}, "budget_usd": budget}
+    assert plan_with({"deadline_confidence": 0.9, **enough}).status == "planned"

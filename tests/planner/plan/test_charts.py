@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
+from planner.plan.ids import CostId
 from planner.plan.model import Plan
 from planner.plan.report_charts import cost_by_day, finish_range, hours_by_use
 from tests.planner.render.render_plans import FLEET, HOSTILE, INFEASIBLE, PLANS, SPOT, TRAINING
@@ -25,6 +27,16 @@ def test_what_is_paid_at_once_is_on_its_day() -> None:
     (by_day,) = cost_by_day(TRAINING)
     transfer = dict(by_day.series)["data transfer"]
     assert transfer[0] and not any(transfer[1:])
+
+
+def test_hours_after_a_commitment_are_not_spread_over_the_run_that_is_on_it() -> None:
+    """It ends no earlier than the run is expected to, so what comes after is at the end."""
+    first = TRAINING.lines[0]
+    after = replace(first.costs[0], id=CostId.AFTER_END, kind="after_end", amount_usd=Decimal(100))
+    longer = replace(TRAINING, lines=(replace(first, costs=(*first.costs, after)), *TRAINING.lines[1:]))
+    (by_day,) = cost_by_day(longer)
+    added = dict(by_day.series)["after a commitment ends (expected)"]
+    assert added[-1] == pytest.approx(100.0) and not any(added[:-1])
 
 
 def test_the_finish_lies_in_its_interval_and_the_deadline_is_marked() -> None:

@@ -304,6 +304,33 @@ jobs: [{", ".join(jobs)}, {{name: bought, candidates: [{{{bought}}}]}}]
     assert run_cli("verify", str(out), "--workload", str(path)).code == 5
 
 
+def test_work_carried_over_is_counted_by_the_judge(run_cli: Run, tmp_path: Path) -> None:
+    """Of two racks one is busy for a day, so the second job waits; moved before that, it is one too many."""
+    rack = "provider: onprem, region: here, instance_type: box, purchase_option: owned, nodes"
+    path, out = tmp_path / "busy.yaml", tmp_path / "busy.json"
+    path.write_text(f"""version: 1
+kind: portfolio
+name: busy
+start: 2026-12-01
+rolling: {{every: 6h}}
+commitments: [{{{rack}: 2, busy_nodes: 1, busy_until: 2026-12-02}}]
+jobs: [{{name: tune, count: 2, delay_usd_per_hour: 1, candidates: [{{{rack}: 1, hours: 30, cost_usd: 0}}]}}]
+""")
+    made = run_cli("portfolio", str(path), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))
+    assert made.code == 0, made.stderr
+    answer = json.loads(out.read_text())
+    begins = sorted(job["stints"][0]["begin_hours"] for job in answer["jobs"])
+    assert begins[0] < 24.0 <= begins[1] and answer["limits"][0]["peak"] == 2
+    assert run_cli("verify", str(out), "--workload", str(path)).code == 0
+    for stint in (job["stints"][0] for job in answer["jobs"]):
+        stint["end_hours"] -= stint["begin_hours"]
+        stint["begin_hours"] = 0.0
+    out.write_text(json.dumps(answer))
+    done = run_cli("verify", str(out), "--workload", str(path), "-o", "json")
+    faults = json.loads(done.stdout)["faults"]
+    assert any("more than there is" in fault for fault in faults), faults
+
+
 def test_an_answer_of_0_2_0_names_limits_without_their_rows(run_cli: Run, tmp_path: Path) -> None:
     out = tmp_path / "answer.json"
     made = run_cli("portfolio", str(EXAMPLE), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from planner.inputs.portfolio_load import load_portfolio
 from planner.portfolios.follow import MOST_SUMS, start_sums, thinned
 from planner.portfolios.gather import Gatherer
 from planner.portfolios.table import CandidateTable
+from tests.conftest import Run
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 FILE = """\
@@ -109,3 +111,32 @@ def test_sums_of_run_times_are_those_of_one_by_one(seed: int) -> None:
     runs = sorted(draw.integers(0, 10 ** int(draw.integers(2, 6)), size=30).tolist())
     horizon = int(draw.choice([0, 1_000, 100_000, 10_000_000]))
     assert start_sums(base, runs, horizon) == _sums_one_by_one(base, runs, horizon)
+
+
+ALIKE = """
+version: 1
+kind: portfolio
+name: alike
+start: 2026-12-01
+commitments:
+  - &rack {provider: onprem, region: here, instance_type: box, purchase_option: owned, nodes: 1}
+  - *rack
+jobs:
+  - name: tune
+    count: 3
+    deadline: 11h
+    candidates:
+      - {provider: onprem, region: here, instance_type: box, purchase_option: owned, nodes: 1, hours: 10, cost_usd: 0}
+      - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, nodes: 1, hours: 10, cost_usd: 300}
+"""
+
+
+def test_candidates_draw_on_every_commitment_of_their_terms(run_cli: Run, tmp_path: Path) -> None:
+    """Two racks bought apart hold a job each; the third job is bought."""
+    file, out = tmp_path / "alike.yaml", tmp_path / "answer.json"
+    file.write_text(ALIKE, encoding="utf-8")
+    made = run_cli("portfolio", str(file), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))
+    assert made.code == 0, made.stderr
+    drawn = [job["parts"][0]["commitment"] for job in json.loads(out.read_text(encoding="utf-8"))["jobs"]]
+    assert sorted(map(str, drawn)) == ["None", "commitments[0]", "commitments[1]"]
+    assert run_cli("verify", str(out), "--workload", str(file)).code == 0

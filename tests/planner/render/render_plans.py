@@ -23,11 +23,11 @@ from planner.plan.model import (
     PlanLine,
     Proof,
     QuotaNeed,
-    Relaxation,
     Risk,
     Savings,
     TimePart,
 )
+from planner.plan.relaxation import Relaxation
 from planner.plan.run import Goal
 
 D = Decimal

@@ -117,5 +117,5 @@ def test_what_only_has_to_be_admitted_names_its_key(item: Constraint) -> None:
     admits = [path for path in item.paths if path.rpartition(".")[2].startswith(("include_", "allow_"))]
     if not admits or type(item).change is not Constraint.change:
         return
-    _, needed = item.change(None, None, 0)  # type: ignore[arg-type]
-    assert needed == f"{admits[0]}: true"
+    change = item.change(None, None, 0)  # type: ignore[arg-type]
+    assert change.needed == f"{admits[0]}: true"

@@ -12,6 +12,7 @@ from planner.candidates.constraints.base import Constraint, Use, round_up
 from planner.candidates.constraints.registry import registered
 from planner.candidates.limits import mark_offers
 from planner.job.explain import why_not
+from planner.plan.relaxation import Change
 from planner.plan.report import plan_answer
 from planner.render import render_answer
 from planner.workloads.answer import Answer
@@ -49,9 +50,9 @@ class Grams(Constraint):
     def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats]:
         return at, self.grams(case, made.offer[at], made.nodes[at], made.paid_hours[at])
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
-        needed = float(self.distance(case, made, np.asarray([at]))[1][0])
-        return f"{self.limit:,.0f} g", f"{round_up(needed, 1.0):,.0f} g"
+    def change(self, case: Case, made: Candidates, at: int) -> Change:
+        needed = round_up(float(self.distance(case, made, np.asarray([at]))[1][0]), 1.0)
+        return Change(self.id, f"{self.limit:,.0f} g", f"{needed:,.0f} g", self.limit, needed)
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:
         none = np.zeros(len(rows))
