@@ -1,15 +1,15 @@
-"""Fit the constants of one software class alone, all others held: `python -m benchmarks.fit_class fused`.
+"""Fit the constants of one software class, or of racks, alone, all others held: `python -m benchmarks.fit_class fused`.
 
-For a change that concerns one class: the rest of the planner's figures stay as they are. The fit is that of
-`benchmarks.fit_performance`, with the weights of all rows; the interval of the class follows its rows left out, whose
-folds hold the bundled constants of other classes.
+For a change that concerns a part of the rows: the rest of the planner's figures stay as they are. The fit is that of
+`benchmarks.fit_performance`, with the weights of all rows; the interval of a class follows its rows left out, whose
+folds hold the bundled constants of other classes. Racks keep their width.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.accelerators import load_devices
@@ -34,25 +34,58 @@ from catalogs.tables.table import Floats
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 KIND = "transformer"
+RACKS = "racks"
 
 
-def fit_class(cases: Sequence[Case], stack: str, held: Constants) -> Constants:
-    """`held` with the fitted constants of `stack` and its factors on machines that it was measured on found anew."""
-    own = [case for case in cases if case.training.stack == stack]
+@dataclass(frozen=True)
+class Part:
+    """A part of the rows that is fitted alone.
+
+    Attributes:
+        owns: whether a row belongs to it.
+        constants: how the names of its fitted constants end; `factors`: how those of its learned factors do.
+        where: names of the machines of a row whose factors it may move.
+    """
+
+    owns: Callable[[Case], bool]
+    constants: str
+    factors: str
+    where: Callable[[Case], set[str]]
+
+
+def part_of(name: str) -> Part:
+    """The part called `name`: racks, whose link joins several machines, or a software class on all machines."""
+    if name == RACKS:
+        # The factor of their generation is shared with other machines.
+        return Part(_spans_machines, ".rack", "", lambda case: {family_of(case)})
+    return Part(
+        lambda case: case.training.stack == name, f".{name}", f".{name}",
+        lambda case: {family_of(case), case.generation},
+    )  # fmt: skip
+
+
+def _spans_machines(case: Case) -> bool:
+    return bool(case.hardware["link_domain_accelerators"] > case.hardware["accelerator_count"])
+
+
+def fit_class(cases: Sequence[Case], name: str, held: Constants) -> Constants:
+    """`held` with the fitted constants of part `name` and its factors where it was measured found anew."""
+    part = part_of(name)
+    mine = [part.owns(case) for case in cases]
+    own = [case for case in cases if part.owns(case)]
     priors = load_priors(held)
     free = [
         replace(f, value=priors[f.name])
         for f in free_constants(DIRECTORY, True)
-        if f.name.endswith(f".{stack}")
+        if f.name.endswith(part.constants)
     ]
     bare = held.replace({name: 1.0 for name in held.values if name.startswith("multiplier.")})
-    mine = [case.training.stack == stack for case in cases]
     fitted = best_constants(own, row_weights(cases)[mine], len(cases), free, bare.replace)
-    where = {family_of(case) for case in own} | {case.generation for case in own}
+    where = set[str]().union(*map(part.where, own))
     factors = {
         name: value
         for name, value in learned_factors(cases, log_gap(cases, fitted), KIND).items()
-        if name.endswith(f".{stack}") and name.split(".")[2] in where
+        if name.endswith(part.factors) and name.split(".")[2] in where
     }
     return held.replace({f.name: fitted[f.name] for f in free} | factors)
 
@@ -62,7 +95,7 @@ def unseen(cases: Sequence[Case], stack: str, held: Constants) -> Floats:
     value = throughput(build_groups(cases), len(cases), held)
     labels = fold_labels(cases, FOLDS)
     for label in sorted(set(labels)):
-        out = [p for p, c in enumerate(cases) if labels[p] == label and c.training.stack == stack]
+        out = [p for p, c in enumerate(cases) if labels[p] == label and part_of(stack).owns(c)]
         if out:
             rest = [case for p, case in enumerate(cases) if labels[p] != label]
             rows = [cases[p] for p in out]
@@ -71,10 +104,10 @@ def unseen(cases: Sequence[Case], stack: str, held: Constants) -> Floats:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit one class and write its constants and the width of its interval."""
+    """Fit one part and write its constants, and the width of the interval of a class."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "stack", choices=OTHER_STACKS, help="software class; others are fitted in order, together"
+        "part", choices=(*OTHER_STACKS, RACKS), help="software class (others are fitted together), or racks"
     )
     parser.add_argument(
         "--data", type=Path, help="CSV with the columns of dev.csv; bundled points by default"
@@ -83,12 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     held = load_constants()
     cases, _ = load_cases(load_rows(chosen.data), load_devices())
     cases, _ = settle([case for case in cases if case.kind == KIND], held)
-    fitted = fit_class(cases, chosen.stack, held)
-    widths = interval_widths(cases, unseen(cases, chosen.stack, held), (KIND,), fitted)
-    own = f"interval.{KIND}.{chosen.stack}"
+    fitted = fit_class(cases, chosen.part, held)
     changed = {name: value for name, value in fitted.values.items() if value != held.get(name, 1.0)}
-    write(DIRECTORY / f"{KIND}.csv", changed | {own: widths[own]})
-    print(f"{len(cases)} rows, {len(changed)} constants of {chosen.stack} written")
+    if chosen.part in OTHER_STACKS:
+        width = f"interval.{KIND}.{chosen.part}"
+        changed[width] = interval_widths(cases, unseen(cases, chosen.part, held), (KIND,), fitted)[width]
+    write(DIRECTORY / f"{KIND}.csv", changed)
+    print(f"{len(cases)} rows, {len(changed)} constants of {chosen.part} written")
     return 0
 
 

@@ -376,7 +376,7 @@ def hardware_of(
         **share,
         "accelerator_count": float(per_node * cores), "accelerator_memory_gib": share["memory_gib"],
         "memory_gib": NAN, "vcpus": NAN, "intra_node": intra, "intra_node_gb_per_s": NAN,
-        "internode_gbps": gbps,
+        "internode_gbps": gbps, "link_domain_accelerators": number(default, "link_domain") or NAN,
         "rdma": "" if any(word in row["interconnect"] for word in HOST_STAGED) else default["rdma"],
         "trainable": "true",
     }, per_node  # fmt: skip

@@ -105,7 +105,9 @@ def _sync_s(
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
     window = np.where(full, rounds * (stage_forward + stage_backward), scatters * stage_backward)
     hidden = c.of_stack("dp.overlap_ratio", stack) * window
-    exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
+    # The first weights and the last gradients have nothing to hide behind.
+    share = np.where(devices.domain > devices.count, c["dp.exposed_ratio.rack"], c["dp.exposed_ratio"])
+    exposed: Floats = np.maximum(time - hidden, share * time)
     return exposed
 
 

@@ -1,4 +1,4 @@
-"""Hand-fused code: its softmax kernel takes attention matrices in fours; its constants can be fitted alone."""
+"""Hand-fused code: its softmax kernel takes attention matrices in fours. Parts of the rows can be fitted alone."""
 
 from __future__ import annotations
 
@@ -72,6 +72,20 @@ def test_a_class_is_fitted_alone() -> None:
     machines_changed = {name.split(".")[2] for name in changed if name.startswith("multiplier.")}
     assert machines_changed <= {"ampere", "volta", "a100-sxm", "v100-sxm"}
     assert np.isfinite(list(fitted.values.values())).all()
+
+
+def test_racks_are_fitted_alone() -> None:
+    rows = [row for row in load_rows(None) if row["source"].startswith("MLPerf") and row["tp"] == ""][::3]
+    held = load_constants()
+    cases, _ = settle(load_cases(rows, load_devices())[0], held)
+    fitted = fit_class(cases, "racks", held)
+    changed = {name for name, value in fitted.values.items() if value != held.get(name, 1.0)}
+    racks = {
+        name
+        for name in changed
+        if name.startswith(("multiplier.transformer.gb200", "multiplier.transformer.gb300"))
+    }
+    assert racks and changed - racks == {"dp.exposed_ratio.rack"}
 
 
 @pytest.mark.parametrize("name", ["vTrain ground truth single", "vTrain ground truth multi"])

@@ -236,21 +236,24 @@ def test_modules_are_linked_and_cards_are_not(name: str, link: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "per_node", "gbps"),
+    ("name", "per_node", "gbps", "joined"),
     [
-        ("GB200", 4, 1600),
-        ("GB200", 64, 25600),
-        ("GB300", 64, 51200),
-        ("B300", 8, 6400),
-        ("H100-SXM", 8, 3200),
+        ("GB200", 4, 1600, 72),
+        ("GB200", 64, 25600, 72),
+        ("GB300", 64, 51200, 72),
+        ("B300", 8, 6400, 8),
+        ("H100-SXM", 8, 3200, 8),
     ],
 )
-def test_every_accelerator_of_a_rack_has_its_network(name: str, per_node: int, gbps: float) -> None:
+def test_every_accelerator_of_a_rack_has_its_network(
+    name: str, per_node: int, gbps: float, joined: int
+) -> None:
     device = find_device(load_devices(), name)
     assert device is not None
     cell = {"interconnect": "NVLink5 NVL72 1800GB/s", "gpu": name}
     hardware, _ = hardware_of(cell, device, per_node, per_node, None, read_networks())
     assert hardware["internode_gbps"] == gbps
+    assert np.fmax(hardware["link_domain_accelerators"], hardware["accelerator_count"]) == joined
 
 
 @pytest.mark.parametrize(
