@@ -2,8 +2,8 @@
 
 Candidates that two limits remove say how far each would have to move for them. Where the other limit has given way,
 spot may fall back on on-demand or run in several zones: such ways do not exist before they are asked for, and cost
-less. So the engine is asked again with the other limit as it is said to be needed. Where the workload's own budget is
-enough then, only the other limit is named.
+less. So the engine is asked again with the other limit as it is said to be needed. Of that, only as much is named as
+the plan found needs, and only the other limit where the workload's own budget is enough then.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ import numpy as np
 from catalogs.tables.table import distinct
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.budget import Budget
-from planner.candidates.constraints.deadline import Deadline
+from planner.candidates.constraints.deadline import Confidence, Deadline, confidence_kept
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine, bits_of, deadline_after
 from planner.candidates.limits import case_of
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.chances import stated_chance
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Ints
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
     from planner.candidates.engine import CandidateSearch
+    from planner.candidates.model import Candidates
     from planner.plan.model import Relaxation
 
 _WITH_BUDGET = f" and {Budget.id}"
@@ -66,6 +68,7 @@ def _least(search: CandidateSearch, both: Relaxation) -> Relaxation:
     if at is None:
         return both
     best = summarize(candidates, at, None)
+    needed = _nearest(other, needed, candidates, at)
     own = case_of(search.candidates.context).limits.budget_usd
     if own is not None and float(candidates.cash_usd[at]) <= float(own):
         current = both.current.rpartition(" and ")[0]
@@ -96,10 +99,9 @@ def _moved(
         later = deadline_after(context.dates.start, _number(needed))
         return context.with_deadline(later), search.offer_bits
     workload = context.asked.workload
-    key = item.paths[0].rpartition(".")[2]
-    given = getattr(workload.constraints, key, None)
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        limits = workload.constraints.model_copy(update={key: type(given)(_number(needed))})
+    given = _given(item, context)
+    if given is not None:
+        limits = workload.constraints.model_copy(update={_key(item): type(given)(_number(needed))})
         asked = replace(context.asked, workload=workload.model_copy(update={"constraints": limits}))
         return context.with_asked(asked), bits_of(asked, context.market)
     offer_bits = _admitted(search, item, needed)
@@ -115,6 +117,25 @@ def _admitted(search: CandidateSearch, item: Constraint, needed: str) -> Ints:
         if bits[offer] == BIT[item.id] and item.change(case, candidates, int(at))[1] == needed:
             bits[offer] = 0
     return bits
+
+
+def _nearest(item: Constraint, needed: str, candidates: Candidates, at: int) -> str:
+    """What a limit must be for the candidate at `at`, found with it as `needed`: mostly it keeps a closer one."""
+    if _given(item, candidates.context) is None:
+        return needed
+    if item.id == Confidence.id:
+        return confidence_kept(stated_chance(candidates, at) or 0.0)
+    return item.change(case_of(candidates.context), candidates, at)[1]
+
+
+def _given(item: Constraint, context: Context) -> float | None:
+    """A limit as the workload gives it, where that is a number."""
+    given = getattr(context.asked.workload.constraints, _key(item), None)
+    return given if isinstance(given, (int, float)) and not isinstance(given, bool) else None
+
+
+def _key(item: Constraint) -> str:
+    return item.paths[0].rpartition(".")[2]
 
 
 def _number(text: str) -> float:

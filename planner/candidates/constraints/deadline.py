@@ -113,7 +113,12 @@ class Confidence(Constraint):
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Probability asked and reached; of a candidate that another limit removes too it was not worked out before."""
         reached = float(case.chance(candidates, np.asarray([at]))[0])
-        return f"{case.limits.deadline_confidence:g}", f"{np.floor(reached * 1000) / 1000:g}"
+        return f"{case.limits.deadline_confidence:g}", confidence_kept(reached)
+
+
+def confidence_kept(reached: float) -> str:
+    """The confidence to ask for where a deadline is met with probability `reached`: rounded down."""
+    return f"{np.floor(reached * 1000) / 1000:g}"
 
 
 def too_unsure(case: Case, candidates: Candidates, at: Ints) -> Bools:
