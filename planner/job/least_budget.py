@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints
     from planner.plan.model import Relaxation
 
 _WITH_BUDGET = f" and {Budget.id}"
@@ -99,7 +100,7 @@ def _moved(
         later = deadline_after(context.dates.start, _number(needed))
         return context.with_deadline(later), search.offer_bits
     workload = context.asked.workload
-    given = _given(item, context)
+    given = _given(item, workload.constraints)
     if given is not None:
         limits = workload.constraints.model_copy(update={_key(item): type(given)(_number(needed))})
         asked = replace(context.asked, workload=workload.model_copy(update={"constraints": limits}))
@@ -121,16 +122,16 @@ def _admitted(search: CandidateSearch, item: Constraint, needed: str) -> Ints:
 
 def _nearest(item: Constraint, needed: str, candidates: Candidates, at: int) -> str:
     """What a limit must be for the candidate at `at`, found with it as `needed`: mostly it keeps a closer one."""
-    if _given(item, candidates.context) is None:
+    if _given(item, candidates.context.asked.workload.constraints) is None:
         return needed
     if item.id == Confidence.id:
         return confidence_kept(stated_chance(candidates, at) or 0.0)
     return item.change(case_of(candidates.context), candidates, at)[1]
 
 
-def _given(item: Constraint, context: Context) -> float | None:
+def _given(item: Constraint, limits: Constraints) -> float | None:
     """A limit as the workload gives it, where that is a number."""
-    given = getattr(context.asked.workload.constraints, _key(item), None)
+    given = getattr(limits, _key(item), None)
     return given if isinstance(given, (int, float)) and not isinstance(given, bool) else None
 
 

@@ -233,6 +233,7 @@ def test_a_budget_that_is_enough_has_the_digits_of_a_cost_and_suffices() -> None
     (section,) = changes(short)
     needed = str(section.tables[0].rows[0][0]).rpartition("$")[2].replace(",", "")
     assert len(needed.strip("0").replace(".", "")) <= 3
+    assert len(str(section.tables[0].rows[0][2]).strip("0").replace(".", "")) <= 3  # its cost, too
     more = Decimal(needed) - Decimal(exact.lstrip("$").replace(",", ""))
     assert 0 <= more < Decimal("0.01") * Decimal(needed)
     assert "explain FILE, optimize FILE --best-within 1; " in verdict_lines(short)[1]
