@@ -51,7 +51,8 @@ def with_known_places(plan: Plan, market: Market, ask: Callable[[Asked], Plan]) 
         other = ask(replace(asked, workload=workload))
     except TimeLimitError:
         return plan
-    note = f"nobody knows where {', '.join(dict.fromkeys(somewhere))} is to be had: {_instead(plan, other)}"
+    named = ", ".join(dict.fromkeys(somewhere))
+    note = f"place and stock of {named} are not known: {_instead(plan, other)}"
     return replace(plan, warnings=(*plan.warnings, note))
 
 

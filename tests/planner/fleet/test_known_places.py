@@ -19,7 +19,7 @@ def planned(offers: list[Offer], limits: dict[str, Any] = LIMITS) -> Plan:
 
 
 def notes(plan: Plan) -> list[str]:
-    return [note for note in plan.warnings if note.startswith("nobody knows where")]
+    return [note for note in plan.warnings if note.startswith("place and stock of ")]
 
 
 def test_what_known_places_cost_is_said() -> None:
@@ -27,7 +27,7 @@ def test_what_known_places_cost_is_said() -> None:
     assert [line.instance_type for line in plan.lines] == ["g5.2xlarge"]
     more = float(known.total_usd / plan.total_usd) - 1.0
     [note] = notes(plan)
-    assert note.startswith("nobody knows where g5.2xlarge is to be had: in known places, ")
+    assert note.startswith("place and stock of g5.2xlarge are not known: in known places, ")
     assert f"{known.lines[0].nodes} x g2-standard-8, on_demand, gcp/us-central1 costs $" in note
     assert note.endswith(f", {100 * more:.0f} % more")
 
