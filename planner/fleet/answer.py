@@ -21,6 +21,7 @@ from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback
 from planner.fleet.fallback_plan import fallback_plan
 from planner.fleet.fallback_search import MOST_JUDGED, cheapest_with_fallback
 from planner.fleet.kept import work_units
+from planner.fleet.known_places import with_known_places
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.moving_price import at_least, at_most, at_their_dearest
 from planner.fleet.parts import bill_of_parts, cheapest_in_parts
@@ -91,7 +92,10 @@ def plan_fleet(
     """
     check_asked(loaded, context.asked.workload)
     try:
-        return _plan(context, options, proven)
+        plan = _plan(context, options, proven)
+        return with_known_places(
+            plan, context.market, lambda asked: _plan(context.with_asked(asked), options, None)
+        )
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
 

@@ -44,7 +44,7 @@ RECORDED_AT_ONCE = (
 )
 MANY_TIMES = 4.0  # the plan's accelerators, from which on it is said that a sooner end rests on their number
 _THREE_DIGITS = (
-    0.01  # half-width, relative, of what has no interval of its own: three digits of it are printed
+    0.1  # half-width, relative, of what has no interval of its own: three digits of it are printed
 )
 
 
@@ -75,6 +75,7 @@ def choices(plan: Plan) -> list[Section]:
         _alike_for_less(plan, scale) or _as_soon(plan, scale),
         _hours_for_little(plan, scale) or _as_cheap(plan, scale),
         *_asked_at_once(plan),
+        _fewer_at_once(plan, scale),
         *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
     ]
     notes = [note for note in notes if note]
@@ -145,6 +146,24 @@ def _asked_at_once(plan: Plan) -> list[str]:
     if plan.kind == "fleet":
         return [f"{word}: its end assumes {machines} at once in one region; {records}"]
     return [f"{word}: {machines} are needed at once; {records}"]
+
+
+def _fewer_at_once(plan: Plan, scale: Scale) -> str:
+    """What costs nearly the same with no more accelerators than were recorded, where the plan takes more."""
+    if plan.objective != "cost" or plan.kind == "fleet" or not _asked_at_once(plan):
+        return ""
+    alike = [
+        best
+        for best in plan.alternatives
+        if best.accelerators <= RECORDED_AT_ONCE
+        and best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP)
+    ]
+    best = min(alike, key=lambda one: one.cost_usd, default=None)
+    if best is None:
+        return ""
+    more, later = scale.usd(best.cost_usd - plan.total_usd), best.hours - plan.hours
+    ends = f", ends {whole_hours(later)} later" if later >= _WAIT_HOURS else ""
+    return f"fewer at once: {in_brief(best)}: {best.accelerators:,.0f} accelerators, for {more} more{ends}"
 
 
 def _at_once(plan: Plan, item: Choice) -> str:

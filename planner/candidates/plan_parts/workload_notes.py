@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from planner.inputs.presets import encoder_positions, find_preset
@@ -35,6 +36,7 @@ _KNOWN = 0.5  # half-width, relative, of what runs cost: two or three digits are
 def workload_notes(asked: Asked, lines: Sequence[PlanLine], *, calibrated: bool) -> list[str]:
     """The notes that apply, in order; `calibrated`: the user measured runs on the machines of all lines."""
     notes = (
+        _zone_note(asked.workload),
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
         _batch_note(asked),
@@ -49,6 +51,15 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine], *, calibrated: bool)
         pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
+
+
+def _zone_note(workload: Workload) -> str:
+    """That the plan's times are UTC, where the workload states one of another zone; "" elsewhere."""
+    for given in (workload.constraints.deadline, workload.start):
+        if isinstance(given, datetime) and given.utcoffset():
+            stated = given.isoformat(" ", "minutes")
+            return f"all times are UTC: {stated} is {given.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return ""
 
 
 def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:

@@ -42,6 +42,21 @@ def test_a_start_before_the_day_of_planning_is_said(start: str, said: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("start", "deadline", "said"),
+    [
+        ("2026-12-01", "2026-12-03T18:00+05:45", "2026-12-03 18:00+05:45 is 2026-12-03 12:15"),
+        ("2026-12-01T01:00+08:00", "72h", "2026-12-01 01:00+08:00 is 2026-11-30 17:00"),
+        ("2026-12-01T08:00Z", "2026-12-03T18:00", ""),
+    ],
+)
+def test_times_of_another_zone_are_said_to_be_shown_in_utc(start: str, deadline: str, said: str) -> None:
+    job = work(start=start, constraints={"deadline": deadline})
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), job).plan
+    notes = [note for note in plan.warnings if note.startswith("all times are UTC: ")]
+    assert notes == ([f"all times are UTC: {said}"] if said else [])
+
+
+@pytest.mark.parametrize(
     ("model", "said"),
     [
         ({"params": 2e9, "forward_flops_per_sample": 5e6}, True),

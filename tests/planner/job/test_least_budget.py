@@ -44,6 +44,19 @@ def test_the_budget_beside_another_limit_is_the_least(
     assert plan_with({**moved, "budget_usd": 0.99 * dollars}, **wish).status == "infeasible"
 
 
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_the_other_limit_is_what_the_plan_found_needs(objective: str) -> None:
+    """Not what the candidate does that named it: the plan that costs least may be surer, on fewer machines."""
+    wish = {"preferences": {"objective": objective}}
+    refused = plan_with({"budget_usd": 1.0}, **wish)
+    sure, dollars = needed_with_budget(refused, "confidence")
+    found = plan_with({"deadline_confidence": float(sure), "budget_usd": dollars}, **wish)
+    assert found.risk is not None and found.risk.p_meet_deadline is not None
+    assert float(sure) == pytest.approx(found.risk.p_meet_deadline, abs=0.001)
+    [best] = [item.best for item in refused.relaxations if item.constraint == "max_nodes and budget"]
+    assert best is not None and int(needed_with_budget(refused, "max_nodes")[0]) == best.nodes
+
+
 def test_so_it_is_where_the_other_limit_is_no_number() -> None:
     only_away = {"regions": [f"aws/{AWAY}"], "deadline_confidence": 0.9}
     other, dollars = needed_with_budget(plan_with({**only_away, "budget_usd": 1.0}), "region")

@@ -47,3 +47,20 @@ def test_the_plan_says_so_of_itself(nodes: int, option: str, said: bool) -> None
         "cheapest: its end assumes 64 a10g-24gb-pcie at once in one region; public records end at 16"
         in str(section)
     ) is said
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cost", "alone", "said"),
+    [(16, "1.02", 64, True), (17, "1.02", 64, False), (16, "1.05", 64, False), (8, "1.02", 16, False)],
+)
+def test_what_costs_nearly_the_same_with_fewer_at_once_is_named(
+    nodes: int, cost: str, alone: int, said: bool
+) -> None:
+    """Where the plan takes more than records have, and only what they have and hardly more money will do."""
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.00")]), work()).plan
+    line = replace(plan.lines[0], nodes=alone)
+    fewer = replace(_summary(nodes, "spot"), cost_usd=plan.total_usd * Decimal(cost), hours=plan.hours + 5.0)
+    (section,) = choices(replace(plan, lines=(line,), alternatives=(fewer,)))
+    text = "fewer at once: 16 x g5.2xlarge, spot, aws/us-east-1: 16 accelerators, for $"
+    assert (text in str(section)) is said
+    assert ("more, ends 5 h later" in str(section)) is said

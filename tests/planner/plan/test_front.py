@@ -254,6 +254,15 @@ def test_what_would_be_enough_is_rounded_so_that_it_is(limit: str, needed: str, 
     assert str(section.tables[0].rows[0][0]).endswith(f" -> {said}")
 
 
+@pytest.mark.parametrize(("usd", "said"), [("51.54", "51.5"), ("8994", "8990"), ("34852", "34900")])
+def test_what_would_be_enough_costs_three_digits(usd: str, said: str) -> None:
+    [first, *_] = [item for item in INFEASIBLE.relaxations if item.best is not None]
+    assert first.best is not None
+    item = replace(first, best=replace(first.best, cost_usd=Decimal(usd)))
+    (section,) = changes(replace(INFEASIBLE, relaxations=(item,)))
+    assert section.tables[0].rows[0][2] == Decimal(said)
+
+
 @pytest.mark.parametrize(("kind", "title"), [("job", "each is enough"), ("fleet", "together enough")])
 def test_limits_of_a_fleet_are_enough_together(kind: str, title: str) -> None:
     (section,) = changes(replace(INFEASIBLE, kind=kind))
