@@ -41,8 +41,8 @@ SELECT
 FROM focus
 WHERE ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
     OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-  AND ChargeCategory <> 'Tax'
-  AND NOT (ChargeCategory = 'Purchase' AND EffectiveCost = 0)
+  AND COALESCE(ChargeCategory, '') <> 'Tax'
+  AND NOT (COALESCE(ChargeCategory, '') = 'Purchase' AND EffectiveCost = 0)
 GROUP BY
   ServiceProviderName,
   ServiceName,

@@ -260,7 +260,7 @@ def reason_of(row: Any) -> str:
     if row.effect == "other":
         kind = text(row.charge_kind)
         if kind != "use":
-            return f"{kind.lower()}s"
+            return f"{kind.lower()}s" if kind else "charges without a category"
         if min(float(row.effective_cost_before), float(row.effective_cost)) < 0:
             return "refund"
         is_both = q0 and q1
