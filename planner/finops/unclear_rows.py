@@ -101,8 +101,7 @@ def _whose(counts: Sequence[tuple[UnclearRows, int]], when: Callable[[Sequence[d
             sums[one.provider] = (before + count, [*months, one.month])
     most = sorted(sums.items(), key=lambda own: (-own[1][0], own[0]))
     named = [
-        f"{count:,} row{'s' * (count > 1)} of {name}{when(months)}"
-        for name, (count, months) in most[:_NAMED]
+        f"{count:,} row{'s' * (count > 1)} of {name}{when(months)}" for name, (count, months) in most[:_NAMED]
     ]
     more = sum(count for _, (count, _) in most[_NAMED:])
     return ", ".join(named) + (f" and {more:,} of others" if more else "")

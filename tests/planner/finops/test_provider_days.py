@@ -173,8 +173,8 @@ def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Pa
         (
             use(SEPTEMBER, "Azure"),
             [
-                "Azure has no use after 30 September (did it end, or is its file missing?): forecasts take it as ended; "
-                "it cost 3,000 USD in September"
+                "Azure has no use after 30 September (did it end, or is its file missing?): forecasts take it as "
+                "ended; it cost 3,000 USD in September"
             ],
         ),
         (

@@ -26,7 +26,9 @@ def bill(path: Path, five: list[dict[str, str]]) -> Path:
 
 @pytest.fixture
 def kindless(tmp_path: Path) -> Path:
-    return bill(tmp_path, [charge(date(2026, 10, 3), 150, ChargeCategory="", SkuId="b", Tags='{"team":"web"}')])
+    return bill(
+        tmp_path, [charge(date(2026, 10, 3), 150, ChargeCategory="", SkuId="b", Tags='{"team":"web"}')]
+    )
 
 
 def test_all_figures_count_a_charge_that_does_not_say_its_kind(kindless: Path) -> None:
@@ -36,7 +38,9 @@ def test_all_figures_count_a_charge_that_does_not_say_its_kind(kindless: Path) -
     assert found["overview_spend_money"].value == pytest.approx(3250)
     assert found["bridge_after_money"].value == pytest.approx(3250)
     assert sum(row["cost"] for row in rows_of(review, "bridge", "bridge_services")) == pytest.approx(3250)
-    assert ("web", 150) in {(row["owner"], row["cost"]) for row in rows_of(review, "allocation", "allocation")}
+    assert ("web", 150) in {
+        (row["owner"], row["cost"]) for row in rows_of(review, "allocation", "allocation")
+    }
     reasons = {row["reason"] for row in rows_of(review, "movers", "movers")}
     assert "charges without a category" in reasons
     costs = read_costs([str(kindless)], None, ["total"])
