@@ -259,10 +259,11 @@ def reason_of(row: Any) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if row.effect == "other":
         kind = text(row.charge_kind)
+        is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
+        if is_refund and kind in ("use", "Correction"):
+            return "refund"
         if kind != "use":
             return f"{kind.lower()}s" if kind else "charges without a category"
-        if min(float(row.effective_cost_before), float(row.effective_cost)) < 0:
-            return "refund"
         is_both = q0 and q1
         return "quantity and price changed out of all proportion" if is_both else "charges without a quantity"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"

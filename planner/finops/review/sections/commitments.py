@@ -272,9 +272,9 @@ def _chart(own: Any) -> Chart:
     )
     used, unused = (tuple(float(v) for v in rows[name]) for name in ("used_cost", "unused_cost"))
     share = percent(ratio(sum(used), sum(used) + sum(unused))) if sum(used) + sum(unused) else "nothing"
+    those = "the commitment" if len(rows) == 1 else f"the {len(rows)} commitments with most unused"
     return Chart("commitments", "Used and unused commitments", "bars", labels, (("used", used), ("unused", unused)),
-                 "money", f"Of the {len(rows)} commitments with most unused {share} was used.",
-                 drawn_only=True)  # fmt: skip
+                 "money", f"Of {those} {share} was used.", drawn_only=True)  # fmt: skip
 
 
 def _beside(rate: float, saved: str, paid: str) -> str:
