@@ -59,7 +59,7 @@ def savings(inputs: Inputs) -> Savings:
 
 def build(inputs: Inputs) -> Section:
     """Savings rates, utilisation, coverage, waste and what ends soon."""
-    own = inputs.of_this_month("commitment_utilisation")
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
     figures = [

@@ -81,7 +81,11 @@ def test_a_correction_neither_names_nor_reprices_what_it_corrects(tmp_path: Path
     """All of a service was "Correction of September and others, 3,000 to 2,600: lower price (-9.7 %)"."""
     use = each_day(SEPTEMBER, END, ChargeDescription="H100 machine")
     back = charge(
-        date(2026, 10, 9), -500, ChargeClass="Correction", PricingQuantity="-25", ChargeDescription="Correction"
+        date(2026, 10, 9),
+        -500,
+        ChargeClass="Correction",
+        PricingQuantity="-25",
+        ChargeDescription="Correction",
     )
     made = review_of(write_bill(tmp_path / "bill.csv", [*use, back]), only=("bridge", "movers"))
     moved = {row["product"]: row for row in rows_of(made, "movers", "movers")}
