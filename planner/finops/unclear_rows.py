@@ -85,10 +85,8 @@ def unclear_words(bill: Bill, column: str) -> list[str]:
 def month_words(rows: Sequence[UnclearRows], month: date) -> dict[str, str]:
     """Whose rows of a month the checks `unknown_cost` and `no_category` found; empty where there are none."""
     own = [one for one in rows if one.month == month]
-    unknown, kindless = (
-        _whose([(one, count(one)) for one in own], lambda _: "")
-        for count in (lambda one: one.unknown, lambda one: one.kindless)
-    )
+    unknown = _whose([(one, one.unknown) for one in own], lambda _: "")
+    kindless = _whose([(one, one.kindless) for one in own], lambda _: "")
     return {"unknown": f": {unknown}" * bool(unknown), "kindless": f": {kindless}" * bool(kindless)}
 
 

@@ -21,7 +21,9 @@ def month_of(first: date, *, covered: bool) -> list[dict[str, str]]:
         "CommitmentDiscountId": "arn:sp-1", "CommitmentDiscountName": "sp-1", "CommitmentDiscountType": "Savings Plan",
     }  # fmt: skip
     used = {**plan, "CommitmentDiscountStatus": "Used", "PricingCategory": "Committed"}
-    return [row | {"BilledCost": "0", "EffectiveCost": "60"} for row in each_day(first, ENDS[first], **used)]
+    return [
+        row | {"BilledCost": "0", "EffectiveCost": "60"} for row in each_day(first, ENDS[first], 100, **used)
+    ]
 
 
 def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) -> None:
@@ -42,7 +44,8 @@ def test_a_plan_that_began_is_named(tmp_path: Path) -> None:
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
     said = section(made, "bridge").sentences[0]
     assert (
-        "sp-1 of AWS (1,860 USD in October 2026) began after September 2026" in said and "ended by" not in said
+        "sp-1 of AWS (1,860 USD in October 2026) began after September 2026" in said
+        and "ended by" not in said
     )
 
 
