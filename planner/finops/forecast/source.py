@@ -77,12 +77,11 @@ def read_costs(
         scopes = load_daily(daily, until_last_day=True)
         return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
     from planner.finops.account_days import account_gaps
-    from planner.finops.forecast.bill import COSTS, daily_of_bill
+    from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
     from planner.finops.monthly_fees import fees_to_come
     from planner.finops.provider_days import lost_providers
     from planner.finops.read import open_bill
-    from planner.finops.unclear_rows import unclear_words
 
     with open_bill(focus, currency=currency, mapping=mapping, rates=rates) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
@@ -93,7 +92,7 @@ def read_costs(
                 *lost_providers(bill),
                 account_gaps(bill),
                 fees_to_come(bill, _last_day(found)),
-                *unclear_words(bill, COSTS[cost]),
+                *_unclear_in(bill, cost),
                 _once_of(bill, cost, found[dimensions[0]]),
                 *_names_of(bill, dimensions, exact_tags),
             )
@@ -119,6 +118,14 @@ def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
     """The last day of any scope."""
     last: date = max(one.days[-1] for scopes in series.values() for one in scopes.values()).item()
     return last
+
+
+def _unclear_in(bill: Bill, cost: str) -> list[str]:
+    """Rows whose cost or kind is not known, in words."""
+    from planner.finops.forecast.bill import COSTS
+    from planner.finops.unclear_rows import unclear_words
+
+    return unclear_words(bill, COSTS[cost])
 
 
 def _once_of(bill: Bill, cost: str, scopes: Mapping[str, DailyCost]) -> str:
