@@ -24,6 +24,7 @@ STEADY_RATIO = 0.9  # days with use of the month next to it
 MATERIAL_RATIO = 0.01  # of the cost of a day with use, all providers together
 UNNAMED = "(unnamed)"
 ENDED_DAYS = 28  # with use of others and none of its own, after which a bill is not late but over
+LATE_DAYS = 3  # at the end of a bill, as many as forecasts leave out by themselves
 _SHOWN = 3
 _SQL = Path(__file__).resolve().parent / "data" / "provider_days.sql"
 _Days = Mapping[date, float]  # day -> effective cost
@@ -40,6 +41,7 @@ class ProviderDays:
         begins: its first day, where that is in this month or the next and lacks no later one: its bill begins there.
         ends: its last day of all, where that is in this month or the one before, lacks no earlier one and is four weeks
             past: its bill ends there.
+        before_cost: effective cost of its use in the month before, in the bill's currency.
     """
 
     provider: str
@@ -48,6 +50,7 @@ class ProviderDays:
     missing: tuple[date, ...]
     begins: date | None = None
     ends: date | None = None
+    before_cost: float = 0.0
 
     @property
     def turn(self) -> str:
@@ -116,7 +119,7 @@ def provider_days(
 
 
 def lost_providers(bill: Bill) -> tuple[str, ...]:
-    """Steady and material providers without use in the bill's newest month, in words: its file may be missing."""
+    """Steady and material providers without use in, or on days of, the newest month: a file may be missing."""
     used = use_by_provider(bill, bill.months[-1:]) if bill.months else {}
     days = {day for own in used.values() for day in own}
     if not days:
@@ -124,7 +127,27 @@ def lost_providers(bill: Bill) -> tuple[str, ...]:
     # Hours on the first alone belong to the invoice of the month before, in another time zone.
     month = (max(days) - timedelta(1)).replace(day=1)
     (own,) = provider_days(used, [month]).values()
-    return tuple(one.words for one in own if not one.days and (one.doubt or not one.turn))
+    return lost_words(own, month, bill.currency)
+
+
+def lost_words(providers: Sequence[ProviderDays], month: date, currency: str) -> tuple[str, ...]:
+    """What forecasts leave out of providers without use in a month, or on days of it, in words.
+
+    Args:
+        providers: those of the month.
+        month: its first day.
+        currency: of the bill.
+    """
+    out = []
+    for one in providers:
+        if one.turn and not one.doubt:
+            continue
+        if not one.days:
+            cost = f"{one.before_cost:,.0f} {currency} in {month - timedelta(1):%B}"
+            out.append(f"{one.words}: forecasts take it as ended; it cost {cost}")
+        elif len(one.missing) > LATE_DAYS:
+            out.append(f"{one.words}: forecasts take these as days without cost")
+    return tuple(out)
 
 
 def months_around(month: date) -> tuple[date, date, date]:
@@ -161,7 +184,8 @@ def _of_month(
         missing = tuple(sorted(whole - own.keys()))
         begins = _begins(providers[name].keys(), month, missing)
         ends = None if begins else _ends(name, providers, end, missing)
-        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins, ends))
+        cost = sum(cost for day, cost in own.items() if day < month)
+        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins, ends, cost))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 
 

@@ -32,6 +32,7 @@ from planner.finops.provider_days import (
     without_others,
 )
 from planner.finops.read.model import Bill, Finding
+from planner.finops.unclear_rows import month_words, unclear_rows
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 
@@ -156,6 +157,8 @@ def assess_quality(
         "reported": _reported(bill, months, completion),
         "effective_stated": effective_stated(bill, months),
     }
+    is_unclear = any(sums[of]["unknown_cost_rows"] or sums[of]["no_category_rows"] for of in months)
+    unclear = unclear_rows(bill, months) if is_unclear else ()
     used = use_by_provider(bill, months)
     providers = without_others(provider_days(used, months), month)
     days = {day for by_day in used.values() for day in by_day}
@@ -164,7 +167,7 @@ def assess_quality(
         own, found = providers[of], {name: by_month.get(of) for name, by_month in beside.items()}
         values = _values(bill, of, sums[of], days) | found | {"complete_providers": share_there(own)}
         words = {"providers": missing_words(own), "days": _days_words(of, values["complete"]),
-                 "effective": stated_words(values["effective_stated"])}  # fmt: skip
+                 "effective": stated_words(values["effective_stated"]), **month_words(unclear, of)}  # fmt: skip
         others = share_there(going_on(own))
         stricter = {"complete_providers": 1.0 if others is None else others}
         return tuple(
@@ -231,6 +234,7 @@ def _days_there(measured: Mapping[str, float]) -> float:
 
 def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:
     rows, use = sums["charge_rows"], sums["use_weight"]
+    kindless = _share(sums["no_category_rows"], rows), _share(sums["no_category_weight"], sums["weight"])
     return {
         "list_known": _share(sums["list_known_weight"], use),
         "contracted_known": _share(sums["contracted_known_weight"], use),
@@ -238,7 +242,7 @@ def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:
         "effective_zero_rows": _share(sums["effective_zero_rows"], sums["billed_use_rows"]),
         "negative_effective": _share(sums["negative_effective"], sums["effective_weight"]),
         "unknown_cost": _share(sums["unknown_cost_rows"], rows),
-        "no_category": _share(sums["no_category_rows"], rows),
+        "no_category": max((one for one in kindless if one is not None), default=None),
         "quantity_priced": _share(sums["quantity_priced_weight"], use),
         "quantity_known": _share(sums["quantity_known_weight"], use),
         "gpu_unit_known": _share(sums["gpu_unit_known_weight"], sums["gpu_weight"]),

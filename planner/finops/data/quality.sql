@@ -72,6 +72,8 @@ SELECT
   SUM(n) AS charge_rows,
   SUM(CASE WHEN is_unknown THEN n ELSE 0 END) AS unknown_cost_rows,
   SUM(CASE WHEN is_told THEN 0 ELSE n END) AS no_category_rows,
+  SUM(CASE WHEN is_told THEN 0 ELSE weight END) AS no_category_weight,
+  SUM(weight) AS weight,
   SUM(CASE WHEN is_use THEN weight ELSE 0 END) AS use_weight,
   SUM(CASE WHEN is_use AND x_list_known THEN weight ELSE 0 END) AS list_known_weight,
   SUM(CASE WHEN is_use AND x_contracted_known THEN weight ELSE 0 END) AS contracted_known_weight,

@@ -126,7 +126,7 @@ def _query(bill: Bill, scope: str, column: str) -> list[_Row]:
         "SUM(CASE WHEN ChargeCategory = 'Usage' THEN amount ELSE 0 END) AS used, "
         "SUM(CASE WHEN ChargeCategory = 'Usage' THEN 1 ELSE 0 END) AS charges "
         f"FROM (SELECT {scope} AS scope, x_day, ChargeCategory, {column} AS amount FROM focus) AS of_scope "
-        "WHERE ChargeCategory <> 'Tax' AND amount IS NOT NULL AND x_day IS NOT NULL GROUP BY scope, x_day"
+        "WHERE COALESCE(ChargeCategory, '') <> 'Tax' AND amount IS NOT NULL AND x_day IS NOT NULL GROUP BY scope, x_day"
     )
     charges = frame["charges"].astype(float)
     rows = zip(_by_scope(frame), charges, strict=True)

@@ -92,6 +92,7 @@ def read_costs(
                 *lost_providers(bill),
                 account_gaps(bill),
                 fees_to_come(bill, _last_day(found)),
+                *_unclear_in(bill, cost),
                 _once_of(bill, cost, found[dimensions[0]]),
                 *_names_of(bill, dimensions, exact_tags),
             )
@@ -117,6 +118,14 @@ def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
     """The last day of any scope."""
     last: date = max(one.days[-1] for scopes in series.values() for one in scopes.values()).item()
     return last
+
+
+def _unclear_in(bill: Bill, cost: str) -> list[str]:
+    """Rows whose cost or kind is not known, in words."""
+    from planner.finops.forecast.bill import COSTS
+    from planner.finops.unclear_rows import unclear_words
+
+    return unclear_words(bill, COSTS[cost])
 
 
 def _once_of(bill: Bill, cost: str, scopes: Mapping[str, DailyCost]) -> str:

@@ -121,6 +121,7 @@ _TEXTS = (
         "PricingCategory",
         "PricingUnit",
         "ChargeCategory",
+        "ChargeClass",
     ),
     *("SkuMeter", "ChargeDescription", "SkuPriceDetails"),
 )

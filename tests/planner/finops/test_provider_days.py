@@ -172,12 +172,22 @@ def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Pa
     [
         (
             use(SEPTEMBER, "Azure"),
-            ["Azure has no use after 30 September (did it end, or is its file missing?)"],
+            [
+                "Azure has no use after 30 September (did it end, or is its file missing?): forecasts take it as "
+                "ended; it cost 3,000 USD in September"
+            ],
         ),
+        (
+            use(SEPTEMBER, "Azure") + use(OCTOBER, "Azure", last=20),
+            [
+                "Azure has use on 20 of 31 days (none on 21 to 31 October): forecasts take these as days without cost"
+            ],
+        ),
+        (use(SEPTEMBER, "Azure") + use(OCTOBER, "Azure", last=28), []),  # a bill may be late by some days
         (use(SEPTEMBER, "Azure", last=20), []),
         (use(SEPTEMBER, "Azure") + use(OCTOBER, "Azure"), []),
     ],
-    ids=["no file of October", "given up", "both months"],
+    ids=["no file of October", "eleven days late", "three days late", "given up", "both months"],
 )
 def test_forecasts_and_budgets_ask_for_a_provider_that_is_missing(
     azure: list[dict[str, str]], said: list[str], tmp_path: Path
@@ -187,6 +197,9 @@ def test_forecasts_and_budgets_ask_for_a_provider_that_is_missing(
     rows = [*august("AWS"), *august("Azure"), *use(SEPTEMBER, "AWS"), *use(OCTOBER, "AWS"), *hours, *azure]
     path = write_bill(tmp_path / "bill.csv", rows)
     assert list(read_costs([str(path)], None, ["total"]).findings) == [f"warning: {words}" for words in said]
+    review = review_of(path, month=OCTOBER, only=("forecast",), forecast=True)
+    spoken = [words for words in section(review, "forecast").sentences if "forecasts take" in words]
+    assert spoken == [f"{words}." for words in said]  # the expected cost stood there without a word
 
 
 def test_a_provider_that_begins_with_the_month_is_left_out(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def zero_effective(cost: str) -> str:
         ([*[line(1)] * 9, line("x")], "spend_money", "withheld", "10.0 % of rows have no readable cost"),
         ([*[line(1)] * 9, "cut,off"], "spend_money", "withheld", "10.0 % of rows have no readable cost"),
         ([line(currency="")], "spend_money", "flagged", "the bill names no currency"),
-        ([line(), line().replace("Usage", "")], "spend_money", "withheld", "50.0 % of rows do not say whether"),
+        ([line(), line().replace("Usage", "")], "spend_money", "withheld", "50.0 % of charges do not say whether"),
         ([line()], "allocation_ratio", "withheld", "no charge of the export carries tags"),
         ([line()], "bridge_price_money", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
         ([line()], "budget_variance_money", "flagged", "1 of 31 days of the month has use"),

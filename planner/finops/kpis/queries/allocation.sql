@@ -21,8 +21,8 @@ WITH charges AS (
     CASE WHEN LENGTH(Tags) > 150 THEN Tags END AS long_text,
     EffectiveCost AS effective_cost
   FROM focus
-  WHERE ChargeCategory NOT IN ('Tax', 'Credit', 'Adjustment')
-    AND NOT (ChargeCategory = 'Purchase' AND CommitmentDiscountId IS NOT NULL)
+  WHERE COALESCE(ChargeCategory, '') NOT IN ('Tax', 'Credit', 'Adjustment')
+    AND NOT (COALESCE(ChargeCategory, '') = 'Purchase' AND CommitmentDiscountId IS NOT NULL)
     AND COALESCE(CommitmentDiscountStatus, 'Used') <> 'Unused'
     AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
       OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))

@@ -15,7 +15,7 @@ SELECT
   SUM(BilledCost) AS billed_cost
 FROM focus
 WHERE ChargeClass = 'Correction'
-  AND ChargeCategory <> 'Tax'
+  AND COALESCE(ChargeCategory, '') <> 'Tax'
   AND BillingPeriodStart >= :start AND BillingPeriodStart < :end
   AND ChargePeriodStart < :start
 GROUP BY x_month

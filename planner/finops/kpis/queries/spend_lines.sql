@@ -24,7 +24,7 @@ WITH texts AS (
     SUM(BilledCost) AS billed_cost
   FROM focus
   WHERE ChargePeriodStart >= :first AND ChargePeriodStart < :end
-    AND ChargeCategory <> 'Tax'
+    AND COALESCE(ChargeCategory, '') <> 'Tax'
   GROUP BY
     x_month,
     ServiceProviderName,

@@ -189,7 +189,7 @@ _ALL_SOLD = "all of it would have to be filled, exchanged or sold"
 
 def _waste(inputs: Inputs) -> list[Action]:
     """Unused parts of commitments: the worst used by name, the rest together."""
-    own = inputs.of_this_month("commitment_utilisation")
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
     if not len(own):
         return []
     own = own[own["unused_cost"] > 0]
@@ -354,7 +354,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
 
 
 def _renew(inputs: Inputs) -> list[Action]:
-    used = inputs.of_this_month("commitment_utilisation").set_index("commitment_id")
+    used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
     out = []
     for row in expiries(inputs):
         name, key = _commitment_name(row), row["commitment_id"]

@@ -25,6 +25,7 @@ from planner.finops.review.parts import (
 )
 from planner.finops.review.sections.ahead import bought_words
 from planner.finops.review.sections.things import TOP, named_things, things
+from planner.finops.review.sections.turned_commitments import turned_words
 from planner.records import record
 from planner.render.currency import with_currency
 
@@ -94,7 +95,13 @@ def build(inputs: Inputs) -> Section:
         (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
         _sentence(inputs, bridge), drawn_only=True,
     )  # fmt: skip
-    said = (_sentence(inputs, bridge), bought_words(inputs), _left_out(inputs), _gaps(inputs))
+    said = (
+        _sentence(inputs, bridge),
+        turned_words(inputs),
+        bought_words(inputs),
+        _left_out(inputs),
+        _gaps(inputs),
+    )
     sentences = (" ".join(filter(None, said)),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
@@ -259,10 +266,11 @@ def reason_of(row: Any) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if row.effect == "other":
         kind = text(row.charge_kind)
-        if kind != "use":
-            return f"{kind.lower()}s"
-        if min(float(row.effective_cost_before), float(row.effective_cost)) < 0:
+        is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
+        if is_refund and kind in ("use", "Correction"):
             return "refund"
+        if kind != "use":
+            return f"{kind.lower()}s" if kind else "charges without a category"
         is_both = q0 and q1
         return "quantity and price changed out of all proportion" if is_both else "charges without a quantity"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"

@@ -130,7 +130,7 @@ def _figures(inputs: Inputs, emissions: list[Emitted], mapped: list[Emitted], ho
 def _table(mapped: list[Emitted]) -> Table:
     rows = [
         (one.provider, one.region, one.accelerator, one.hours, *((one.kwh or (None, None))[1:2]),
-         *((one.kg or (None, None))[1:2]), one.basis)
+         *((one.kg or (None, None))[1:2]), one.basis.replace("_", " "))
         for one in mapped[:TOP]
     ]  # fmt: skip
     return table(

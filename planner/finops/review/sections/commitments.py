@@ -59,7 +59,7 @@ def savings(inputs: Inputs) -> Savings:
 
 def build(inputs: Inputs) -> Section:
     """Savings rates, utilisation, coverage, waste and what ends soon."""
-    own = inputs.of_this_month("commitment_utilisation")
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
     figures = [
@@ -272,9 +272,9 @@ def _chart(own: Any) -> Chart:
     )
     used, unused = (tuple(float(v) for v in rows[name]) for name in ("used_cost", "unused_cost"))
     share = percent(ratio(sum(used), sum(used) + sum(unused))) if sum(used) + sum(unused) else "nothing"
+    those = "the commitment" if len(rows) == 1 else f"the {len(rows)} commitments with most unused"
     return Chart("commitments", "Used and unused commitments", "bars", labels, (("used", used), ("unused", unused)),
-                 "money", f"Of the {len(rows)} commitments with most unused {share} was used.",
-                 drawn_only=True)  # fmt: skip
+                 "money", f"Of {those} {share} was used.", drawn_only=True)  # fmt: skip
 
 
 def _beside(rate: float, saved: str, paid: str) -> str:

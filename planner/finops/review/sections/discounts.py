@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from planner.finops.review.inputs import Inputs
+from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
 from planner.records import record
 
@@ -17,11 +18,13 @@ class Discounts:
         every: all of them together.
         plain: on use without GPUs.
         gpu: on machines with GPUs.
+        month: the earlier one that they are of, in words; empty: the reviewed one.
     """
 
     every: float | None = None
     plain: float | None = None
     gpu: float | None = None
+    month: str = ""
 
     def saved(self, plain: float, gpu: float) -> float | None:
         """What commitments on such use would save; None where no part's discount is known.
@@ -52,10 +55,10 @@ class Discounts:
         """
         out = []
         if plain > 0 and self.plain is not None:
-            out.append(f"your {provider} commitments save {percent(self.plain, 0)}")
+            out.append(f"your {provider} commitments {self._save(self.plain)}")
         if gpu > 0 and self.gpu is not None:
             also = "those" if out else f"your {provider} commitments"
-            out.append(f"{also} on GPU machines save {percent(self.gpu, 0)}")
+            out.append(f"{also} on GPU machines {self._save(self.gpu)}")
         for cost, rate, kind in (
             (plain, self.plain, "use without GPUs"),
             (gpu, self.gpu, "GPU machines"),
@@ -67,10 +70,20 @@ class Discounts:
                 )
         return "; ".join(out)
 
+    def _save(self, rate: float) -> str:
+        return f"saved {percent(rate, 0)} in {self.month}" if self.month else f"save {percent(rate, 0)}"
+
 
 def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
-    """What the used commitments of the month save, by provider."""
-    own = inputs.of_this_month("commitment_utilisation")
+    """What used commitments save, by provider: those of the month, or of the month before where all of them ended."""
+    frame = inputs.ask("commitment_utilisation")
+    if inputs.before is None:
+        return _discounts(inputs.of_month(frame))
+    before = _discounts(inputs.of_month(frame, inputs.before), month_name(inputs.before))
+    return before | _discounts(inputs.of_month(frame))
+
+
+def _discounts(own: Any, month: str = "") -> dict[str, Discounts]:
     # use that costs nothing, as in a bill without effective cost, says nothing of what is saved
     own = own[own["used_cost"] > 0].groupby("provider").sum(numeric_only=True)
     # nor does use without a contracted price
@@ -84,6 +97,7 @@ def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
                 row["used_contracted_cost"] - row["used_gpu_contracted_cost"],
             ),
             _rate(row["gpu_priced"], row["used_gpu_contracted_cost"]),
+            month,
         )
         for provider, row in own.iterrows()
     }
@@ -91,7 +105,7 @@ def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
 
 def unused_room(inputs: Inputs, known: Mapping[str, Discounts]) -> dict[str, float]:
     """Per provider: use at contracted prices that its unused commitments could carry."""
-    unused = inputs.of_this_month("commitment_utilisation").groupby("provider")["unused_cost"].sum()
+    unused = inputs.of_month(inputs.ask("commitment_utilisation")).groupby("provider")["unused_cost"].sum()
     paid = {name: 1 - one.every for name, one in known.items() if one.every is not None and one.every < 1}
     return {str(name): max(0.0, float(cost)) / paid.get(str(name), 1.0) for name, cost in unused.items()}
 

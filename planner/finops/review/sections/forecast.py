@@ -10,6 +10,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.finops.bought_once import bought_once, once_by_day, once_words
 from planner.finops.monthly_fees import fees_to_come
+from planner.finops.provider_days import lost_words
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import figure, flagged, money, nothing, percent
@@ -125,6 +126,7 @@ def build(inputs: Inputs) -> Section:
     said = [
         f"{ahead.name} is expected to cost {known_money(end, end.landing, currency)}{_between(end, currency)}.",
         *_once_words(inputs),
+        *(f"{words}." for words in lost_words(inputs.gate.providers, inputs.month, inputs.bill.currency)),
         *([] if inputs.is_complete else _fees(inputs)),
         _record(test),
         *budget_words(inputs),

@@ -87,9 +87,9 @@ def _restated(inputs: Inputs) -> list[str]:
 def _currencies(inputs: Inputs) -> tuple[Table, ...]:
     """What the month was billed in each currency, where rates put them into one."""
     together = inputs.bill.consolidated
-    if together is None:
-        return ()
-    own = [row for row in together.months if row[0] == inputs.month]
+    own = [] if together is None else [row for row in together.months if row[0] == inputs.month]
+    if together is None or all(code == inputs.bill.currency for _, code, _, _ in own):
+        return ()  # nothing was put into another currency
     rows = [(code, billed, ratio(inside, billed), inside)
             for _, code, billed, inside in sorted(own, key=lambda row: (-row[3], row[1]))]  # fmt: skip
     columns: list[Any] = [("currency", "Currency", "text"), ("billed", "Billed in it", "quantity"),

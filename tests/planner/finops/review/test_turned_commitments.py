@@ -1,0 +1,61 @@
+"""The month after a commitment ended: what it covered is neither more use nor of unknown saving."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
+
+AUGUST, SEPTEMBER, OCTOBER = date(2026, 8, 1), date(2026, 9, 1), date(2026, 10, 1)
+ENDS = {AUGUST: date(2026, 8, 31), SEPTEMBER: date(2026, 9, 30), OCTOBER: date(2026, 10, 31)}
+
+
+def month_of(first: date, *, covered: bool) -> list[dict[str, str]]:
+    """100 a day at contracted prices; 60 under a plan, which pays for them once more in BilledCost."""
+    if not covered:
+        return each_day(first, ENDS[first])
+    plan = {
+        "CommitmentDiscountId": "arn:sp-1", "CommitmentDiscountName": "sp-1", "CommitmentDiscountType": "Savings Plan",
+    }  # fmt: skip
+    used = {**plan, "CommitmentDiscountStatus": "Used", "PricingCategory": "Committed"}
+    return [
+        row | {"BilledCost": "0", "EffectiveCost": "60"} for row in each_day(first, ENDS[first], 100, **used)
+    ]
+
+
+def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) -> None:
+    """ "more use (+3,100), things that ended (-1,800)" without a word of it; "the bill does not say what it saves"."""
+    rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=False)]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "actions"))
+    assert (
+        "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: what they covered counts as "
+        "things that ended, and at its new price as more use or new things."
+    ) in section(made, "bridge").sentences[0]
+    (action,) = rows_of(made, "actions", "actions")
+    assert action["saves"] == pytest.approx(0.4 * 3100)
+    assert "your AWS commitments saved 40 % in September 2026" in action["why"]
+
+
+def test_a_plan_that_began_is_named(tmp_path: Path) -> None:
+    rows = [*month_of(SEPTEMBER, covered=False), *month_of(OCTOBER, covered=True)]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
+    said = section(made, "bridge").sentences[0]
+    assert (
+        "sp-1 of AWS (1,860 USD in October 2026) began after September 2026" in said
+        and "ended by" not in said
+    )
+
+
+SMALL = charge(
+    SEPTEMBER, 0.1, CommitmentDiscountId="small", CommitmentDiscountStatus="Used", PricingCategory="Committed"
+)
+
+
+@pytest.mark.parametrize("more", [[], [SMALL]], ids=["goes on", "small"])
+def test_what_goes_on_or_is_small_is_not_spoken_of(more: list[dict[str, str]], tmp_path: Path) -> None:
+    rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=True), *more]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
+    assert "Of commitments" not in section(made, "bridge").sentences[0]
