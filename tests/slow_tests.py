@@ -3,7 +3,7 @@
 A quarter of the test functions take three quarters of the CPU time. `tests/slow_tests.txt` lists them in four parts of
 equal cost, whole files to a part, because the tests of a file share what is expensive to prepare. A run of the suite
 takes the part that the seed of the property tests draws; `--slow-tests all` and `--hypothesis-profile=thorough` take
-all, and so does a run of files, of `-k` or of `-m` (docs/adr/0019-slow-tests-in-parts.md).
+all, and so does a run of files or folders, of `-k`, of `-m` or of what failed (docs/adr/0019-slow-tests-in-parts.md).
 
 Write the list anew: `pytest -n 2 --dist loadfile --slow-tests all -p tests.cpu_times --cpu-times=FILE`, then
 `python -m tests.slow_tests FILE`.
@@ -17,9 +17,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
 
 LIST = Path(__file__).with_suffix(".txt")
 PARTS = 4
@@ -31,13 +31,19 @@ EVERY_RUN = (
     "tests/cli/test_broken_files.py",
     "tests/cli/test_broken_parts.py",
     "tests/cli/test_optimize.py",
+    "tests/cli/test_options_documented.py",
     "tests/planner/job/test_one_engine.py",
     "tests/planner/job/test_real_catalog_laws.py",
     "tests/planner/judge/test_deep.py",
     "tests/planner/test_exhaustive_judge.py",
+    "tests/test_claims.py",
     "tests/test_readme.py",
+    "tests/test_security_page.py",
 )
-"""What runs whole each time: numbers that docs/reliability.md promises, the walls, and what a newcomer tries first."""
+"""What runs whole each time: numbers that docs/reliability.md promises, what a newcomer tries first, the walls, and
+what compares pages with the whole code: a change breaks it far from the tests of what was changed."""
+_CHOOSE = ("keyword", "markexpr", "lf", "failedfirst", "stepwise")
+"""Options that choose tests, those that failed before among them: none of these may be left out."""
 _LINE = re.compile(r"\s*([\d.]+) (?:setup|call|teardown)\s+(\S+?)(?:\[.*)?$")
 
 
@@ -93,16 +99,26 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def draw_part(config: pytest.Config) -> None:
-    """Set the option to the part to run: drawn by the process that starts the workers, which inherit its options."""
-    if config.option.slow_tests != "drawn" or hasattr(config, "workerinput"):
+    """Set the option to the part to run, which workers are told by the process that starts them."""
+    config.option.slow_tests = getattr(config, "workerinput", {}).get("slow_tests", config.option.slow_tests)
+    if config.option.slow_tests != "drawn":
         return
-    chosen = config.args_source is config.ArgsSource.ARGS or config.option.keyword or config.option.markexpr
-    if chosen or settings().max_examples == settings.get_profile("thorough").max_examples:
+    chosen = config.args_source is not config.ArgsSource.TESTPATHS or any(
+        map(vars(config.option).get, _CHOOSE)
+    )
+    # By the option: hypothesis loads its profile after this runs.
+    if chosen or config.getoption("--hypothesis-profile") == "thorough":
         config.option.slow_tests = "all"
         return
     seed = str(config.getoption("--hypothesis-seed"))
     number = int(seed) if seed.isdecimal() else int.from_bytes(os.urandom(4))
     config.option.slow_tests = str(number % PARTS + 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist the part: it reads the command line itself, on which no drawn part is."""
+    node.workerinput["slow_tests"] = node.config.option.slow_tests
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from tests.conftest import ROOT
-from tests.slow_tests import EVERY_RUN, LIST, PARTS, SLOW_CPU_S, draw_part, left_out, read_parts, write_parts
+from tests.slow_tests import (
+    EVERY_RUN,
+    LIST,
+    PARTS,
+    SLOW_CPU_S,
+    draw_part,
+    left_out,
+    pytest_configure_node,
+    read_parts,
+    write_parts,
+)
 
 PARTS_OF = read_parts(LIST.read_text(encoding="utf-8"))
 
@@ -59,20 +69,40 @@ def test_the_list_is_written_from_measured_times() -> None:
     }
 
 
-def part_drawn(source: str = "TESTPATHS", seed: int | None = 6, keyword: str = "", mark: str = "") -> str:
-    option = SimpleNamespace(slow_tests="drawn", keyword=keyword, markexpr=mark)
+def part_drawn(
+    source: str = "TESTPATHS", seed: int | None = 6, profile: str | None = None, **given: object
+) -> str:
+    option = SimpleNamespace(slow_tests="drawn", **given)
     config = SimpleNamespace(
         option=option,
         ArgsSource=pytest.Config.ArgsSource,
         args_source=pytest.Config.ArgsSource[source],
-        getoption={"--hypothesis-seed": seed}.__getitem__,
+        getoption={"--hypothesis-seed": seed, "--hypothesis-profile": profile}.__getitem__,
     )
     draw_part(config)  # type: ignore[arg-type]
     return str(option.slow_tests)
 
 
-def test_the_suite_runs_the_part_of_its_seed_and_what_is_asked_for_runs_whole() -> None:
-    thorough = settings().max_examples == settings.get_profile("thorough").max_examples
-    assert part_drawn() == ("all" if thorough else "3")  # 6 modulo 4, counted from 1
-    assert thorough or {part_drawn(seed=None) for _ in range(100)} == {"1", "2", "3", "4"}
-    assert part_drawn(source="ARGS") == part_drawn(keyword="optimize") == part_drawn(mark="signals") == "all"
+def test_the_suite_runs_the_part_of_its_seed() -> None:
+    assert part_drawn() == "3"  # 6 modulo 4, counted from 1
+    assert {part_drawn(seed=None) for _ in range(100)} == {"1", "2", "3", "4"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"source": "ARGS"}, {"source": "INVOCATION_DIR"}, {"profile": "thorough"}, {"keyword": "optimize"},
+        {"markexpr": "signals"}, {"lf": True}, {"failedfirst": True}, {"stepwise": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_asked_for_runs_whole(given: dict[str, Any]) -> None:
+    assert part_drawn(**given) == "all"
+
+
+def test_a_worker_runs_the_part_that_was_drawn_before_it_started() -> None:
+    node = SimpleNamespace(workerinput={}, config=SimpleNamespace(option=SimpleNamespace(slow_tests="3")))
+    pytest_configure_node(node)
+    worker = SimpleNamespace(option=SimpleNamespace(slow_tests="drawn"), workerinput=node.workerinput)
+    draw_part(worker)  # type: ignore[arg-type]
+    assert worker.option.slow_tests == "3"

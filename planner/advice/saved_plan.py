@@ -16,6 +16,7 @@ from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
 from planner.plan.profile import linked, work_log_sd
 from planner.records import record
+from planner.render.numbers import number
 from planner.spot.pools import RECORDED
 
 _GB_PER_GIB = 1.073741824
@@ -130,7 +131,9 @@ class SpotPlan:
             return self
         whole = (self.deadline - self.start) / timedelta(hours=1)
         if hours >= whole > 0.0:
-            raise InputError(f"--margin: {hours:g} h leave nothing of the {whole:g} h from start to deadline")
+            raise InputError(
+                f"--margin: {number(hours)} h leave nothing of the {number(whole)} h from start to deadline"
+            )
         return replace(self, deadline=self.deadline - timedelta(hours=hours))
 
 

@@ -96,7 +96,7 @@ def ratio_type(example: str = "0.1% or 0.001") -> Written[float]:
         if not 0.0 <= ratio < 1.0:
             percent = not text.strip().endswith("%") and 1.0 <= ratio < 100.0
             how = f"{text.strip()}% or {ratio / 100.0:g}" if percent else example
-            wrong = "must be below 100 %" if ratio == 1.0 else "is not a ratio"
+            wrong = "must be below 100 %" if ratio >= 1.0 and not percent else "is not a ratio"
             raise ValueError(f"{text!r} {wrong}; write it as {how}")
         return ratio
 

@@ -160,6 +160,16 @@ def test_a_cut_file_is_named(snapshot: Path) -> None:
         load_catalog(snapshot, cache=False)
 
 
+def test_a_cut_file_of_the_package_is_mended_by_reinstalling_it(
+    snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalogs.store.read.bundled_directory", lambda: snapshot)
+    path = snapshot / OFFERS
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(CatalogError, match=r"was changed or cut short.*; reinstall the package"):
+        load_catalog(snapshot, cache=False)
+
+
 def test_a_cut_file_whose_hash_was_renewed_is_named(snapshot: Path) -> None:
     rewrite_offers(snapshot, (snapshot / OFFERS).read_bytes()[:-40])
     with pytest.raises(CatalogError, match=r"cannot read .*offers\.csv\.gz"):

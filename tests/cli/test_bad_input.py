@@ -331,10 +331,15 @@ def test_files_of_other_commands_and_empty_ones_are_named(command: str, run_cli:
     )
 
 
-def test_a_certain_outcome_has_no_worst_part(run_cli: Run) -> None:
-    refused(
-        run_cli("portfolio", str(ROOT / "examples/robust.yaml"), "--robust", "100%"), 2, "must be below 100 %"
-    )
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("100%", "'100%' must be below 100 %"), ("150%", "'150%' must be below 100 %"),
+        ("1", "'1' is not a ratio; write it as 1% or 0.01"), ("nan", "'nan' is not a ratio"),
+    ],
+)  # fmt: skip
+def test_a_certain_outcome_has_no_worst_part(given: str, said: str, run_cli: Run) -> None:
+    refused(run_cli("portfolio", str(ROOT / "examples/robust.yaml"), "--robust", given), 2, said)
 
 
 @pytest.mark.parametrize("given", [("--location", "us-east-1"), ("--deadline", "2020-01-01")])
