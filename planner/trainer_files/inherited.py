@@ -72,7 +72,9 @@ def _merged(
             )
             continue
         if path.resolve() in chain:
-            raise InputError(f"{document.path}: {_KEY} {named[:200]}: the file builds on itself")
+            raise InputError(
+                f"{document.path}: {_key(document, named)} {named[:200]}: the file builds on itself"
+            )
         bases.append(path)
         below, more = _merged(read_document(path), given, (*chain, path.resolve()), bases)
         data = _over(data, below)
@@ -102,7 +104,9 @@ def _started(document: Document) -> list[str]:
     if document.syntax not in ("arguments", "toml"):
         return []
     data, job = document.data, document.data.get(_OF_TORCHTITAN[0])
-    named = [data.get(_DATASET), job.get(_OF_TORCHTITAN[1]) if isinstance(job, Mapping) else None]
+    named = [job.get(_OF_TORCHTITAN[1]) if isinstance(job, Mapping) else None]
+    if str(data.get(_DATASET)).endswith(".toml"):  # TRL's argument of this name is a part of a dataset
+        named.append(data[_DATASET])
     if "tune" in document.programs:
         named.append(data.get(_OF_TORCHTUNE))
     return [name for name in named if isinstance(name, str) and name]
