@@ -201,7 +201,7 @@ def test_the_clips_of_a_dataset_give_the_length(tmp_path: Path) -> None:
 
 def test_commands_that_start_a_file_are_read_with_it(tmp_path: Path) -> None:
     titan = (
-        "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./configs/llama3_8b.toml "
+        "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./configs/llama3_8b.toml $overrides "
         "--training.seq_len 4096 --parallelism.tensor_parallel_degree=2"
     )
     values = _values(_drafted(tmp_path, "run.sh", titan, llama3_8b__toml=TORCHTITAN))
@@ -226,6 +226,18 @@ def test_the_command_line_of_lightning_is_not_nemos(tmp_path: Path) -> None:
     text = "trainer: {devices: 8}\nmodel: {class_path: proj.LM, init_args: {lr: 1e-4}}\n"
     with pytest.raises(InputError, match=r"Lightning CLI.*planner init --model"):
         _drafted(tmp_path, "config.yaml", text)
+
+
+@pytest.mark.parametrize(("given", "found"), [("", "full"), (", use_gradient_checkpointing=False", "none")])
+def test_a_model_in_few_bits_is_prepared_to_compute_again(tmp_path: Path, given: str, found: str) -> None:
+    script = f"""\
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+model = AutoModelForCausalLM.from_pretrained("mistralai/Mistral-7B-v0.1", load_in_4bit=True)
+model = get_peft_model(prepare_model_for_kbit_training(model{given}), LoraConfig(r=32))
+Trainer(model, TrainingArguments("out", per_device_train_batch_size=2, max_steps=10)).train()
+"""
+    assert _values(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == found
 
 
 def test_what_a_script_asks_of_its_model(tmp_path: Path) -> None:
