@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,11 @@ _PAIR = re.compile(r"(?<!\S)([a-z]\w*)=[\"']?([^\s\"']+)")
 # a quoted block of a page, with its language
 _BLOCK = re.compile(r"(?ms)^```([A-Za-z]+)[ \t]*\n(.*?)^```")
 # a configuration that a script writes: `cat > run.yaml <<'EOF'`, or with the file behind
-_WRITTEN = re.compile(
-    r"(?ms)^[ \t]*cat[ \t]*(?=[^\n]*>[ \t]*(?P<name>[^\s<>]+\.(?:ya?ml|toml|json)))"
-    r"[^\n]*?<<-?[ \t]*['\"]?(?P<end>\w+)['\"]?[^\n]*\n(?P<body>.*?)^[ \t]*(?P=end)[ \t]*$"
-)
-# what a trainer's own configuration names, and not that of an engine or a launcher
+_WRITTEN = re.compile(r">[ \t]*['\"]?([^\s<>'\"]+\.(?:ya?ml|toml|json))")
+_UNTIL = re.compile(r"(?<!<)<<-?[ \t]*['\"]?(\w+)")
+# what a trainer's own configuration names, and not that of an engine or a launcher; a command may name others
 _TRAINED = ("base_model", "model_name_or_path", "model", "model_name", "policy", "actor_rollout_ref")
+_COMMANDED = (*_TRAINED, "pretrained_model_name_or_path", "pretrain", "num_layers")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -102,15 +103,20 @@ def parse_document(text: str, path: Path) -> Document:
         return Document(
             path, "arguments", {"mode": detector[1], "task": "", **dict(_PAIR.findall(detector[0]))}
         )
-    if (written := None if is_yaml else _written(text, path)) is not None:
-        return written
-    command = bool(_ARGUMENT.search(text)) or _has_overrides(text)
-    if not is_yaml and not command and not _FLAG_KEY.search(text) and _is_script(stripped, path):
+    command = not is_yaml and not _FLAG_KEY.search(text) and (_ARGUMENT.search(text) or _has_overrides(text))
+    run = _command(text, path) if command else None
+    if not is_yaml and not (run and any(key in run.data for key in _COMMANDED)):
+        run = _written(text, path) or run
+    if run is not None:
+        return run
+    if not is_yaml and not _FLAG_KEY.search(text) and _is_script(stripped, path):
         started = ", ".join(dict.fromkeys(_CONFIGURATION.findall(text)))
         hint = f"name the file that it starts: {started}" if started else "name the trainer's own file"
         raise InputError(f"{path}: is a script without arguments of a trainer: {hint}")
-    if is_yaml or _FLAG_KEY.search(text) or not command:
-        return _yaml(text, path)
+    return _yaml(text, path)
+
+
+def _command(text: str, path: Path) -> Document:
     arguments, remarks = parse_arguments(text, str(path))
     arguments, abbreviated = written_out(arguments)
     return Document(path, "arguments", arguments, (*remarks, *abbreviated), programs_of(text, str(path)))
@@ -118,16 +124,25 @@ def parse_document(text: str, path: Path) -> Document:
 
 def _written(text: str, path: Path) -> Document | None:
     """The trainer's configuration that a script writes (`cat > run.yaml <<EOF`) before it starts it; None: none."""
-    for block in _WRITTEN.finditer(text):
-        name = Path(block["name"].strip("'\""))
-        try:
-            document = parse_document(block["body"], path.with_name(f"written{name.suffix}"))
+    lines = iter(text.split("\n"))
+    for line in lines:
+        file, until = _WRITTEN.search(line), _UNTIL.search(line)
+        if file is None or until is None or not line.lstrip().startswith("cat"):
+            continue
+        body = "\n".join(_before(until[1], lines)).replace("\\$", "$")
+        name = Path(file[1])
+        try:  # JSON is YAML
+            document = parse_document(body, path.with_name("_.toml" if name.suffix == ".toml" else "_.yaml"))
         except InputError:  # the shell puts variables in
             continue
         if any(key in document.data for key in _TRAINED):
             remark = f"{name.name}, which the script writes, is read; arguments of the command that starts it are not"
             return replace(document, path=path, remarks=(*document.remarks, remark))
     return None
+
+
+def _before(end: str, lines: Iterator[str]) -> Iterator[str]:
+    return takewhile(lambda line: line.strip() != end, lines)
 
 
 def _of_page(text: str, path: Path) -> Document:

@@ -10,7 +10,7 @@ below it, or given with it are read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.trainer_files.arguments import BASES
 from planner.trainer_files.files import beside, read_document
+from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document
 
 _KEY = BASES
@@ -25,7 +26,7 @@ _SELF = "_self_"
 _ENDINGS = (".yaml", ".yml", ".toml")
 # keys that name such a file besides
 _DATASET = "dataset_config"
-_OF_TORCHTITAN = ("job", "config_file")
+_OF_TORCHTITAN = "job.config_file"
 _OF_TORCHTUNE = "config"
 _MOST = 20
 
@@ -57,22 +58,23 @@ def _merged(
 ) -> tuple[Mapping[str, Any], list[str]]:
     data: Mapping[str, Any] = {}
     remarks: list[str] = []
-    named_files, choices = _named(document)
+    started = _started(document)
+    named_files, choices = _named(document, started)
     if len(bases) + len(named_files) - 1 > _MOST:
         raise InputError(f"{document.path}: {_KEY}: builds on more than {_MOST} files")
     for named in named_files:
         if named == _SELF:
             data = _over(data, document.data)
             continue
-        path = _found(document.path, named, given)
+        path, key = _found(document.path, named, given), started.get(named, _KEY)
         if path is None:
             remarks.append(
-                f"{_key(document, named)} {named[:200]}: is not next to it, so what it says is not read: put it "
+                f"{key} {named[:200]}: is not next to it, so what it says is not read: put it "
                 f"there{' (tune cp writes it)' if 'tune' in document.programs else ''} or add it to --from"
             )
             continue
         if path.resolve() in chain:
-            raise InputError(f"{document.path}: {_KEY} {named[:200]}: the file builds on itself")
+            raise InputError(f"{document.path}: {key} {named[:200]}: the file builds on itself")
         bases.append(path)
         below, more = _merged(read_document(path), given, (*chain, path.resolve()), bases)
         data = _over(data, below)
@@ -82,10 +84,10 @@ def _merged(
     return data, remarks
 
 
-def _named(document: Document) -> tuple[list[str], list[str]]:
+def _named(document: Document, started: Iterable[str]) -> tuple[list[str], list[str]]:
     """The files that `defaults` names, `_self_` among them, and the choices of groups but Hydra's own."""
     stated = document.data.get(_KEY) if document.syntax in ("yaml", "json", "arguments") else None
-    listed = [*(stated if isinstance(stated, list) else [stated]), *_started(document)]
+    listed = [*(stated if isinstance(stated, list) else [stated]), *started]
     files = [entry for entry in listed if isinstance(entry, str) and entry]
     choices = [
         f"{group}: {choice}"
@@ -97,22 +99,15 @@ def _named(document: Document) -> tuple[list[str], list[str]]:
     return files if _SELF in files else [*files, _SELF], choices
 
 
-def _started(document: Document) -> list[str]:
-    """The files that torchtitan's and torchtune's commands start, and that of a dataset."""
+def _started(document: Document) -> dict[str, str]:
+    """The files that torchtitan's and torchtune's commands start, and that of a dataset, with the argument's name."""
     if document.syntax not in ("arguments", "toml"):
-        return []
-    data, job = document.data, document.data.get(_OF_TORCHTITAN[0])
-    named = [data.get(_DATASET), job.get(_OF_TORCHTITAN[1]) if isinstance(job, Mapping) else None]
-    if "tune" in document.programs:
-        named.append(data.get(_OF_TORCHTUNE))
-    return [name for name in named if isinstance(name, str) and name]
-
-
-def _key(document: Document, named: str) -> str:
-    """What names a file: `defaults`, or the argument of a command."""
-    keys = (_DATASET, _OF_TORCHTUNE)
-    found = next((key for key in keys if document.data.get(key) == named), "")
-    return found or (".".join(_OF_TORCHTITAN) if named in _started(document) else _KEY)
+        return {}
+    keys = [_OF_TORCHTITAN, _DATASET, *([_OF_TORCHTUNE] if "tune" in document.programs else [])]
+    look = Lookup(document)
+    named = {look.text(key): key for key in keys}
+    # TRL's argument of the dataset's name is a part of one
+    return {name: key for name, key in named.items() if name and (key != _DATASET or name.endswith(".toml"))}
 
 
 def _found(path: Path, named: str, given: Sequence[Path]) -> Path | None:

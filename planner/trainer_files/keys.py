@@ -6,7 +6,7 @@ import math
 import operator
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planner.errors import InputError
@@ -64,10 +64,11 @@ class Lookup:
         if isinstance(value, list) and self.document.syntax == "arguments":
             value = value[0]  # what follows belongs to the next command
         if isinstance(value, str) and "${" in value:
-            followed = _followed(self.document.data, key, value, _DEPTH)
-            if followed is None:
+            try:
+                return _followed(self.document.data, key, value, _DEPTH)
+            except LookupError:
                 self.unresolved[key] = value
-            return followed
+                return None
         return value
 
     def reference(self, key: str) -> str:
@@ -132,16 +133,22 @@ class Lookup:
 
 
 def _followed(data: Mapping[str, Any], key: str, text: str, depth: int) -> Any:
-    """A text with its references replaced by their values, the innermost first; None: one of them has none."""
+    """A text with its references replaced by their values, the innermost first.
+
+    Raises:
+        LookupError: one of them names no key, cannot be worked out, or leads too far.
+    """
     while depth and (match := _REFERENCE.search(text)) is not None:
         depth -= 1
         value = _resolved(data, key, match[1], depth)
-        if value is None or match[0] == text:
+        if match[0] == text:
             return value
         if not isinstance(value, str | int | float):
-            return None
+            raise LookupError(text)
         text = text[: match.start()] + str(value) + text[match.end() :]
-    return None if "${" in text else text
+    if "${" in text:
+        raise LookupError(text)
+    return text
 
 
 def _resolved(data: Mapping[str, Any], key: str, inner: str, depth: int) -> Any:
@@ -149,20 +156,45 @@ def _resolved(data: Mapping[str, Any], key: str, inner: str, depth: int) -> Any:
     match = _RESOLVER.fullmatch(inner)
     if match is None:
         referred = _referred(key, f"${{{inner}}}")
-        value = _walk(data, referred) if referred else None
+        section, _, last = referred.rpartition(".")
+        holder = _walk(data, section) if section else data
+        if not isinstance(holder, Mapping) or last not in holder:
+            raise LookupError(inner)
+        value = holder[last]
         return _followed(data, referred, value, depth) if isinstance(value, str) and "${" in value else value
     name, given = match[1], match[2].strip()
-    if given.startswith("-"):  # a variable of the shell with its default, for envsubst
+    if (
+        given.startswith("-") and name not in _RESOLVERS
+    ):  # a variable of the shell with its default, for envsubst
         return given[1:].strip("'\"") or None
     words = [word.strip().strip("'\"") for word in given.split(",")]
-    if name in ("oc.env", "oc.select") and len(words) == 2:
-        found = _walk(data, words[0]) if name == "oc.select" else None
-        return words[1] if found is None else found
-    if name in _RESOLVERS and len(words) == 2 and all(_NUMBER.fullmatch(word) for word in words):
+    default = words[1] if len(words) == 2 and words[1] != "null" else None
+    if name == "oc.select" and len(words) <= 2:
+        try:
+            return _resolved(data, key, words[0], depth)
+        except LookupError:
+            return default
+    if name == "oc.env" and len(words) == 2:
+        return default
+    if name in _RESOLVERS and len(words) == 2:
+        return _calculated(_RESOLVERS[name], words)
+    raise LookupError(inner)
+
+
+def _calculated(resolver: Callable[[float, float], float], words: Sequence[str]) -> float:
+    """A sum of two numbers, whole where it is.
+
+    Raises:
+        LookupError: they are none, or it is too large or divides by zero.
+    """
+    try:
         left, right = (float(word) for word in words)
-        value = _RESOLVERS[name](left, right) if right or "div" not in name else math.inf
-        return int(value) if abs(value) <= _MOST and value == int(value) else value
-    return None
+        value = resolver(left, right)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise LookupError(words) from None
+    if not abs(value) <= _MOST:
+        raise LookupError(words)
+    return int(value) if value == int(value) else value
 
 
 def _referred(key: str, reference: str) -> str:

@@ -56,7 +56,8 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     gated = _gated(keys, kind)
     ffn = _ffn(keys, attention.hidden)
     experts = _experts(keys, layers, ffn)
-    tied = keys.flag("tie_word_embeddings", kind.tied) if architecture == "decoder" else True
+    predicts = architecture == "decoder" or _has_head(keys)
+    tied = keys.flag("tie_word_embeddings", kind.tied) if predicts else True
     vocab = keys.need(*VOCAB)
     values: dict[str, Any] = {
         "family": "transformer", "architecture": architecture, "layers": layers, "hidden": attention.hidden,
@@ -152,7 +153,9 @@ def _dense_ffn(keys: Keys, ffn: int, experts: Experts | None) -> int:
     """Width of the network of layers without experts."""
     if experts is None:
         return keys.size("shared_intermediate_size") or ffn
-    return keys.size("intermediate_size_mlp") or ffn
+    return (
+        keys.size("intermediate_size_mlp", "dense_intermediate_size", "prefix_dense_intermediate_size") or ffn
+    )
 
 
 def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
@@ -174,7 +177,10 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
     )
     shared_width = width
     wide = keys.count(
-        "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"
+        "shared_expert_intermediate_size",
+        "shared_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "share_expert_dim",
     )
     if wide:
         shared, shared_width = 1, wide
@@ -256,8 +262,7 @@ def _count(
     narrow = keys.size("embedding_size")
     if narrow is not None and narrow != hidden:  # ELECTRA: a narrow table, widened before the first layer
         tables = values["vocab"] * narrow + narrow * hidden
-    classes = [str(name) for name in keys.items("architectures")]
-    if values["architecture"] == "encoder" and any(name.endswith(_HEADS_OF_ENCODERS) for name in classes):
+    if values["architecture"] == "encoder" and _has_head(keys):
         tables += hidden**2  # a layer between the encoder and the words that it predicts
     if kind.positions:
         tables += (keys.count(*CONTEXT) or 0) * hidden
@@ -267,6 +272,11 @@ def _count(
     tables += per_layer * 3 * hidden
     looked_up = per_layer * (keys.count("vocab_size_per_layer_input") or 0)  # a token uses a row of them
     return total + tables + looked_up, active + tables
+
+
+def _has_head(keys: Keys) -> bool:
+    """Whether an encoder's class predicts words."""
+    return any(str(name).endswith(_HEADS_OF_ENCODERS) for name in keys.items("architectures"))
 
 
 def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:

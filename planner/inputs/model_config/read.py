@@ -143,15 +143,15 @@ def _unknown(name: str) -> ModelType:
 
 def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) -> ConfigModel:
     """A language model with encoders of images or sound before it: theirs are parameters, their work is not counted."""
-    inherited = {
-        name: data[name] for name in ("tie_word_embeddings", "vocab_size", "model_type") if name in data
-    }
+    shared = ("tie_word_embeddings", "vocab_size", "model_type", "architectures")
+    inherited = {name: data[name] for name in shared if name in data}
     tied = data.get("tie_word_embeddings")
     if tied is not None and _is_of_transformers_5(
         data
     ):  # where both say it, the model ties as its own file says
         text = {**text, "tie_word_embeddings": tied}
-    model = model_of_config({**inherited, **text}, f"{place}: text_config")
+    own = {name: value for name, value in text.items() if value is not None}
+    model = model_of_config({**inherited, **own}, f"{place}: text_config")
     for name in ("vision_config", "audio_config"):
         tower = data.get(name)
         if isinstance(tower, dict):

@@ -80,7 +80,7 @@ def read(document: Document) -> Reading:
     adapters = [call for call in _adapters(trainer, calls) if call.named.get("r") or _is_lora(call)]
     data = _arguments(trainer, settings.named, loaded, adapters)
     teacher = data.pop("teacher_model", None)
-    if any(call.last == "gradient_checkpointing_enable" for call in calls):
+    if any(_recomputes(call) for call in calls):
         data.setdefault("gradient_checkpointing", True)
     if any(call.name == "torch.compile" for call in calls):
         data["torch_compile"] = True
@@ -262,6 +262,14 @@ def _is_known(value: Any) -> bool:
 
 def _is_lora(call: Call) -> bool:
     return call.last in ("LoraConfig", "LoHaConfig", "LoKrConfig", "AdaLoraConfig")
+
+
+def _recomputes(call: Call) -> bool:
+    """Whether a call makes the model compute its activations again; PEFT's prepares a model in few bits so."""
+    prepares = call.last == "prepare_model_for_kbit_training"
+    return call.last == "gradient_checkpointing_enable" or (
+        prepares and call.named.get("use_gradient_checkpointing") is not False
+    )
 
 
 def _arguments(

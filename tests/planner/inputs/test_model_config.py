@@ -573,6 +573,22 @@ def test_parameters_are_those_that_transformers_builds(built: dict[str, Any]) ->
     model = model_of_config(built["config"], "config.json")
     assert model.values["params"] == pytest.approx(built["params"] + built.get("head", 0), rel=0.01)
     assert not any("is not known" in note for note in model.notes)
+    if built["config"]["architectures"][0].endswith("ForMaskedLM"):  # each word sees all others
+        assert model.values["architecture"] == "encoder"
+
+
+@pytest.mark.parametrize(
+    ("model_type", "more"),
+    [("step3p5", {"share_expert_dim": 64}), ("minimax_m3_vl_text", {"dense_intermediate_size": 128 + 64})],
+)
+def test_shared_experts_and_dense_layers_under_names_of_their_own(
+    model_type: str, more: dict[str, int]
+) -> None:
+    config = {"model_type": model_type, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "vocab_size": 100, "intermediate_size": 128, "num_local_experts": 4, "num_experts_per_tok": 2,
+              "moe_intermediate_size": 128, "mlp_layer_types": ["dense", "sparse"]}  # fmt: skip
+    with_more, without = (model_of_config(each, "x").values for each in ({**config, **more}, config))
+    assert with_more["active_params"] - without["active_params"] == 3 * 32 * 64
 
 
 def test_a_pair_that_is_not_known_is_in_doubt() -> None:

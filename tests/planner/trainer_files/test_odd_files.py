@@ -87,6 +87,9 @@ def _values(draft: Draft) -> dict[str, Any]:
         ("${multiply:4, ${.hidden_size}}", 1024),
         ("${mul:3,${model.hidden_size}}", 768),
         ("${.hidden_size}", 256),
+        ("${add:-56, ${.hidden_size}}", 200),
+        ("${oc.select:.hidden_size, 512}", 256),
+        ("${oc.select:.ffn, 512}", 512),
     ],
 )
 def test_sums_of_references_are_worked_out(tmp_path: Path, text: str, width: int) -> None:
@@ -94,9 +97,23 @@ def test_sums_of_references_are_worked_out(tmp_path: Path, text: str, width: int
     assert found.facts["model.ffn"].value == width
 
 
-def test_a_reference_that_is_not_known_is_said(tmp_path: Path) -> None:
-    found = _drafted(tmp_path, "run.yaml", NEMO % "'${my_resolver:4}'")
-    assert any("ffn_hidden_size: ${my_resolver:4} cannot be worked out" in text for text in found.warnings)
+@pytest.mark.parametrize(
+    "text",
+    ["${my_resolver:4}", "${model.ffn_hidden_size}", "${.not_there}", "${trainer.precision.x}", "${divide:4,0}",
+     "${multiply:1__0,2}", "${divide_ceil:1e400,1}"],
+)  # fmt: skip
+def test_a_reference_that_cannot_be_worked_out_is_said(tmp_path: Path, text: str) -> None:
+    found = _drafted(tmp_path, "run.yaml", NEMO % f"'{text}'")
+    assert any(f"ffn_hidden_size: {text} cannot be worked out" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("text", ["${nothing}", "${oc.select:nothing,null}", "${oc.select:not_there}"])
+def test_a_reference_to_null_is_not_given_and_not_in_doubt(tmp_path: Path, text: str) -> None:
+    found = _drafted(tmp_path, "run.yaml", f"nothing: null\n{NEMO % repr(text)}")
+    assert (
+        found.facts["model.ffn"].value == 640
+    )  # the default of a gated network, 8 / 3 of the width in steps of 64
+    assert not any("cannot be worked out" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +183,11 @@ def test_a_dataset_that_is_not_there_leaves_the_batch_in_doubt(tmp_path: Path) -
     assert any("dataset_config sets.toml: is not next to it" in text for text in found.warnings)
 
 
+def test_a_part_of_a_dataset_is_no_file(tmp_path: Path) -> None:
+    text = "trl sft --model_name_or_path gpt2 --dataset_name wikitext --dataset_config en --max_steps 10"
+    assert not any("dataset_config" in warning for warning in _drafted(tmp_path, "run.sh", text).warnings)
+
+
 def test_the_clips_of_a_dataset_give_the_length(tmp_path: Path) -> None:
     text = (
         "accelerate launch wan_train_network.py --task t2v-14B --dataset_config sets.toml --mixed_precision bf16 "
@@ -179,7 +201,7 @@ def test_the_clips_of_a_dataset_give_the_length(tmp_path: Path) -> None:
 
 def test_commands_that_start_a_file_are_read_with_it(tmp_path: Path) -> None:
     titan = (
-        "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./configs/llama3_8b.toml "
+        "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./configs/llama3_8b.toml $overrides "
         "--training.seq_len 4096 --parallelism.tensor_parallel_degree=2"
     )
     values = _values(_drafted(tmp_path, "run.sh", titan, llama3_8b__toml=TORCHTITAN))
@@ -204,6 +226,18 @@ def test_the_command_line_of_lightning_is_not_nemos(tmp_path: Path) -> None:
     text = "trainer: {devices: 8}\nmodel: {class_path: proj.LM, init_args: {lr: 1e-4}}\n"
     with pytest.raises(InputError, match=r"Lightning CLI.*planner init --model"):
         _drafted(tmp_path, "config.yaml", text)
+
+
+@pytest.mark.parametrize(("given", "found"), [("", "full"), (", use_gradient_checkpointing=False", "none")])
+def test_a_model_in_few_bits_is_prepared_to_compute_again(tmp_path: Path, given: str, found: str) -> None:
+    script = f"""\
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+model = AutoModelForCausalLM.from_pretrained("mistralai/Mistral-7B-v0.1", load_in_4bit=True)
+model = get_peft_model(prepare_model_for_kbit_training(model{given}), LoraConfig(r=32))
+Trainer(model, TrainingArguments("out", per_device_train_batch_size=2, max_steps=10)).train()
+"""
+    assert _values(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == found
 
 
 def test_what_a_script_asks_of_its_model(tmp_path: Path) -> None:
@@ -291,3 +325,28 @@ def test_an_engines_configuration_that_a_script_writes_is_not_the_run(tmp_path: 
         "gpt-2-124m",
         4,
     )
+
+
+def test_another_programs_configuration_does_not_hide_the_command(tmp_path: Path) -> None:
+    text = """\
+cat > eval.yaml <<EOF
+model: gpt2
+tasks: [mmlu]
+EOF
+torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 4 --max_steps 9
+lm_eval --config eval.yaml
+"""
+    found = _drafted(tmp_path, "run.sh", text)
+    assert found.facts["model.preset"].value == "qwen2.5-7b"
+    assert found.facts["training.global_batch"].value == 32
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cat > a.yaml <<EOF\n" * 50_000, f"cat > a.yaml <<{'E' * 500_000}\n" + "x: 1\n" * 100_000,
+     "".join(f"cat > a.json <<A{at}\n" for at in range(20_000))],
+    ids=["without an end", "a long end", "one in another"],
+)  # fmt: skip
+def test_scripts_that_write_files_without_end_are_refused_at_once(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match="is a script without arguments"):
+        _drafted(tmp_path, "run.sh", f"#!/bin/bash\n{text}")
