@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,10 +87,9 @@ def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
         engine: of the plan's job, compared by cost.
         plan: its plan by its own deadline.
     """
-    if plan.deadline is None or not may_save(plan):
+    hours = engine.context.dates.deadline_hours
+    if hours is None or not may_save(plan):
         return ()
-    ends = datetime.fromisoformat(plan.deadline), datetime.fromisoformat(plan.start)
-    hours = (ends[0] - ends[1]) / timedelta(hours=1)
     needed = round_up(min(hours * _A_LITTLE, MOST_HOURS))
     most = float(plan.total_usd) * (1.0 - _WORTH_IT)
     candidates = engine.at_hours(needed, Wanted(Scope.BEST, below=most, counted=False)).candidates
