@@ -20,7 +20,7 @@ def layout_of(candidates: Candidates, at: int) -> Layout:
 def phases_of(candidates: Candidates, at: int) -> dict[str, Any]:
     """Fields of a plan on the phases of the run of candidate `at`, in their order; empty where it has none.
 
-    `phase_layouts` is left out where all share one. Steps of all phases are corrected as their mean is by measured runs.
+    `phase_layouts` is left out where all share one. Measured runs correct the steps of all phases as their mean.
     """
     job, offers = candidates.context.asked.job, candidates.context.market.offer_set
     if not job.training.phases:
