@@ -64,11 +64,12 @@ def variables(launch: Launch, part: Part, pool: Pool | None = None, where: Where
         where: whether the program runs in a container on Kubernetes.
     """
     pool = pool or launch.first
-    saved, run = launch.checkpoints, launch.run
+    saved, run, training = launch.checkpoints, launch.run, launch.training
     own = {
         "PLANNER_RUN_ID": launch.run_id,
         "PLANNER_CHECKPOINT_INTERVAL_S": "" if saved.interval_s is None else f"{saved.interval_s:.0f}",
         "PLANNER_CHECKPOINTS": run.checkpoints, "PLANNER_DATA": run.data, "PLANNER_OUTPUTS": run.outputs,
+        "PLANNER_PHASE": str(training.phase or ""), "PLANNER_STEPS": str(training.steps if training.phase else ""),
         "OMP_NUM_THREADS": str(threads(pool)), **network_variables(pool, launch.nodes, where),
     }  # fmt: skip
     return {key: value for key, value in {**own, **part.env, **run.env}.items() if value or key in run.env}

@@ -49,6 +49,22 @@ def test_a_run_far_off_is_worded_in_times(run_cli: Run, workload: str, tmp_path:
     assert "measured 84 times as slow as predicted" in said
 
 
+def test_steps_of_phases_are_corrected_as_their_mean_is(run_cli: Run, workload: str, tmp_path: Path) -> None:
+    """Launch files count the steps between checkpoints by them."""
+    run_cli(
+        "calibrate", workload, steps_of(tmp_path, 1.5 * predicted(run_cli, workload)["step_time_s"]), *WHERE
+    )
+    phases = [{"share": 0.5, "sequence_length": 512}, {"share": 0.5}]
+    only = {"instance_types": {"allow": [WHERE[1]]}}
+    (tmp_path / "phased").mkdir()
+    file = write(tmp_path / "phased", model={"preset": "llama-3-8b"}, training={**TRAINING, "phases": phases},
+                 constraints=only)  # fmt: skip
+    plan = json.loads(run_cli("optimize", file, "-o", "json").stdout)
+    steps = [0.5e9 / (16 * length) for length in (512, 2048)]
+    mean = sum(x * y for x, y in zip(steps, plan["phase_step_times_s"], strict=True)) / sum(steps)
+    assert mean == pytest.approx(plan["performance"]["step_time_s"], rel=0.01)
+
+
 def test_a_run_moves_the_prediction_to_the_measurement(run_cli: Run, workload: str, tmp_path: Path) -> None:
     before = predicted(run_cli, workload)
     assert before["calibration"] is None

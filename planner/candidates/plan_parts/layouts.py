@@ -20,7 +20,7 @@ def layout_of(candidates: Candidates, at: int) -> Layout:
 def phases_of(candidates: Candidates, at: int) -> dict[str, Any]:
     """Fields of a plan on the phases of the run of candidate `at`, in their order; empty where it has none.
 
-    `phase_layouts` is left out where all share one.
+    `phase_layouts` is left out where all share one. Measured runs correct the steps of all phases as their mean.
     """
     job, offers = candidates.context.asked.job, candidates.context.market.offer_set
     if not job.training.phases:
@@ -32,8 +32,13 @@ def phases_of(candidates: Candidates, at: int) -> dict[str, Any]:
     hardware, nodes = offers.hardware.take(np.asarray([row])), (int(candidates.nodes[at]),)
     each = [estimate_shapes(*phase, hardware, nodes).row(0) for phase in phase_jobs(job.model, job.training)]
     layouts = tuple(_layout(candidates, shape) for shape in each)
-    times = tuple(float(shape["step_time_s"]) for shape in each)
-    return {"phase_layouts": layouts if len(set(layouts)) > 1 else None, "phase_step_times_s": times}
+    times = [float(shape["step_time_s"]) for shape in each]
+    mean = sum(phase.step_share * time for phase, time in zip(job.training.phases, times, strict=True))
+    corrected = float(candidates.shapes["step_time_s"][candidates.shape[at]]) / mean
+    return {
+        "phase_layouts": layouts if len(set(layouts)) > 1 else None,
+        "phase_step_times_s": tuple(time * corrected for time in times),
+    }
 
 
 def _layout(candidates: Candidates, shape: dict[str, Any]) -> Layout:

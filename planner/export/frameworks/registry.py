@@ -94,12 +94,28 @@ def part_of(name: str, launch: Launch) -> Part:
     variables = writer_of("none").render(parallel)
     if name == "none":
         return variables
-    framework_part = writer_of(name).render(parallel)
+    framework_part = _of_phase(writer_of(name).render(parallel), launch.training.phase)
     return replace(
         framework_part,
         env={**variables.env, **framework_part.env},
         notes=(*framework_part.notes, *_method_note(name, launch.training.methods)),
     )
+
+
+def _of_phase(part: Part, phase: int | None) -> Part:
+    """The part with files named by the phase they are of, so that all phases find theirs in one folder."""
+    if phase is None:
+        return part
+    args, files = part.args, []
+    for file in part.files:
+        stem, dot, ending = file.path.rpartition(".")
+        name = f"{stem}-{phase}{dot}{ending}"
+        args = tuple(
+            word.removesuffix(file.path) + name if word.rpartition("=")[2] == file.path else word
+            for word in args
+        )
+        files.append(replace(file, path=name))
+    return replace(part, args=args, files=tuple(files))
 
 
 def _method_note(name: str, methods: Sequence[str]) -> list[str]:

@@ -73,21 +73,23 @@ def chain(launch: Launch, phases: Sequence[Sequence[ExportFile]]) -> tuple[Expor
     """Return a pipeline: one managed job whose tasks, the phases, run one after the other.
 
     Raises:
-        InputError: a phase needs files of its own, and all tasks share one folder.
+        InputError: independent runs, each of which is a job of its own.
     """
-    tasks = [file for phase in phases for file in phase]
-    if any(file.path != "task.yaml" for file in tasks):
-        names = ", ".join(dict.fromkeys(file.path for file in tasks if file.path != "task.yaml"))
+    if launch.way == "workers":
         raise InputError(
-            f"--phase all: each phase has its own {names}, and the tasks of a pipeline share a folder: --phase N"
+            f"--phase all: {launch.all_tasks} independent runs are as many jobs, and a pipeline is one; write each "
+            "phase with --phase N"
         )
+    files = dict.fromkeys(file for phase in phases for file in phase)
+    tasks = [file for phase in phases for file in phase if file.path == "task.yaml"]
     head = [
         f"{launch.name}: {len(phases)} phases, one after the other",
         "start: sky jobs launch pipeline.yaml, not the tasks below alone",
     ]
     named = yaml_text({"name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST)})
     text = "".join(f"# {comment(line)}\n" for line in head)
-    return (ExportFile("pipeline.yaml", text + "---\n".join([named, *(file.text for file in tasks)])),)
+    pipeline = ExportFile("pipeline.yaml", text + "---\n".join([named, *(file.text for file in tasks)]))
+    return (pipeline, *(file for file in files if file.path != "task.yaml"))
 
 
 def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:

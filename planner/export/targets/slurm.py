@@ -65,28 +65,39 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
 
 
 def chain(launch: Launch, phases: Sequence[Sequence[ExportFile]]) -> tuple[ExportFile, ...]:
-    """Return a folder for each phase, and the script that submits them, each after all jobs of the one before."""
+    """Return the script that submits the phases, each after all jobs of the one before, and their files.
+
+    Jobs start in the folder where those of one phase alone would: programs and files are found by the same names.
+    """
     lines = [
         "#!/bin/bash",
         f"# {comment(launch.name)}: {len(phases)} phases, each after the one before has ended well",
-        "# where one fails, Slurm cancels those behind it; run this once, from a folder that all nodes mount",
+        "# where one fails, Slurm cancels those behind it; run this once, from any folder: jobs start in that of this",
+        "# script, which all nodes must mount",
         "set -eo pipefail", "",
         "submit() {",
         "  local job",
-        '  job=$(cd "$(dirname "$1")" && sbatch --parsable "${wait[@]}" "$(basename "$1")")',
+        '  if ! job=$(cd "$1" && sbatch --parsable "${wait[@]}" "$2"); then',
+        '    [ "${#submitted[@]}" -eq 0 ] || scancel "${submitted[@]}" # all phases or none',
+        "    exit 1",
+        "  fi",
         '  job=${job%%;*} # a federation adds its cluster',
-        '  echo "$1: job $job"',
+        '  echo "$2: job $job"',
         '  jobs+=":$job"',
+        '  submitted+=("$job")',
         "}", "",
-        'cd "$(dirname "$0")"', "wait=()", "jobs=",
+        'cd "$(dirname "$0")"', "wait=()", "jobs=", "submitted=()",
     ]  # fmt: skip
-    files: list[ExportFile] = []
+    files: dict[ExportFile, None] = {}
     for number, phase in enumerate(phases, start=1):
-        own = [replace(file, path=f"phase-{number}/{file.path}") for file in phase]
         if number > 1:
             lines += ['wait=("--dependency=afterok$jobs" --kill-on-invalid-dep=yes)', "jobs="]
-        lines += [f"submit {file.path}" for file in own if file.path.endswith(".sbatch")]
-        files += own
+        for file in phase:
+            folder, _, name = file.path.rpartition("/")
+            if name.endswith(".sbatch"):
+                lines.append(f"submit {folder or '.'} phase-{number}/{name}")
+                file = replace(file, path=f"{folder}/phase-{number}/{name}".lstrip("/"))
+            files[file] = None
     return (ExportFile("submit.sh", "\n".join(lines) + "\n", executable=True), *files)
 
 

@@ -110,6 +110,27 @@ def test_the_fast_link_reaches_across_the_machines_of_a_rack() -> None:
     assert step_s(1, 4)["dp_comm_s"] < step_s(2, 4)["dp_comm_s"]
 
 
+def test_racks_expose_more_of_their_traffic_than_a_machine_alone() -> None:
+    """As measured on GB200 and GB300: computation hides less of what goes over the link of a rack."""
+    model = ModelSpec(
+        "dense", ModelFamily.TRANSFORMER, 8e9, layers=32, hidden=4096, heads=32, kv_heads=8, vocab=32000
+    )
+    training = TrainingSpec(64, 4096, "bf16")
+    layouts = explicit(4.0, training, 32, 1, [{"nodes": 1, "tp": 1, "zero": 3}])
+    alone, rack = (
+        estimate_layouts(
+            model,
+            training,
+            machines({**A100, "accelerator_count": 4.0, "link_domain_accelerators": joined}),
+            layouts,
+        ).row(0)
+        for joined in (NAN, 72.0)
+    )
+    exposed = rack["dp_comm_s"] - alone["dp_comm_s"]
+    assert rack["dp_comm_s"] > 2.0 * alone["dp_comm_s"] > 0.0
+    assert rack["step_time_s"] - alone["step_time_s"] == pytest.approx(exposed)
+
+
 def test_tables_of_racks_reach_fetched_machines_and_old_files() -> None:
     rows = [
         {"provider": "gcp", "instance_type": "a4x-highgpu-4g", "allocation_unit": ""},

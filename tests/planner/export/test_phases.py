@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from planner.errors import InputError
+from planner.export.files import write_files
 from planner.export.launch import launch_of
 from planner.export.monitoring import progress_series
 from planner.export.phases import of_phase
-from planner.export.registry import Options, export
+from planner.export.registry import Options, export, export_phases
 from planner.judge.judge import judge_plan
 from planner.plan.model import Plan
 from planner.plan.words import layout_words
@@ -103,6 +108,41 @@ def test_a_phase_saves_after_as_many_of_its_own_steps_as_fit_between_two_checkpo
         [seconds] * 2, rel=0.05
     )
     assert saved[1] > saved[0] > saved[2]
+
+
+def test_all_phases_find_their_program_and_files_in_one_folder(tmp_path: Path) -> None:
+    """One command starts both phases: it must learn which one it is, when that ends, and find its configuration."""
+    plan = plan_on(
+        make_catalog([Offer(A100X8, "us-east-1", "20")]),
+        work(training=TWO, constraints={"max_nodes": 1}),
+    ).plan
+    launch = launch_of(plan)
+    each = [of_phase(launch, plan, number) for number in (1, 2)]
+    steps = [phase[0] for phase in launch.training.phases]
+    (tmp_path / "train.py").touch()
+    # stands for sbatch: a job finds the program and what its script names where it is submitted
+    sbatch = """#!/bin/bash
+script=${@: -1}
+[ -e train.py ] && [ -e "$(grep -o 'deepspeed-[0-9].json' "$script")" ] || exit 1
+grep PLANNER_PHASE "$script" >>phases
+echo 7
+"""
+    files = export_phases(launch, each, "slurm", Options("deepspeed"))
+    write_files(files, tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sbatch").write_text(sbatch)
+    (tmp_path / "bin" / "sbatch").chmod(0o755)
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    subprocess.run([tmp_path / "submit.sh"], check=True, env={"PATH": path}, cwd="/")
+    assert (tmp_path / "phases").read_text() == "export PLANNER_PHASE=1\nexport PLANNER_PHASE=2\n"
+    pipeline, *others = export_phases(launch, each, "skypilot", Options("deepspeed"))
+    _, *tasks = yaml.safe_load_all(pipeline.text)
+    assert [task["envs"]["PLANNER_STEPS"] for task in tasks] == [str(count) for count in steps]
+    assert [file.path for file in others] == ["deepspeed-1.json", "deepspeed-2.json"]
+    batches = [json.loads(file.text)["train_batch_size"] for file in others]
+    assert batches == [SHORT["global_batch"], LONG["global_batch"]]
+    for number, task in enumerate(tasks, start=1):
+        assert f"--deepspeed_config deepspeed-{number}.json" in task["run"]
 
 
 def test_monitoring_of_a_phase_expects_its_end_by_what_the_whole_run_takes_beside_its_steps() -> None:

@@ -77,8 +77,9 @@ def test_phases_are_the_tasks_of_one_pipeline() -> None:
     head, *tasks = yaml.safe_load_all(file.text)
     assert file.path == "pipeline.yaml" and set(head) == {"name"}
     assert tasks == [yaml.safe_load(export(each, "skypilot", Options())[0].text) for each in (one, second)]
-    with pytest.raises(InputError, match="share a folder"):
-        export_phases(one, [one, second], "skypilot", Options("deepspeed"))
+    fleet = LAUNCHES["workers"]
+    with pytest.raises(InputError, match="64 independent runs are as many jobs"):
+        export_phases(fleet, [fleet, fleet], "skypilot", Options())
     with pytest.raises(InputError, match="torchrun starts no phase after another, slurm, skypilot do"):
         export_phases(one, [one, second], "torchrun", Options())
 

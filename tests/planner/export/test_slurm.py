@@ -161,6 +161,12 @@ def test_phases_are_submitted_at_once_and_start_one_after_the_other(tmp_path: Pa
         submit("bad", "work.sh 3", "work.sh 4")
         server.run("scancel", "3")
         assert until(300, lambda: ended(4, "CANCELLED")), server.run("scontrol", "show", "job").stdout
+        files = export_phases(base, [launch("work.sh 3"), launch("work.sh 4")], "slurm", Options())
+        write_files(files, folder / "refused")
+        (folder / "refused/phase-2/job.sbatch").write_text("#!/bin/bash\n#SBATCH --partition=none\n")
+        done = server.run("bash", "refused/submit.sh", PATH=f"{folder}:{os.environ['PATH']}")
+        assert done.returncode == 1 and "partition" in done.stderr
+        assert until(300, lambda: ended(5, "CANCELLED")), server.run("scontrol", "show", "job").stdout
     assert "4" not in (folder / "starts").read_text()
 
 
