@@ -124,8 +124,8 @@ def lost_providers(bill: Bill) -> tuple[str, ...]:
     days = {day for own in used.values() for day in own}
     if not days:
         return ()
-    # Hours on the first alone belong to the invoice of the month before, in another time zone.
-    month = (max(days) - timedelta(1)).replace(day=1)
+    # The first days of a month say nothing yet, and hours on the first alone belong to the invoice of the month before.
+    month = (max(days) - timedelta(LATE_DAYS)).replace(day=1)
     (own,) = provider_days(used, [month]).values()
     return lost_words(own, month, bill.currency)
 
@@ -140,13 +140,13 @@ def lost_words(providers: Sequence[ProviderDays], month: date, currency: str) ->
     """
     out = []
     for one in providers:
-        if one.turn and not one.doubt:
+        if one.begins or (one.turn and not one.doubt) or len(one.missing) <= LATE_DAYS:
             continue
-        if not one.days:
+        if one.days:
+            out.append(f"{one.words}: forecasts take these as days without cost")
+        else:
             cost = f"{one.before_cost:,.0f} {currency} in {month - timedelta(1):%B}"
             out.append(f"{one.words}: forecasts take it as ended; it cost {cost}")
-        elif len(one.missing) > LATE_DAYS:
-            out.append(f"{one.words}: forecasts take these as days without cost")
     return tuple(out)
 
 

@@ -17,7 +17,12 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
-NO_COST = "BilledCost IS NULL OR EffectiveCost IS NULL"
+# columns of the query: rows without a cost, and what those without a kind cost; by the cost that is asked for
+_COLUMNS = {
+    None: ("no_cost", "kindless_effective"),
+    "EffectiveCost": ("untaxed_no_effective", "kindless_effective"),
+    "BilledCost": ("untaxed_no_billed", "kindless_billed"),
+}
 _SQL = Path(__file__).resolve().parent / "data" / "unclear_rows.sql"
 _NAMED = 3
 
@@ -30,7 +35,7 @@ class UnclearRows:
         month: its first day.
         unknown: rows without a cost.
         kindless: rows whose ChargeCategory is missing or none of FOCUS's.
-        kindless_cost: effective cost of these, in the bill's currency.
+        kindless_cost: what these cost, in the bill's currency.
     """
 
     provider: str
@@ -40,25 +45,25 @@ class UnclearRows:
     kindless_cost: float
 
 
-def unclear_rows(bill: Bill, months: Collection[date], unknown: str = NO_COST) -> tuple[UnclearRows, ...]:
+def unclear_rows(bill: Bill, months: Collection[date], column: str | None = None) -> tuple[UnclearRows, ...]:
     """Such rows from the first to the last of the months, by provider and month.
 
     Args:
         bill: the bill.
         months: first days of the months.
-        unknown: condition of rows whose cost is not known.
+        column: `EffectiveCost` or `BilledCost`: rows without it that are no tax; else rows without either.
     """
     if not months:
         return ()
     _, end, _ = months_around(max(months))
-    sql = _SQL.read_text(encoding="utf-8").replace("{unknown}", unknown)
-    frame = in_order(bill.engine.query(sql, {"first": min(months), "next": end}))
+    frame = in_order(bill.engine.query(_SQL.read_text(encoding="utf-8"), {"first": min(months), "next": end}))
+    unknown, cost = _COLUMNS[column]
     return tuple(
         UnclearRows(
-            provider if isinstance(provider, str) else UNNAMED, date.fromisoformat(str(month)[:10]),
-            int(without), int(kindless), float(cost),
+            row.provider if isinstance(row.provider, str) else UNNAMED, date.fromisoformat(str(row.month)[:10]),
+            int(getattr(row, unknown)), int(row.kindless), float(getattr(row, cost)),
         )
-        for provider, month, without, kindless, cost in rows_of(frame)
+        for row in rows_of(frame)
     )  # fmt: skip
 
 
@@ -69,7 +74,7 @@ def unclear_words(bill: Bill, column: str) -> list[str]:
         bill: the bill.
         column: `EffectiveCost` or `BilledCost`.
     """
-    rows = unclear_rows(bill, bill.months, f"{column} IS NULL AND COALESCE(ChargeCategory, '') <> 'Tax'")
+    rows = unclear_rows(bill, bill.months, column)
     out = []
     if unknown := _whose([(one, one.unknown) for one in rows], _between):
         out.append(f"{unknown} without {column}: what they cost is not known and not counted")

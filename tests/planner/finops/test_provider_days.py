@@ -202,6 +202,32 @@ def test_forecasts_and_budgets_ask_for_a_provider_that_is_missing(
     assert spoken == [f"{words}." for words in said]  # the expected cost stood there without a word
 
 
+@pytest.mark.parametrize(
+    ("azure", "said"),
+    [
+        ([*august("Azure"), *use(SEPTEMBER, "Azure"), *use(OCTOBER, "Azure")], ""),
+        (
+            [*august("Azure"), *use(SEPTEMBER, "Azure")],
+            "Azure has no use after 30 September (did it end, or is its file missing?): forecasts take it as ended; it "
+            "cost 3,000 USD in September",
+        ),
+        (each_day(date(2026, 11, 1), date(2026, 11, 1), ProviderName="Azure"), ""),
+    ],
+    ids=["some days late", "no file of October", "new"],
+)
+@pytest.mark.parametrize("last", [1, 3])
+def test_the_first_days_of_a_month_say_nothing_of_a_provider(
+    last: int, azure: list[dict[str, str]], said: str, tmp_path: Path
+) -> None:
+    """One that is late "ended", one that was new "ended" at 0 USD; of a month without a file nothing was said."""
+    november = each_day(date(2026, 11, 1), date(2026, 11, last))
+    rows = [*august("AWS"), *use(SEPTEMBER, "AWS"), *use(OCTOBER, "AWS"), *november, *azure]
+    path = write_bill(tmp_path / "bill.csv", rows)
+    assert list(read_costs([str(path)], None, ["total"]).findings) == [f"warning: {said}"] * bool(said)
+    review = review_of(path, month=date(2026, 11, 1), only=("forecast",), forecast=True)
+    assert "take it as ended" not in " ".join(section(review, "forecast").sentences)
+
+
 def test_a_provider_that_begins_with_the_month_is_left_out(tmp_path: Path) -> None:
     """It was "not comparable with September 2026 (Azure has no use in September)"."""
     review = made(tmp_path, use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700))

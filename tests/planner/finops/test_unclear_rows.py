@@ -52,6 +52,13 @@ def test_all_figures_count_a_charge_that_does_not_say_its_kind(kindless: Path) -
     )
 
 
+def test_what_charges_without_a_kind_cost_is_of_the_cost_that_is_counted(tmp_path: Path) -> None:
+    """`--cost billed` counted 150 and said 0."""
+    one = charge(date(2026, 10, 3), 150, ChargeCategory="") | {"EffectiveCost": "0"}
+    (said,) = read_costs([str(bill(tmp_path, [one]))], None, ["total"], cost="billed").findings
+    assert "what they cost (150 USD) is counted" in said
+
+
 def test_charges_without_a_kind_weigh_by_their_cost(tmp_path: Path) -> None:
     """One row of 62 for a quarter of the month was 1.6 % of rows: flagged, as if it were little."""
     path = bill(tmp_path, [charge(OCTOBER, 1000, ChargeCategory="")])

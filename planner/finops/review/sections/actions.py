@@ -228,7 +228,7 @@ def _commitment_name(row: dict[str, Any]) -> str:
     return f"{name} ({key})" if name and name != key else key
 
 
-_OTHER_RATE = "the discount is that of commitments you have, not a quote"
+_OTHER_RATE = "the discount is that of your own commitments, not a quote"
 
 
 def _stating_eligibility(inputs: Inputs) -> set[str]:

@@ -25,18 +25,17 @@ def turned_words(inputs: Inputs) -> str:
     before, now = month_name(inputs.before), month_name(inputs.month)
     ended = _named(inputs, there[~there["commitment_id"].isin(here["commitment_id"])], before)
     begun = _named(inputs, here[~here["commitment_id"].isin(there["commitment_id"])], now)
-    out = []
-    if ended:
-        out.append(
-            f"Of commitments, {ended} ended by {now}: what they covered counts as things that ended, and at its new "
-            "price as more use or new things."
-        )
-    if begun:
-        out.append(
-            f"Of commitments, {begun} began after {before}: what they cover counts as new things, and at its old "
-            "price as less use or things that ended."
-        )
-    return " ".join(out)
+    turned = [
+        f"{names} {how}"
+        for names, how in ((ended, f"ended by {now}"), (begun, f"began after {before}"))
+        if names
+    ]
+    if not turned:
+        return ""
+    return (
+        f"Of commitments, {' and '.join(turned)}: use that is covered in one of the months only counts as less use or "
+        "things that ended at its old price, and as more use or new things at its new one."
+    )
 
 
 def _named(inputs: Inputs, rows: Any, month: str) -> str:

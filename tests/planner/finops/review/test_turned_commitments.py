@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 AUGUST, SEPTEMBER, OCTOBER = date(2026, 8, 1), date(2026, 9, 1), date(2026, 10, 1)
 ENDS = {AUGUST: date(2026, 8, 31), SEPTEMBER: date(2026, 9, 30), OCTOBER: date(2026, 10, 31)}
 
 
-def month_of(first: date, *, covered: bool) -> list[dict[str, str]]:
+def month_of(first: date, *, covered: bool, plan: str = "sp-1") -> list[dict[str, str]]:
     """100 a day at contracted prices; 60 under a plan, which pays for them once more in BilledCost."""
     if not covered:
         return each_day(first, ENDS[first])
-    plan = {
-        "CommitmentDiscountId": "arn:sp-1", "CommitmentDiscountName": "sp-1", "CommitmentDiscountType": "Savings Plan",
+    used = {
+        "CommitmentDiscountId": f"arn:{plan}", "CommitmentDiscountName": plan, "CommitmentDiscountType": "Savings Plan",
+        "CommitmentDiscountStatus": "Used", "PricingCategory": "Committed",
     }  # fmt: skip
-    used = {**plan, "CommitmentDiscountStatus": "Used", "PricingCategory": "Committed"}
     return [
         row | {"BilledCost": "0", "EffectiveCost": "60"} for row in each_day(first, ENDS[first], 100, **used)
     ]
@@ -31,8 +32,9 @@ def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) ->
     rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=False)]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "actions"))
     assert (
-        "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: what they covered counts as "
-        "things that ended, and at its new price as more use or new things."
+        "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: use that is covered in "
+        "one of the months only counts as less use or things that ended at its old price, and as more use or new "
+        "things at its new one."
     ) in section(made, "bridge").sentences[0]
     (action,) = rows_of(made, "actions", "actions")
     assert action["saves"] == pytest.approx(0.4 * 3100)
@@ -47,6 +49,18 @@ def test_a_plan_that_began_is_named(tmp_path: Path) -> None:
         "sp-1 of AWS (1,860 USD in October 2026) began after September 2026" in said
         and "ended by" not in said
     )
+
+
+def test_of_a_plan_that_was_renewed_nothing_is_said_to_have_ended(tmp_path: Path) -> None:
+    """Its use is covered in both months, and the bridge has no thing that ended or is new."""
+    rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=True, plan="sp-2")]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
+    found = figures(made)
+    assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
+    assert (
+        "sp-1 of AWS (1,800 USD in September 2026) ended by October 2026 and sp-2 of AWS (1,860 USD in October 2026) "
+        "began after September 2026: use that is covered in one of the months only counts as"
+    ) in section(made, "bridge").sentences[0]
 
 
 SMALL = charge(
