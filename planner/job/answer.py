@@ -62,7 +62,8 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
     if engine is not None and context.asked.workload.preferences.objective == "cost":
         from planner.job.later_deadline import cheaper_later
 
-        plan = replace(plan, relaxations=(*plan.relaxations, *cheaper_later(engine, plan)))
+        later = cheaper_later(engine, plan, context.dates.deadline_hours)
+        plan = replace(plan, relaxations=(*plan.relaxations, *later))
     if options.replays and plan.launch is not None:
         from planner.job.spot_replay import replay_of
 

@@ -80,14 +80,14 @@ def with_later_deadline(
     return (relaxation, *relaxations)
 
 
-def cheaper_later(engine: Engine, plan: Plan) -> tuple[Relaxation, ...]:
+def cheaper_later(engine: Engine, plan: Plan, hours: float | None) -> tuple[Relaxation, ...]:
     """The cheapest plan by a deadline a quarter later, where it saves at least a tenth.
 
     Args:
         engine: of the plan's job, compared by cost.
         plan: its plan by its own deadline.
+        hours: from the start to that deadline, None without one.
     """
-    hours = engine.context.dates.deadline_hours
     if hours is None or not may_save(plan):
         return ()
     needed = round_up(min(hours * _A_LITTLE, MOST_HOURS))
