@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from planner.plan.model import Plan
 from planner.plan.relaxation import Change
+from tests.conftest import Run
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, THREE_ZONES, answer, on_demand
 
 TWO_MACHINES = [*THREE_ZONES, on_demand("1.60", A10G)]
@@ -73,6 +75,23 @@ def test_a_budget_that_is_enough_is_not_named_beside_the_other_limit() -> None:
     at_home = plan_with({"regions": [f"aws/{HOME}"], "deadline_confidence": 0.9, "budget_usd": 20.0})
     assert at_home.status == "planned" and item.best is not None
     assert float(item.best.cost_usd) == pytest.approx(float(at_home.total_usd))
+
+
+def test_a_deadline_beside_the_budget_is_no_later_than_the_plan_found_needs(run_cli: Run) -> None:
+    """Spot in several zones costs less than the cluster for which the deadline was found, and ends sooner for sure."""
+
+    def asked(hours: float, dollars: float) -> dict[str, Any]:
+        limits = [f"constraints.deadline={hours}h", f"constraints.budget_usd={dollars}"]
+        sets = [part for limit in limits for part in ("--set", limit)]
+        done = run_cli("optimize", "examples/vlm-8b.yaml", *sets, "--as-of", "2026-11-20", "-o", "json")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    items = asked(8, 500)["relaxations"]
+    [changes] = [item["changes"] for item in items if item["constraint"] == "deadline and budget"]
+    hours, dollars = (change["enough"] for change in changes)
+    assert asked(hours, dollars)["status"] == "planned"
+    assert asked(0.98 * hours, dollars)["status"] == "infeasible"
 
 
 QUOTA = [{"provider": "aws", "quota": name, "unit": "GPU", "limit": 0} for name in ("v100", "a10g")]
