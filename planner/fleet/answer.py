@@ -94,7 +94,10 @@ def plan_fleet(
     try:
         plan = _plan(context, options, proven)
         return with_known_places(
-            plan, context.market, lambda asked: _plan(context.with_asked(asked), options, None)
+            plan,
+            context.market,
+            options,
+            lambda asked, rest: _plan(context.with_asked(asked), rest, None),
         )
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error

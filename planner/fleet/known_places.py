@@ -1,7 +1,8 @@
 """What a fleet costs in known places, beside one that rests on list prices which name none.
 
 Nobody knows whether so many machines of such a list are to be had, nor where. The same question is asked once more of
-the offers whose place is known, and the answer is a note of the plan.
+the offers whose place is known, and the answer is a note of the plan. It takes no more time than `--time-limit` leaves,
+and is searched to a wider gap than the plan.
 """
 
 from __future__ import annotations
@@ -23,18 +24,23 @@ from planner.render.words import cluster, option, place
 
 if TYPE_CHECKING:
     from planner.asked.model import Asked
+    from planner.asked.options import Options
     from planner.market.model import Market
     from planner.plan.model import Plan
 
 _KNOWN = 0.5  # half-width, relative, of what a fleet costs: two or three digits are printed
+_GAP = 0.03  # relative, at which the search may stop
 
 
-def with_known_places(plan: Plan, market: Market, ask: Callable[[Asked], Plan]) -> Plan:
+def with_known_places(
+    plan: Plan, market: Market, options: Options, ask: Callable[[Asked, Options], Plan]
+) -> Plan:
     """The plan, with a note of the cheapest fleet in known places where some of its machines have none.
 
     Args:
         plan: the fleet.
         market: what it was planned from.
+        options: with which it was planned.
         ask: plans a fleet.
     """
     asked, offers = market.asked, market.offer_set.offers
@@ -47,8 +53,12 @@ def with_known_places(plan: Plan, market: Market, ask: Callable[[Asked], Plan]) 
     known = tuple(sorted(set(places[~nowhere & (bits_of(asked, market) == 0)]) - unknown))
     limits = asked.workload.constraints.model_copy(update={"regions": known})
     workload = asked.workload.model_copy(update={"constraints": limits})
+    left_s = max(options.time_limit_s - (0.0 if plan.proof is None else plan.proof.seconds), 0.0)
     try:
-        other = ask(replace(asked, workload=workload))
+        other = ask(
+            replace(asked, workload=workload),
+            replace(options, gap=max(options.gap, _GAP), time_limit_s=left_s),
+        )
     except TimeLimitError:
         return plan
     named = ", ".join(dict.fromkeys(somewhere))
@@ -66,5 +76,6 @@ def _instead(plan: Plan, other: Plan) -> str:
         for line in machines_of(other)
     ]
     usd = dollars_known(other.total_usd, float(other.total_usd) * _KNOWN)
-    more = whole_percent(float(other.total_usd / plan.total_usd) - 1.0)
-    return f"in known places, {' + '.join(lines)} costs {usd}, {more} more"
+    ratio = float(other.total_usd / plan.total_usd) - 1.0
+    more = f"{whole_percent(ratio)} more" if ratio > 0.0 else "no more"  # the plan itself has a gap
+    return f"in known places, {' + '.join(lines)} costs {usd}, {more}"

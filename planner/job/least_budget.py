@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import distinct
+from planner.candidates.best_alone import BestAlone
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.base import round_up
 from planner.candidates.constraints.budget import Budget
-from planner.candidates.constraints.deadline import Deadline
+from planner.candidates.constraints.deadline import Deadline, later
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine, bits_of, deadline_after
 from planner.candidates.limits import case_of
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.candidates.plan_parts.infeasible import Remedy
     from planner.plan.relaxation import Change, Relaxation
+
+_SHOWN, _CLOSE = 0.1, 0.0005  # hours, and share of them, between two deadlines that are one
 
 
 def with_least_budget(search: CandidateSearch, remedies: Sequence[Remedy]) -> tuple[Relaxation, ...]:
@@ -86,6 +89,9 @@ def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
     if [move.change for move in closer] != [move.change for move in moves]:
         again = _cheapest(search, closer, *found)
         moves, found = (moves, found) if again is None else (closer, again)
+    sooner = [_sooner(search, case, move, moves, found) for move in moves]
+    if sooner != moves and (again := _cheapest(search, sooner, *found)) is not None:
+        moves, found = sooner, again
     candidates, at = found
     changes, items = [move.change for move in moves], [move.item for move in moves]
     if float(candidates.cash_usd[at]) > float(case.limits.budget_usd or 0):
@@ -97,7 +103,7 @@ def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
 def _closer(case: Case, move: _Move, candidates: Candidates, at: int) -> _Move | None:
     """A move as another candidate needs it, None where that one needs none.
 
-    A deadline stays: ways to run in turn are made for it. So does what is no number.
+    A deadline stays, as ways to run in turn are made for it (`_sooner`). So does what is no number.
     """
     change, before = move.item.change(case, candidates, at), move.change
     if move.item.id == Deadline.id or None in (change.enough, before.enough, change.limit, before.limit):
@@ -106,6 +112,26 @@ def _closer(case: Case, move: _Move, candidates: Candidates, at: int) -> _Move |
     assert before.enough is not None and before.limit is not None
     is_kept = (change.enough - change.limit) * (before.enough - before.limit) <= 0
     return None if is_kept else _Move(move.item, change, candidates, at)
+
+
+def _sooner(
+    search: CandidateSearch, case: Case, move: _Move, moves: list[_Move], found: tuple[Candidates, int]
+) -> _Move:
+    """A deadline moved no further than what costs no more than the plan found needs; another move as it is."""
+    candidates, at = found
+    most = float(candidates.cash_usd[at])
+    moved = _moved(search, moves, round_up(most, 0.01)) if move.item.id == Deadline.id else None
+    if moved is None or case.deadline_hours is None or move.change.enough is None:
+        return move
+    alone = BestAlone(Engine(moved[0], offer_bits=moved[1], admitted_only=True))
+    early, late = case.deadline_hours, move.change.enough
+    hours = late - max(_SHOWN, late * _CLOSE)
+    while hours > early:
+        able = bool((alone.at_hours(hours, most).bits == 0).any())
+        early, late = (early, hours) if able else (hours, late)
+        hours = (early + late) / 2 if late - early > max(_SHOWN, late * _CLOSE) else early
+    needed = round_up(late)
+    return move if needed >= move.change.enough else replace(move, change=later(case.deadline_hours, needed))
 
 
 def _cheapest(

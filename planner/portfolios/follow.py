@@ -91,7 +91,7 @@ def later_starts(
         deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
         groups: of each job, the number of those whose candidates are built together; GIVEN: they are given.
     """
-    numbers, live = question.numbers, result.reduced.live
+    numbers, live = question.numbers, _live(question, result, busy)
     scarce = np.isin(numbers.entry_limit, live)
     if not len(live) and result.status is Status.INFEASIBLE:
         scarce, live = np.ones(len(scarce), dtype=np.bool_), distinct_values(numbers.entry_limit)
@@ -120,6 +120,15 @@ def later_starts(
     quotas = tuple(sorted({limit.number for limit in own if limit.kind != CAPACITY}))
     of_group = {group: np.array(starts) / SECONDS for group, starts in chosen.items()}
     return Later(hours, pools, quotas, len(sums), of_group)
+
+
+def _live(question: Question, result: PortfolioResult, busy: Mapping[int, Busy]) -> Ints:
+    """Limits that matter: of the model, and of nodes that come free later, of which it may lack all candidates."""
+    later = {number for number, (hours, _) in busy.items() if hours > 0}
+    coming = [
+        at for at, limit in enumerate(question.limits) if limit.kind == CAPACITY and limit.number in later
+    ]
+    return distinct_values(np.concatenate([result.reduced.live, np.array(coming, dtype=np.int64)]))
 
 
 def _chosen(listed: dict[int, set[int]], sums: set[int], count: int, *, given: bool) -> dict[int, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from planner.plan.model import Plan
 from planner.plan.relaxation import Change
+from tests.conftest import Run
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, THREE_ZONES, answer, on_demand
 
 TWO_MACHINES = [*THREE_ZONES, on_demand("1.60", A10G)]
@@ -50,11 +52,11 @@ def test_the_other_limit_is_what_the_plan_found_needs(objective: str) -> None:
     wish = {"preferences": {"objective": objective}}
     refused = plan_with({"budget_usd": 1.0}, **wish)
     sure, dollars = needed_with_budget(refused, "confidence")
-    found = plan_with({"deadline_confidence": float(sure), "budget_usd": dollars}, **wish)
+    found = plan_with({"deadline_confidence": sure.enough, "budget_usd": dollars}, **wish)
     assert found.risk is not None and found.risk.p_meet_deadline is not None
-    assert float(sure) == pytest.approx(found.risk.p_meet_deadline, abs=0.001)
+    assert sure.enough == pytest.approx(found.risk.p_meet_deadline, abs=0.001)
     [best] = [item.best for item in refused.relaxations if item.constraint == "max_nodes and budget"]
-    assert best is not None and int(needed_with_budget(refused, "max_nodes")[0]) == best.nodes
+    assert best is not None and needed_with_budget(refused, "max_nodes")[0].enough == best.nodes
 
 
 def test_so_it_is_where_the_other_limit_is_no_number() -> None:
@@ -75,13 +77,21 @@ def test_a_budget_that_is_enough_is_not_named_beside_the_other_limit() -> None:
     assert float(item.best.cost_usd) == pytest.approx(float(at_home.total_usd))
 
 
-def test_the_other_limit_is_what_the_cheaper_plan_needs() -> None:
-    """The cluster that was found first is less sure than the way in turn that its confidence makes possible."""
-    other, dollars = needed_with_budget(plan_with({"budget_usd": 1.0}), "confidence")
-    assert other.enough is not None
-    found = plan_with({"deadline_confidence": other.enough, "budget_usd": dollars})
-    assert found.risk is not None and found.risk.p_meet_deadline is not None
-    assert other.enough == pytest.approx(found.risk.p_meet_deadline, abs=0.001)
+def test_a_deadline_beside_the_budget_is_no_later_than_the_plan_found_needs(run_cli: Run) -> None:
+    """Spot in several zones costs less than the cluster for which the deadline was found, and ends sooner for sure."""
+
+    def asked(hours: float, dollars: float) -> dict[str, Any]:
+        limits = [f"constraints.deadline={hours}h", f"constraints.budget_usd={dollars}"]
+        sets = [part for limit in limits for part in ("--set", limit)]
+        done = run_cli("optimize", "examples/vlm-8b.yaml", *sets, "--as-of", "2026-11-20", "-o", "json")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    items = asked(8, 500)["relaxations"]
+    [changes] = [item["changes"] for item in items if item["constraint"] == "deadline and budget"]
+    hours, dollars = (change["enough"] for change in changes)
+    assert asked(hours, dollars)["status"] == "planned"
+    assert asked(0.98 * hours, dollars)["status"] == "infeasible"
 
 
 QUOTA = [{"provider": "aws", "quota": name, "unit": "GPU", "limit": 0} for name in ("v100", "a10g")]

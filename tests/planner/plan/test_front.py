@@ -16,6 +16,7 @@ from planner.plan.front import front, headline, none_rows
 from planner.plan.front_choices import changes, choices
 from planner.plan.front_notes import verdict_lines
 from planner.plan.model import FilterCount, Plan
+from planner.plan.relaxation import Change, relaxation_of
 from tests.planner.render.render_plans import INFEASIBLE
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
 
@@ -241,17 +242,31 @@ def test_a_budget_that_is_enough_has_the_digits_of_a_cost_and_suffices() -> None
 
 
 @pytest.mark.parametrize(
-    ("limit", "needed", "said"),
+    ("limit", "needed", "enough", "said"),
     [
-        ("confidence", "0.694", "0.69"), ("confidence", "0.29", "0.29"), ("confidence", "0.004", "0.004"),
-        ("deadline", "57,994.2 h", "58,000 h"), ("deadline", "1,200 (87 %)", "1,200 (87 %)"),
-        ("deadline", "31.4 h", "31.4 h"), ("max_nodes", "16", "16"),
+        ("confidence", "0.694", 0.694, "0.69"), ("confidence", "0.29", 0.29, "0.29"),
+        ("confidence", "0.004", 0.004, "0.004"), ("deadline", "57,994.2 h", 57_994.2, "58,000 h"),
+        ("deadline", "1,200 (87 %)", None, "1,200 (87 %)"), ("deadline", "31.4 h", 31.4, "31.4 h"),
+        ("budget", "$8,993.88", 8993.88, "$9,000"), ("max_nodes", "16", 16, "16"),
     ],
 )  # fmt: skip
-def test_what_would_be_enough_is_rounded_so_that_it_is(limit: str, needed: str, said: str) -> None:
-    item = replace(INFEASIBLE.relaxations[0], constraint=limit, needed=needed)
+def test_what_would_be_enough_is_rounded_so_that_it_is(
+    limit: str, needed: str, enough: float | None, said: str
+) -> None:
+    """Each limit of those that give way together."""
+    change = Change(limit, "24 h", needed, 24.0, enough)
+    region = Change("region", "excluded", "allow here")
+    items = (relaxation_of((change,), None), relaxation_of((region, change), None))
+    (section,) = changes(replace(INFEASIBLE, relaxations=items))
+    alone, both = (str(row[0]).strip() for row in section.tables[0].rows)
+    assert alone == f"{limit} 24 h -> {said}"
+    assert both == f"region and {limit} excluded and 24 h -> allow here and {said}"
+
+
+def test_what_would_be_enough_is_as_it_was_saved_where_no_numbers_were() -> None:
+    item = replace(INFEASIBLE.relaxations[0], constraint="confidence", needed="0.694", changes=())
     (section,) = changes(replace(INFEASIBLE, relaxations=(item,)))
-    assert str(section.tables[0].rows[0][0]).endswith(f" -> {said}")
+    assert str(section.tables[0].rows[0][0]).endswith(" -> 0.694")
 
 
 @pytest.mark.parametrize(("usd", "said"), [("51.54", "51.5"), ("8994", "8990"), ("34852", "34900")])

@@ -140,3 +140,32 @@ def test_candidates_draw_on_every_commitment_of_their_terms(run_cli: Run, tmp_pa
     drawn = [job["parts"][0]["commitment"] for job in json.loads(out.read_text(encoding="utf-8"))["jobs"]]
     assert sorted(map(str, drawn)) == ["None", "commitments[0]", "commitments[1]"]
     assert run_cli("verify", str(out), "--workload", str(file)).code == 0
+
+
+def test_jobs_wait_for_a_commitment_all_of_which_comes_free_later(run_cli: Run, tmp_path: Path) -> None:
+    """A day of delay costs less than another machine; of two racks, one is busy until then."""
+    rack = "provider: onprem, region: here, instance_type: box, purchase_option: owned, nodes: 1"
+    waiting = f"""
+version: 1
+kind: portfolio
+name: waiting
+start: 2026-12-01
+commitments:
+  - {{{rack}}}
+  - {{{rack}, busy_nodes: 1, busy_until: 2026-12-02}}
+jobs:
+  - name: tune
+    count: 2
+    delay_usd_per_hour: 1
+    candidates:
+      - {{{rack}, hours: 40, cost_usd: 0}}
+      - {{provider: aws, region: us-east-1, instance_type: p4d.24xlarge, nodes: 1, hours: 10, cost_usd: 300}}
+"""
+    file, out = tmp_path / "waiting.yaml", tmp_path / "answer.json"
+    file.write_text(waiting, encoding="utf-8")
+    made = run_cli("portfolio", str(file), "--as-of", "2026-11-20", "-o", "json", "--out", str(out))
+    assert made.code == 0, made.stderr
+    jobs = json.loads(out.read_text(encoding="utf-8"))["jobs"]
+    begun = {job["parts"][0]["commitment"]: job["start_hours"] for job in jobs}
+    assert begun == {"commitments[0]": 0.0, "commitments[1]": 24.0}
+    assert run_cli("verify", str(out), "--workload", str(file)).code == 0
