@@ -72,12 +72,18 @@ class Alone:
         )  # fmt: skip
 
     def of_work(self, work: float) -> Alone:
-        """The same offers, with the fewest workers that do `work` in time, where so many can be had."""
+        """The same offers, with the fewest workers that do `work` in time, where so many can be had.
+
+        What ends comes once more with all its workers: the more share the work, the less they pay after the end.
+        """
         count = np.ceil(work / (self.workers.units_per_hour * self.workers.hours_limit) - 1e-9)
         most = self.most
         if self.run_units:  # more workers than runs would have nothing to do
             most = np.minimum(most, round(work / self.run_units))
-        return replace(self, count=count, work=work, most=most).take(np.flatnonzero(count <= most))
+        had = np.flatnonzero(count <= most)
+        ending = had[np.isfinite(self.workers.left_hours[had])]
+        some = replace(self, work=work, most=most).take(np.append(had, ending))
+        return replace(some, count=np.append(count[had], np.floor(most[ending] + 1e-9)))
 
     def cost_usd(self, search: CandidateSearch) -> Floats:
         """Of all workers, as billed."""

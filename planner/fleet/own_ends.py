@@ -1,12 +1,12 @@
 """Workers on commitments of the user that end, in several lengths: what they pay after it is no line of their hours.
 
 A worker works h hours in the mean and is done, in the mean, before the end. What slower runs pay after it
-(`planner.market.ends`) is G(h), with G(0) = 0 and G(h) / h rising. So a worker that works between l and u hours costs
-at least v h more, v = G(l) / l, and at most G(u) / u h more. A worker of each length u is an option that shares the
-commitment's machines: with the first prices the solver proves a bound for all fleets, with the second
-(`planner.fleet.moving_price`) it finds one, which is billed by the hours of its workers. As G(h) / h rises, G is convex
-or 0: workers of one commitment cost least if they share their work evenly. Where runs are whole and few, each number of
-them is a length, and the first prices are those billed.
+(`planner.market.ends`) is G(h), which is convex with G(0) = 0, so G(h) / h rises. A worker that works between l and u
+hours costs at least v h more, v = G(l) / l, and at most G(u) / u h more. A worker of each length u is an option that
+shares the commitment's machines: with the first prices the solver proves a bound for all fleets, with the second
+(`planner.fleet.moving_price`) it finds one, which is billed by the hours of its workers. As G is convex, workers of one
+commitment cost least if they share their work evenly. Where runs are whole and few, each number of them is a length,
+and the first prices are those billed.
 """
 
 from __future__ import annotations

@@ -128,7 +128,9 @@ def _outlasting(search: CandidateSearch, mix: Mix) -> Iterator[str]:
     """Commitments that end before slow workers do."""
     candidates, workers = search.candidates, mix.workers
     left = owned_hours(search.context.market.offer_set, workers.rows, search.context.dates.start)
-    room = (left - workers.lead_hours) / mix.shifts[1]
+    room = (left - workers.lead_hours) / np.maximum(
+        mix.shifts[1], 1e-12
+    )  # some are there for their memory alone
     late = normal_cdf(-np.log(room) / np.maximum(workers.work_log_sd, 1e-12))
     for row, chance, hours in zip(
         workers.rows.tolist(), late.tolist(), mix.after_hours.tolist(), strict=True

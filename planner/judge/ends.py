@@ -25,18 +25,19 @@ _FAR = 8.0  # standard deviations beyond which a chance counts as 0
 def untils(buys: Sequence[Buy], workload: Workload, start: datetime) -> list[float]:
     """Hours from the start to the end of what each purchase is made of, infinity where nothing ends.
 
-    Of commitments of equal terms each purchase takes the one that lasts longest of those that hold it and are free.
+    Of commitments of equal terms each purchase takes the one that lasts longest of those that hold it and are free; the
+    largest is served first, whatever the order of the lines. One that none of them holds ends with the first of them.
     """
     taken: set[int] = set()
-    out = []
-    for buy in buys:
-        alike = [
-            (-ends, at) for at, held, ends in alike_of(buy.offer, workload, start)
-            if at not in taken and buy.commitment in (None, at) and buy.nodes <= held
-        ]  # fmt: skip
-        ends, at = min(alike, default=(-inf, -1))
+    out = [inf] * len(buys)
+    for number in sorted(range(len(buys)), key=lambda number: -buys[number].nodes):
+        buy = buys[number]
+        alike = [one for one in alike_of(buy.offer, workload, start) if buy.commitment in (None, one[0])]
+        free = [(-ends, at) for at, held, ends in alike if at not in taken and buy.nodes <= held]
+        first = min((ends for _, _, ends in alike), default=inf)
+        ends, at = min(free, default=(-first, -1))
         taken.add(at)
-        out.append(-ends)
+        out[number] = -ends
     return out
 
 
@@ -59,7 +60,7 @@ def hours_after(left: float, fixed: float, work: float, sigma: float) -> Fractio
     The speed z beyond which it is still on bounds two integrals of the normal density: that of the work, and that of 1.
     """
     planned = fixed + work
-    if sigma <= 0.0:
+    if sigma <= 0.0 or work <= 0.0:
         return rounded(min(max(planned - left, 0.0), planned))
     if left <= fixed:
         return rounded(min(work * exp(sigma**2 / 2.0) + fixed - left, planned))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 from planner.judge import carbon, choices, fleet_stored, frame, single
 from planner.judge.bench import Bench, ImpossibleError
 from planner.judge.document import Node
-from planner.judge.ends import untils
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import chance_of, course_of
-from planner.judge.fleet_ends import with_ends
+from planner.judge.fleet_ends import on_each, with_ends
 from planner.judge.fleet_launch import launch_of
 from planner.judge.fleet_lines import (
     cash_of,
@@ -228,11 +226,11 @@ def _alone(bench: Bench, plan: Node, node: Node, work: float) -> tuple[Worker, N
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     offer, nodes = buys[0].offer, buys[0].nodes
-    worker = replace(
-        worker_of(bench, Buy(offer, each), nodes // each), until=untils(buys, bench.workload, bench.start)[0]
-    )
+    worker = worker_of(bench, Buy(offer, each), nodes // each)
     worker = with_hours(worker, work / (worker.units_per_hour * worker.count))
-    lines = lines_of(bench, [worker], work)
+    ways = [(one, lines_of(bench, [one], work)) for one in on_each(bench, worker)]
+    stated = node["cost_usd"].money()
+    worker, lines = min(ways, key=lambda way: abs(total(way[1][0][0]) - stated))
     charges, _ = lines[0]
     text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     expected = {

@@ -23,14 +23,15 @@ def with_ends(findings: Findings, bench: Bench, plan: Node, workers: Sequence[Wo
     """The workers of all lines with the ends of what they draw on.
 
     Several lines may draw on one commitment. Of those of equal terms that have room for a line and last as long as it,
-    it draws on the one after whose end it pays what the answer says, and of such on the one that is fullest.
+    it draws on the one after whose end it pays what the answer says, and of such on the one that is fullest. The line
+    that is there longest chooses first, as fewest last as long.
     """
     free: dict[int, int] = {}
-    out = []
-    for worker, line in zip(workers, plan["lines"], strict=True):
+    out, lines = list(workers), list(plan["lines"])
+    for number in sorted(range(len(out)), key=lambda number: -out[number].end):
+        worker, line = out[number], lines[number]
         alike = alike_of(worker.buy.offer, bench.workload, bench.start)
         if all(ends == inf for _, _, ends in alike):
-            out.append(worker)
             continue
         nodes, after = worker.buy.nodes * worker.count, _after(line)
         ways = []
@@ -38,7 +39,8 @@ def with_ends(findings: Findings, bench: Bench, plan: Node, workers: Sequence[Wo
             left = free.setdefault(at, held) - nodes
             if left >= 0 and worker.end <= ends * (1 + _HAIR):
                 ended = replace(worker, until=ends)
-                ways.append((float(abs(ended.after - after)) > _near(after), left, at, ended))
+                other = float(abs(ended.after - after)) > _near(after) or bool(ended.after) != bool(after)
+                ways.append((other, left, at, ended))
         findings.require(
             bool(ways),
             line.path,
@@ -47,8 +49,18 @@ def with_ends(findings: Findings, bench: Bench, plan: Node, workers: Sequence[Wo
         chosen = min(ways, key=lambda way: way[:3], default=None)
         if chosen is not None:
             free[chosen[2]] -= nodes
-        out.append(worker if chosen is None else chosen[3])
+            out[number] = chosen[3]
     return out
+
+
+def on_each(bench: Bench, worker: Worker) -> list[Worker]:
+    """The workers of one offer on each commitment that has them and lasts as long; else on what ends first."""
+    alike = alike_of(worker.buy.offer, bench.workload, bench.start)
+    nodes = worker.buy.nodes * worker.count
+    lasting = [ends for _, held, ends in alike if nodes <= held and worker.end <= ends * (1 + _HAIR)]
+    return [
+        replace(worker, until=ends) for ends in lasting or [min((ends for _, _, ends in alike), default=inf)]
+    ]
 
 
 def _after(line: Node) -> Fraction:
@@ -60,5 +72,5 @@ def _after(line: Node) -> Fraction:
 
 
 def _near(hours: Fraction) -> float:
-    """How far recomputed hours may be off."""
-    return 1e-6 * float(hours) + 1e-6
+    """How far recomputed hours may be off, as those of a charge."""
+    return 1e-6 * float(hours) + 2e-9

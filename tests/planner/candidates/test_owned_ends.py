@@ -18,6 +18,7 @@ from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
 from tests.conftest import ROOT
 from tests.planner.candidates.test_bought_in_parts import LISTED, OWNED, eight_nodes, hours_on
+from tests.planner.judge.tampering import resum
 from tests.planner.spine_catalogs import (
     A100X8,
     Offer,
@@ -128,6 +129,27 @@ def test_of_equal_terms_the_part_that_ends_first_pays_for_it() -> None:
             cost.amount_usd for line in plan.lines for cost in line.costs if cost.id == "after_end"
         )
     assert paid[end] == pytest.approx(2 * paid[None]) and paid[None] > 0
+
+
+def test_the_order_of_lines_hides_nothing_that_is_paid_after_an_end() -> None:
+    """The smaller commitment ends first: listed first, its line is still not taken for one of the larger."""
+    catalog = make_catalog(LISTED)
+    lasting = plan_on(catalog, job_until(None, 8)).plan
+    end = datetime.fromisoformat(lasting.start) + timedelta(hours=1.05 * lasting.hours)
+    for larger in (4, 6):
+        job = job_until(end, 2)
+        job["commitments"] += job_until(None, larger)["commitments"]
+        given = loaded(job)
+        answer = plan_on(catalog, job).plan.to_dict()
+        assert judge_plan(answer, given.workload, given.sha256, catalog, Path()).faults == []
+        owned = [line for line in answer["lines"] if line["option_variant"] == "already_owned"]
+        assert [line["nodes"] for line in owned] == [larger, 2]
+        forged = answer | {"lines": [*reversed(owned), *answer["lines"][2:]]}
+        for line in owned:
+            line["costs"] = [cost for cost in line["costs"] if cost["id"] != "after_end"]
+        resum(forged)
+        faults = judge_plan(forged, given.workload, given.sha256, catalog, Path()).faults
+        assert any(str(fault).startswith("total_usd:") for fault in faults)
 
 
 def test_a_run_goes_on_where_on_demand_is_cheapest_and_that_counts_for_the_budget() -> None:

@@ -19,6 +19,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.fleet.alone import fleets_of_one_offer
 from planner.fleet.moving_price import at_full_hours, at_least
 from planner.fleet.own_ends import in_lengths
 from planner.fleet.workers import Workers, build_workers, in_whole_runs
@@ -264,6 +265,39 @@ def test_commitments_of_equal_terms_end_each_at_its_own_time() -> None:
     shares = {**job, "fleet": {**job["fleet"], "max_share_per_offer": 0.5}}
     spread = exactly([FIRM, OFFERS[1]], shares)
     assert judged(spread, shares, [FIRM, OFFERS[1]]) == []
+
+
+MEMORY = {"min_total_memory_gib": 48}
+SEVERAL = {
+    "hours that hardly reach an end": (5, 40, {"deadline": "60h"}, [(1, 49.97), (1, 93.54), (2, 77.49)]),
+    "one that is there for its memory": (3, 1, {"deadline": "20h", **MEMORY}, [(2, None), (3, 10.43), (4, None)]),
+    "a larger one that does not end": (4, 1, {"deadline": "60h", **MEMORY}, [(1, 10.74), (3, 93.19), (4, None)]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", SEVERAL)
+def test_each_line_is_checked_against_a_commitment_that_may_be_its_own(name: str) -> None:
+    """Of several of equal terms, whatever their sizes and ends, and the order of the lines."""
+    runs, parts, limits, owned = SEVERAL[name]
+    job = with_own(
+        finely(runs, parts, {"max_nodes": 11, **limits}), *(own(FIRM, nodes, end) for nodes, end in owned)
+    )
+    plan = exactly(OFFERS, job)
+    assert any(line.option_variant == "already_owned" for line in plan.lines)
+    assert judged(plan, job, OFFERS) == []
+
+
+def test_a_fleet_of_one_offer_uses_more_workers_where_that_pays_less_after_the_end() -> None:
+    """Eight machines end long before one worker could do all; the fewest that are in time would pay after it."""
+    job = with_own(finely(8, 40, {"max_nodes": 12, "deadline": "40h"}), own(FIRM, 8, 12.0))
+    plan, found, _ = planned_with(lambda: exactly([FIRM], job))
+    assert plan.total_usd is not None
+    alone = fleets_of_one_offer(found, 40.0, 8 * ONE_RUN)
+    least = alone.cost_usd(found).min()
+    assert least == pytest.approx(float(plan.total_usd), rel=0.01)
+    ending = np.isfinite(alone.workers.left_hours)
+    assert sorted(alone.count[ending]) == [3, 8]
 
 
 def _without_after(answer: dict[str, Any]) -> None:
