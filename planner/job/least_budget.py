@@ -115,10 +115,10 @@ def _closer(case: Case, move: _Move, candidates: Candidates, at: int) -> _Move |
 
 
 def _sooner(
-    search: CandidateSearch, case: Case, move: _Move, moves: list[_Move], found: tuple[Candidates, int]
+    search: CandidateSearch, case: Case, move: _Move, moves: list[_Move], plan: tuple[Candidates, int]
 ) -> _Move:
     """A deadline moved no further than what costs no more than the plan found needs; another move as it is."""
-    candidates, at = found
+    candidates, at = plan
     most = float(candidates.cash_usd[at])
     moved = _moved(search, moves, round_up(most, 0.01)) if move.item.id == Deadline.id else None
     if moved is None or case.deadline_hours is None or move.change.enough is None:

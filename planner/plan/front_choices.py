@@ -43,9 +43,7 @@ RECORDED_AT_ONCE = (
     16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
 )
 MANY_TIMES = 4.0  # the plan's accelerators, from which on it is said that a sooner end rests on their number
-_THREE_DIGITS = (
-    0.1  # half-width, relative, of what has no interval of its own: three digits of it are printed
-)
+_THREE_DIGITS = 0.1  # half-width, relative, of what has no interval of its own: three digits are printed
 
 
 def choices(plan: Plan) -> list[Section]:

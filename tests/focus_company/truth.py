@@ -35,9 +35,8 @@ class MonthTruth:
         tagged, taggable: effective cost with all mandatory tags / of all but tax, credits and unused commitments.
         spot_effective, spot_list, compute_effective: of Dynamic rows, and of all compute rows.
         gpu_hours, gpu_usd: accelerator hours paid for and their effective cost.
-        units: (provider, sku, region, pricing category, service, unit) -> [quantity, effective] of rows with a unit
-            that are no corrections.
-        no_unit: effective cost of all other rows, per charge category.
+        units: (provider, sku, region, pricing category, service, unit) -> [quantity, effective] of rows with a unit.
+        no_unit: effective cost of rows without one, per charge category.
         daily: effective cost per day of the month (index 0: day 1).
         by_service: effective per (provider, service).
     """
@@ -156,7 +155,7 @@ def _add(month: MonthTruth, block: Block, complete: Any) -> None:
     if facts.get("gpus"):
         month.gpu_hours += float(block.quantity.sum()) * facts["gpus"]
         month.gpu_usd += effective
-    if named.get("PricingUnit") and named.get("ChargeClass") != "Correction" and not paid_ahead:
+    if named.get("PricingUnit") and not paid_ahead:
         key = tuple(named.get(k) for k in _KEY)
         total = month.units[key]  # type: ignore[index]
         total[0] += float(block.quantity.sum())

@@ -154,7 +154,7 @@ def by_zone(fleet: FleetInput, zones: int) -> FleetInput:
         **{
             name: getattr(fleet, name)[number]
             for name in ("cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib",
-                         "quota_group", "quota_units")
+                         "offer_group", "quota_group", "quota_units")
         },
         capacity_group=number,
         capacity_limit=fleet.max_units,

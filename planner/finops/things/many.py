@@ -121,7 +121,6 @@ _TEXTS = (
         "PricingCategory",
         "PricingUnit",
         "ChargeCategory",
-        "ChargeClass",
     ),
     *("SkuMeter", "ChargeDescription", "SkuPriceDetails"),
 )

@@ -64,7 +64,7 @@ def not_worse(better: FleetResult, than: FleetResult) -> bool:
 def added(fleet: FleetInput, **values: object) -> FleetInput:
     """`fleet` with one more offer, a copy of the first one changed by `values`."""
     names = ["cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib"]
-    names += ["capacity_group", "quota_group", "quota_units"]
+    names += ["capacity_group", "offer_group", "quota_group", "quota_units"]
     names += ["fixed_cost_usd"] if fleet.part_time else []
     arrays: dict[str, Any] = {
         name: np.append(getattr(fleet, name), [values.get(name, getattr(fleet, name)[0])]) for name in names
@@ -231,6 +231,7 @@ def test_duplicates_of_an_offer_share_one_capacity() -> None:
         is_spot=np.zeros(2, dtype=np.bool_),
         memory_gib=np.zeros(2),
         capacity_group=np.zeros(2, dtype=np.int64),
+        offer_group=np.full(2, -1),
         quota_group=np.full(2, -1),
         quota_units=np.ones(2),
     )

@@ -30,16 +30,17 @@ OUTCOMES = 300
 
 
 def _planned(ask: Callable[[], Plan]) -> tuple[Plan, CandidateSearch, Mix]:
-    """A plan with the mix behind it."""
-    seen: list[tuple[CandidateSearch, Mix]] = []
+    """A plan with the mix behind it: the last of its total, for another may have been planned beside it."""
+    seen: dict[Decimal, tuple[CandidateSearch, Mix]] = {}
 
     def noted(found: CandidateSearch, mix: Mix, total: Decimal) -> Spread:
-        seen.append((found, mix))
+        seen[total] = found, mix
         return spread_of(found, mix, total)
 
     with mock.patch.object(fleet_plan, "spread_of", noted):
         plan = ask()
-    return plan, *seen[-1]
+    assert plan.total_usd is not None
+    return plan, *seen[plan.total_usd]
 
 
 def _example(name: str) -> Plan:

@@ -1,15 +1,15 @@
 -- name: price_volume
 -- title: Price, volume, mix, new and retired
 -- meaning: Quantity and cost of everything bought in the two months, from which the change is split exactly into
---   price, volume, mix, new and retired. Credits, corrections and fees without a quantity are separate.
+--   price, volume, mix, new and retired. Credits, fees and corrections without a quantity are separate.
 -- unit: money in the billing currency; quantities in their pricing unit
 -- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
 --   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
 --   q1 = 0 is retired. The sum is the change, to 1e-9.
 -- source: Bennet 1920 (J. R. Stat. Soc. 83): mid-point, symmetric decomposition
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, ChargeClass, SkuMeter, ChargeDescription,
---   SkuPriceDetails
+--   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter,
+--   ChargeDescription, SkuPriceDetails
 -- gate: effective_zero, quantity_known
 -- since: 1.0
 SELECT
@@ -19,8 +19,7 @@ SELECT
   RegionId AS region_id,
   PricingCategory AS pricing_category,
   PricingUnit AS pricing_unit,
-  CASE WHEN ChargeClass = 'Correction' THEN ChargeClass
-    WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END AS charge_kind,
+  CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END AS charge_kind,
   COALESCE(
     NULLIF(MAX(SkuMeter), ''),
     CASE WHEN MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END)
@@ -51,5 +50,4 @@ GROUP BY
   RegionId,
   PricingCategory,
   PricingUnit,
-  CASE WHEN ChargeClass = 'Correction' THEN ChargeClass
-    WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END
+  CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END

@@ -1,7 +1,6 @@
 -- Everything bought in the two months with the effects of its change, from the rows of the KPI price_volume: mid-point
 -- decomposition as in planner/finops/bridge.py. What has no unit, and effects that are :absurd times the cost itself, are
--- in `other`: a unit was changed, or what was paid became free. So are corrections and refunds, whose quantity is that of
--- what they correct.
+-- in `other`: a unit was changed, or what was paid became free. So are refunds, which state what they refund as quantity.
 -- Of a bill with many things names are NULL here: they cost more to group than sums, and few are shown (x_named).
 WITH filled AS (
   SELECT

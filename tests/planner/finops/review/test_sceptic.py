@@ -51,7 +51,10 @@ def section(made: Review, key: str) -> Section:
 
 def test_costs_that_nobody_can_read_are_no_nought(review: Callable[..., Review]) -> None:
     made = review(61, BilledCost="NaN", EffectiveCost="NaN")
-    assert made.verdict == "What October 2026 cost is unknown: 100.0 % of rows have no readable cost."
+    assert (
+        made.verdict
+        == "What October 2026 cost is unknown: 100.0 % of rows have no readable cost: 31 rows of AWS."
+    )
     assert "No forecast" in section(made, "forecast").sentences[0]
     assert section(made, "actions").status == "withheld"
     assert "nan USD" not in str(render_review(made, "table"))
