@@ -42,6 +42,12 @@ EVERY_RUN = (
 )
 """What runs whole each time: numbers that docs/reliability.md promises, what a newcomer tries first, the walls, and
 what compares pages with the whole code: a change breaks it far from the tests of what was changed."""
+SLOW_ELSEWHERE = (
+    "tests/planner/finops/engine/test_clickhouse_equal.py",
+    "tests/planner/finops/engine/test_postgres_equal.py",
+    "tests/planner/finops/engine/test_spark_equal.py",
+)
+"""Files whose tests are slow where they run: they are skipped without an engine, and its process is not measured."""
 _CHOOSE = ("keyword", "markexpr", "lf", "failedfirst", "stepwise")
 """Options that choose tests, those that failed before among them: none of these may be left out."""
 _LINE = re.compile(r"\s*([\d.]+) (?:setup|call|teardown)\s+(\S+?)(?:\[.*)?$")
@@ -65,7 +71,8 @@ def write_parts(cpu_times: str) -> str:
     files: dict[str, dict[str, float]] = defaultdict(dict)
     for name, own in functions.items():
         file = name.partition("::")[0]
-        if not file.startswith(EVERY_RUN) and max(cases[case] for case in own) >= SLOW_CPU_S:
+        is_slow = file in SLOW_ELSEWHERE or max(cases[case] for case in own) >= SLOW_CPU_S
+        if is_slow and not file.startswith(EVERY_RUN):
             files[file][name] = sum(cases[case] for case in own)
     taken = [0.0] * PARTS
     part_of: dict[str, int] = {}
