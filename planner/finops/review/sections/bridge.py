@@ -267,7 +267,7 @@ def reason_of(row: Any) -> str:
     if row.effect == "other":
         kind = text(row.charge_kind)
         is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
-        if is_refund and kind in ("use", "Correction"):
+        if is_refund and kind == "use":
             return "refund"
         if kind != "use":
             return f"{kind.lower()}s" if kind else "charges without a category"
