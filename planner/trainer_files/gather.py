@@ -14,6 +14,7 @@ from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
 from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
+from planner.trainer_files.encoders import settle_encoder
 from planner.trainer_files.files import beside, read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import name_of_folder, preset_before, preset_of_hub_name
@@ -52,7 +53,10 @@ class Wishes:
 
 @record
 class Draft:
-    """A workload as far as the files state it; facts by dotted key in the order in which they are written."""
+    """A workload as far as the files state it; facts by dotted key in the order in which they are written.
+
+    `encoder`: a network of images or sound in the parameters of the model's configuration.
+    """
 
     name: str
     tools: list[str]
@@ -62,6 +66,7 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    encoder: Mapping[str, Any] | None = None
 
 
 def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
@@ -92,6 +97,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
         settle_packing(draft.facts, facts.get("training.packing"), draft.blanks)
     _settle_length(draft)
     _settle_constraints(draft)
+    settle_encoder(draft.facts, facts, draft.encoder, draft.warnings)
     return draft
 
 
@@ -284,6 +290,7 @@ def _local_model(reading: Reading) -> Path | None:
 def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
     model: ConfigModel | None = sized.model
     assert model is not None
+    draft.encoder = model.encoder
     for key, value in model.values.items():
         source = model.sources.get(key)
         where = f"{sized.path.name}: {source}" if source else f"{sized.path.name}: {model.model_type}"

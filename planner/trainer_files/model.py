@@ -10,6 +10,9 @@ from typing import Any
 from planner.inputs.model_config import ConfigModel
 from planner.records import record
 
+# an encoder of images or sound before the language model does not learn (planner.trainer_files.encoders)
+FROZEN_ENCODER = "frozen.encoder"
+
 
 @record(frozen=True)
 class Document:

@@ -80,13 +80,19 @@ def _tree(tree: dict[str, Any], depth: int, only: str) -> list[str]:
     lines = []
     for key, item in tree.items():
         indent = "  " * depth
+        if isinstance(item, dict) and all(part.isdigit() for part in item):  # a list
+            lines.append(f"{indent}{key}:")
+            for part in item.values():
+                first, *others = _tree(part, depth + 2, only)
+                lines += [f"{indent}  - {first.lstrip()}", *others]
+            continue
         if isinstance(item, dict):
             lines += [f"{indent}{key}:", *_tree(item, depth + 1, only)]
             continue
         text = f"{indent}{key}: {_value(item.value)}"
         where = item.where.removeprefix(only)
         origin = f"assumed: {where}" if item.assumed else where
-        lines.append(f"{text:<{_COMMENT_COLUMN}}  # {_one_line(origin)}")
+        lines.append(f"{text:<{_COMMENT_COLUMN}}  # {_one_line(origin)}" if origin else text)
     return lines
 
 

@@ -26,6 +26,7 @@ class ConfigModel:
         sources: the configuration's key behind each of `values`.
         context_length: longest sequence in tokens; None where there is none.
         notes: what was assumed or left out.
+        encoder: a network of images or sound that is in `params` too, as a part of a workload's model.
     """
 
     model_type: str
@@ -33,6 +34,7 @@ class ConfigModel:
     sources: Mapping[str, str]
     context_length: int | None = None
     notes: tuple[str, ...] = ()
+    encoder: Mapping[str, Any] | None = None
 
 
 @record(frozen=True)

@@ -116,15 +116,23 @@ def vision_work(keys: Keys) -> Work:
     patches = (image // patch) ** 2
     if not patches:
         raise _odd(keys, "patch_size")
-    gated = any(keys.flag(name, False) for name in ("use_swiglu_ffn", "use_gated_mlp"))
-    gated = gated or keys.text("hidden_act") == "silu"
-    gated = gated or keys.text("model_type") in ("pixtral", "glm4v_vision", "glm4v_moe_vision")
+    gated = is_gated(keys)
     if keys.flag("use_swiglu_ffn", False):
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
     work = linear(channels * patch * patch * (keys.size("temporal_patch_size") or 1), hidden, patches)
     work += block(hidden, heads, ffn, patches + 1, gated=gated) * layers
     table = 0 if keys.section("rope_parameters", "rope_scaling") or "rope_theta" in keys else patches
     return work + Work(params=(table + 4) * hidden)
+
+
+def is_gated(keys: Keys) -> bool:
+    """Whether the feed-forward networks of a vision transformer have a gate."""
+    stated = any(keys.flag(name, False) for name in ("use_swiglu_ffn", "use_gated_mlp"))
+    return (
+        stated
+        or keys.text("hidden_act") == "silu"
+        or keys.text("model_type") in ("pixtral", "glm4v_vision", "glm4v_moe_vision")
+    )
 
 
 def _image_size(keys: Keys) -> int:

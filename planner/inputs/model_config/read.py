@@ -12,6 +12,7 @@ from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.inputs.model_config.bridges import bridge_params
 from planner.inputs.model_config.diffusion import read_diffusion
+from planner.inputs.model_config.encoders import encoder_of, tower_params
 from planner.inputs.model_config.language import read_text
 from planner.inputs.model_config.mamba_ssm import is_mamba_ssm, of_mamba_ssm
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
@@ -20,7 +21,6 @@ from planner.inputs.model_config.perception import (
     read_towers,
     read_vision,
     read_whisper,
-    vision_work,
 )
 from planner.inputs.model_config.seq2seq import read_bart, read_t5
 
@@ -192,12 +192,12 @@ def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> Con
     if not has_sizes:
         note = "an encoder before the language model is not counted: its sizes are not in the file"
         return replace(model, notes=(*model.notes, note))
-    params = _tower_params(keys)
+    params = tower_params(keys)
     note = (
-        f"an encoder of {params / 1e6:,.0f} M parameters before the language model is counted in params; "
-        "the work of its own positions is not: calibrate with a measured run"
+        f"the encoder of {params / 1e6:,.0f} M parameters before the language model counts by its parameters; the work "
+        "of its own positions does only where it is a network under model.parts: calibrate with a measured run"
     )
-    return _with_params(model, params, note)
+    return replace(_with_params(model, params, note), encoder=encoder_of(keys))
 
 
 def _with_params(model: ConfigModel, params: int, note: str) -> ConfigModel:
@@ -206,31 +206,6 @@ def _with_params(model: ConfigModel, params: int, note: str) -> ConfigModel:
         name: model.values[name] + params for name in ("params", "active_params") if name in model.values
     }
     return replace(model, values={**model.values, **sizes}, notes=(*model.notes, note))
-
-
-def _tower_params(keys: Keys) -> int:
-    if "encoder_layers" in keys:
-        hidden, ffn = keys.need("d_model"), keys.need("encoder_ffn_dim")
-        return keys.need("encoder_layers") * (4 * hidden * hidden + 2 * hidden * ffn)
-    more = keys.count("num_global_layers") or 0
-    extended = {**keys.data, "num_hidden_layers": keys.need("num_hidden_layers", "depth") + more}
-    if keys.text("model_type").startswith("glm4v"):  # its blocks are as wide as what it puts out
-        out, wide = keys.need("out_hidden_size"), keys.need("intermediate_size")
-        work = vision_work(Keys({**extended, "intermediate_size": out}, keys.place))
-        joined = (keys.size("spatial_merge_size") or 2) ** 2 * keys.need("hidden_size") * out
-        return work.params + joined + out * out + 3 * out * wide
-    return vision_work(Keys(extended, keys.place)).params + _merger_params(keys)
-
-
-def _merger_params(keys: Keys) -> int:
-    """What joins neighbouring positions of an image before the language model, also after inner layers."""
-    # Qwen2-VL calls its own width embed_dim, and hidden_size that of the language model
-    merged = keys.size("spatial_merge_size")
-    out = keys.size("out_hidden_size", *(("hidden_size",) if "embed_dim" in keys else ()))
-    if merged is None or out is None:
-        return 0
-    width = keys.need("embed_dim", "hidden_size") * merged**2
-    return (1 + len(keys.items("deepstack_visual_indexes"))) * width * (width + out)
 
 
 def _encoder(keys: Keys, kind: ModelType) -> ConfigModel:

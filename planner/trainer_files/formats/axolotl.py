@@ -98,6 +98,8 @@ def _method(reader: Reader) -> None:
         _targets(reader)
     elif reader.has("unfrozen_parameters"):
         reader.warn("unfrozen_parameters: training a part of the weights is counted as training all")
+    if not adapter and reader.flag("freeze_mm_modules"):
+        reader.freeze_encoder("freeze_mm_modules")
     objective = reader.text("rl").lower()
     if objective:
         reader.add("training.objective", objective, "rl")
@@ -108,6 +110,7 @@ def _method(reader: Reader) -> None:
     elif not reader.has("pretraining_dataset"):
         reader.add("training.objective", "sft", "no rl is set", assumed=True)
     reader.add_generations("trl.")
+    reader.add_precomputed_reference()
 
 
 def _distillation(reader: Reader) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from planner.inputs.model_config import parse_json
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
-from planner.trainer_files.model import Document, Reading
+from planner.trainer_files.model import FROZEN_ENCODER, Document, Reading
 
 MICRO_BATCH, ACCUMULATION = "batch.per_accelerator", "batch.accumulation"
 ACCELERATORS, NODES = "batch.accelerators", "batch.nodes"
@@ -133,6 +133,12 @@ class Reader(Lookup, Reading):
         if self.has(f"{section}beta") and self.number(f"{section}beta") == 0:
             self.add("training.reference", "none", f"{section}beta 0")
 
+    def add_precomputed_reference(self) -> None:
+        """Note that the reference answers once, before training; TRL's key, which others pass on."""
+        key = "precompute_ref_log_probs"
+        if self.flag(key):
+            self.add("training.reference", "precomputed", key)
+
     def add_length(self, *, steps: str, epochs: str, default_epochs: float | None) -> None:
         """Note how long training runs: steps count before epochs, as in the Trainer of Hugging Face."""
         count = self.whole(steps)
@@ -203,6 +209,10 @@ class Reader(Lookup, Reading):
             f"{source}: what learns beside the frozen language model is counted as adapters of rank "
             f"{_PROJECTOR_RANK}, which are about as large as a projector"
         )
+
+    def freeze_encoder(self, source: str, *, assumed: bool = False) -> None:
+        """Note that an encoder of images or sound before the language model does not learn."""
+        self.add(FROZEN_ENCODER, True, source, assumed=assumed)
 
     def warn_of_encoder(self, source: str) -> None:
         """Note that the image encoder learns too, beside a frozen language model."""

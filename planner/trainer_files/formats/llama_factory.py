@@ -19,7 +19,7 @@ _SPECIAL = {
     "shift_attn": "shifted sparse attention is counted as plain attention",
     "mixture_of_depths": "mixture of depths is counted as the plain model",
 }
-_FROZEN = ("freeze_vision_tower", "freeze_multi_modal_projector", "freeze_language_model")
+_FROZEN = ("freeze_vision_tower", "freeze_language_model", "freeze_multi_modal_projector")
 _WITHOUT_EFFECT = (
     r"trust_remote_code|adapter_.*|cache_dir|use_fast.*|resize_vocab|split_special.*|new_special.*|model_revision|hf_.*",
     r"ms_.*|om_.*|low_cpu_mem.*|rope_scaling|flash_attn|attn|fp8_.*|sequence_parallel_mode|alst_.*|image_.*|video_.*|audio_.*|crop_to.*|use_v1_kernels|use_cache",
@@ -98,6 +98,7 @@ def _method(reader: Reader) -> None:
     reader.add("training.objective", _objective(stage, reader.text("pref_loss")), "stage")
     reader.add_whole("rollouts.response_max", "max_new_tokens")
     kind = reader.text("finetuning_type") or "lora"
+    reader.seen.update(_FROZEN)  # of adapters: the rest is frozen anyway
     if kind in ("lora", "oft"):
         if reader.flag("use_dora"):
             kind = "dora"
@@ -118,9 +119,19 @@ def _method(reader: Reader) -> None:
         reader.warn(f"finetuning_type freeze: {shown} layers are trained, all are counted")
     else:
         reader.add("training.method", "full", f"finetuning_type {kind}")
-    frozen = [name for name in _FROZEN if reader.flag(name)]
-    if frozen:
-        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+        _frozen(reader)
+
+
+def _frozen(reader: Reader) -> None:
+    """What stays frozen although all weights are trained: the encoder unless the file says otherwise."""
+    encoder, language, _ = _FROZEN  # a projector is small: it counts with the language model
+    if reader.flag(language):
+        reader.add_projector(language)
+        if reader.flag(encoder) is False:
+            reader.warn_of_encoder(encoder)
+    elif reader.flag(encoder) is not False:
+        stated = reader.has(encoder)
+        reader.freeze_encoder(encoder if stated else f"{encoder} is on by default", assumed=not stated)
 
 
 def _objective(stage: str, loss: str) -> str:

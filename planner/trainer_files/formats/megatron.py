@@ -38,7 +38,8 @@ def recognises(document: Document) -> bool:
     names = document.data
     started = any(name.startswith("pretrain_") for name in document.programs)
     marks = sum(mark in names for mark in _MARKS)
-    others = "megatron" in document.programs  # ms-swift's command
+    # ms-swift's command, and slime, which passes Megatron-LM's arguments on
+    others = "megatron" in document.programs or ("hf_checkpoint" in names and "rollout_batch_size" in names)
     return (
         not others
         and document.syntax == "arguments"

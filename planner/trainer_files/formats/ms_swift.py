@@ -14,7 +14,6 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     Reader,
 )
-from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.keys import LIGHT
 from planner.trainer_files.model import Document, Reading
 
@@ -39,7 +38,6 @@ _PRECISIONS = {
     "fp32": "fp32",
 }
 _FROZEN = ("freeze_vit", "freeze_llm", "freeze_aligner")
-_SEES = "image encoder, which is in params"  # in the notes of presets
 _RANK, _LONGEST_RESPONSE, _LEAST_BATCH = 8, 512, 16
 
 
@@ -84,18 +82,15 @@ def _frozen(reader: Reader) -> None:
     if reader.facts["training.method"].value != "full":
         reader.seen.update(_FROZEN)
         return
-    preset = preset_of_hub_name(reader.hub_name)
-    usual = ("freeze_vit", "freeze_aligner") if preset is not None and _SEES in preset.note else ()
+    usual = ("freeze_vit", "freeze_aligner")
     frozen = [name for name in _FROZEN if (reader.flag(name) if reader.has(name) else name in usual)]
     if "freeze_llm" in frozen:
         reader.add_projector("freeze_llm")
         if reader.flag("freeze_vit") is False:
             reader.warn_of_encoder("freeze_vit")
-    elif frozen:
-        stated = [name if reader.has(name) else f"{name} (by default)" for name in frozen]
-        reader.warn(
-            f"{', '.join(stated)}: what is frozen counts as trained, with gradients and states of the optimizer"
-        )
+    elif "freeze_vit" in frozen:
+        stated = reader.has("freeze_vit")
+        reader.freeze_encoder("freeze_vit" if stated else "freeze_vit is on by default", assumed=not stated)
 
 
 def _trainer(reader: Reader) -> None:
@@ -197,6 +192,7 @@ def _objective(reader: Reader) -> None:
     reader.add("training.objective", _OBJECTIVES.get(kind, kind), f"rlhf_type {kind}")
     if reader.text("teacher_model"):
         reader.add("training.teacher", reader.text("teacher_model"), "teacher_model")
+    reader.add_precomputed_reference()
     share = reader.number("lmbda")
     if kind == "gkd" and (share is None or share > 0):  # half of the batches by default
         reader.warn("lmbda: the time in which the student writes its own answers is not counted")

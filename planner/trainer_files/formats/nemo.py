@@ -329,6 +329,9 @@ def _automodel(reader: Reader) -> None:
     loss = reader.text("loss_fn._target_")
     if "LinearCrossEntropy" in loss:  # fused with the last product: no logits are kept
         reader.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")
+    for name in ("vision", "audio"):
+        if reader.flag(f"freeze_config.freeze_{name}_tower"):
+            reader.freeze_encoder(f"freeze_config.freeze_{name}_tower")
     for bits in (4, 8):
         if reader.flag(f"quantization.load_in_{bits}bit"):
             reader.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")

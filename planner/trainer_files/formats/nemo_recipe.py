@@ -74,6 +74,8 @@ def read(document: Document) -> Reading:
         reader.add_adapter(
             scheme or "lora", "peft_scheme" if reader.has("peft_scheme") else call.name, None, ""
         )
+    if kind in ("finetune", "sft", "peft") and reader.has("packed_sequence"):
+        reader.add("training.packing", reader.flag("packed_sequence") is True, "packed_sequence")
     reader.add("training.stack", "fused", "Megatron's kernels", assumed=True)
     if match is not None:
         missing = [name for name in ("global_batch_size", "seq_length") if not reader.has(name)]

@@ -138,10 +138,18 @@ def _precision(reader: Reader) -> None:
             reader.add("training.memory.master", "none", f"model.torch_dtype_str {stored}")
 
 
+# modules of Transformers that hold an encoder of images
+_ENCODERS = ("visual", "vision_tower", "vision_model")
+
+
 def _adapters(reader: Reader) -> None:
     if not reader.flag("training.use_peft"):
         if reader.has("model.freeze_layers"):
-            reader.warn("model.freeze_layers: training a part of the weights is counted as training all")
+            named = reader.get("model.freeze_layers")
+            if isinstance(named, list) and named and all(str(name) in _ENCODERS for name in named):
+                reader.freeze_encoder(f"model.freeze_layers {', '.join(map(str, named))}")
+            else:
+                reader.warn("model.freeze_layers: training a part of the weights is counted as training all")
         return
     kind = "dora" if reader.flag("peft.use_dora") else "lora"
     reader.add_adapter(kind, "training.use_peft", reader.whole("peft.lora_r") or _RANK, "peft.lora_r")

@@ -105,7 +105,9 @@ def read(document: Document) -> Reading:
         for name in _PARTS
         if reader.text(f"{section}.{name}") == "frozen" or reader.flag(f"{section}.{name}") is False
     ]
-    if frozen:
+    if frozen == ["encoder_trainable"]:
+        reader.freeze_encoder(f"{section}.encoder_trainable")
+    elif frozen:
         reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
     reader.seen |= {section, "optimizer", "tokenizer", "dataset"}
     reader.name_unknown(_WITHOUT_EFFECT)

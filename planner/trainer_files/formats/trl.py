@@ -45,6 +45,13 @@ _PROGRAMS = frozenset({TRL, "sft", "dpo", "grpo", "kto", "reward", "rloo"})
 _STORED = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16"}
 # flags of LLaVA, InternVL and Qwen-VL that keep the language model frozen
 _FROZEN = {"tune_mm_mlp_adapter": True, "freeze_llm": True, "tune_mm_llm": False}
+# flags of such scripts that keep the image encoder frozen
+_STILL = {
+    "freeze_vision_tower": True,
+    "freeze_vision_modules": True,
+    "freeze_backbone": True,
+    "tune_mm_vision": False,
+}
 # flags of the same scripts that let the image encoder learn; InternVL's does unless freeze_backbone is set
 _ENCODER = ("tune_mm_vision", "unfreeze_mm_vision_tower")
 _LONGEST, _RESPONSE, _SAMPLES, _SAMPLES_OF_RLOO = 1024, 512, 8, 2
@@ -116,6 +123,7 @@ def read(document: Document) -> Reading:
     reader.add_optimizer("optim")
     _adapters(reader)
     _objective(reader, document)
+    reader.add_precomputed_reference()
     reader.add_whole("rollouts.prompt_max", "max_prompt_length")
     reader.add_generations()
     if _is_trl(reader):
@@ -178,6 +186,10 @@ def _adapters(reader: Reader) -> None:
             learns = "freeze_backbone" if reader.has("freeze_backbone") else "the default of freeze_backbone"
         if learns:
             reader.warn_of_encoder(learns)
+        return
+    encoder = next((name for name, still in _STILL.items() if reader.flag(name) is still), "")
+    if encoder:
+        reader.freeze_encoder(encoder)
 
 
 def _precision(reader: Reader) -> None:
@@ -225,9 +237,10 @@ def _objective(reader: Reader, document: Document) -> None:
 
 
 def _memory(reader: Reader) -> None:
-    cut = reader.first("max_length", "max_seq_length", "max_seq_len")
-    if reader.flag("packing") is not None or cut:  # scripts that pack without a word call it block_size
-        reader.add_flag("training.packing", "packing", True, False, "the default of packing")
+    cut = reader.first("max_length", "max_seq_length", "max_seq_len", "model_max_length")
+    packing = reader.first("packing", "data_packing") or "packing"
+    if reader.flag(packing) is not None or cut:  # scripts that pack without a word call it block_size
+        reader.add_flag("training.packing", packing, True, False, "the default of packing")
     name = reader.first("gradient_checkpointing", "grad_checkpoint") or "gradient_checkpointing"
     checkpointing = reader.flag(name)
     # Unsloth's is true, or the name of its own kind, which keeps inputs in host memory.

@@ -311,21 +311,10 @@ def test_sources_and_targets_are_halves_of_an_encoder_decoder_and_parts_of_a_dec
     assert any("max_target_length is not stated" in text for text in result.warnings) is warned
 
 
-@pytest.mark.parametrize(
-    ("model", "stated", "said"),
-    [
-        ("Qwen/Qwen2.5-VL-7B-Instruct", "", "freeze_vit (by default), freeze_aligner (by default)"),
-        ("Qwen/Qwen2.5-VL-7B-Instruct", "--freeze_vit false --freeze_aligner false", ""),
-        ("Qwen/Qwen2.5-VL-7B-Instruct", "--freeze_llm true --freeze_vit false", "image encoder learns too"),
-        ("Qwen/Qwen2.5-7B-Instruct", "", ""),
-    ],
-)
-def test_what_swift_freezes_is_said_of_models_with_an_image_encoder(
-    model: str, stated: str, said: str, tmp_path: Path
-) -> None:
-    text = f"swift sft --model {model} --train_type full {stated} --num_train_epochs 1"
-    texts = " ".join(draft(tmp_path, "run.sh", text).warnings)
-    assert (said in texts) if said else ("freeze" not in texts)
+def test_an_image_encoder_that_swift_trains_beside_a_frozen_model_is_said(tmp_path: Path) -> None:
+    text = "swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --train_type full --num_train_epochs 1"
+    result = draft(tmp_path, "run.sh", f"{text} --freeze_llm true --freeze_vit false")
+    assert any("image encoder learns too" in warning for warning in result.warnings)
 
 
 def test_other_commands_of_litgpt_around_the_training_do_not_count(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""Encoders of images or sound that stay frozen while the language model learns: networks of their own in the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.inputs.model_config.encoders import preset_encoder
+from planner.inputs.presets import find_preset
+from planner.trainer_files.methods import generates
+from planner.trainer_files.model import FROZEN_ENCODER, Fact
+
+_ONE_NETWORK = {
+    **{f"training.layout.{name}_parallel": f"{name} parallelism" for name in ("pipeline", "context")},
+    **{f"training.memory.offload_{name}": "offloading" for name in ("optimizer", "weights", "activations")},
+}
+_COUNTED = ("params", "active_params")
+_IN_PARAMS = "which is in params"  # in the notes of presets
+
+
+def settle_encoder(
+    draft: dict[str, Fact], facts: Mapping[str, Fact], encoder: Mapping[str, Any] | None, warnings: list[str]
+) -> None:
+    """Give a frozen encoder as a part of the model, of which only the forward pass counts.
+
+    Adapters leave an encoder frozen anyway. Where several networks are not modelled together, it counts as trained.
+
+    Args:
+        draft: facts of the workload, method, layout and objective among them; changed in place.
+        facts: what the files state.
+        encoder: the one in the parameters of a configuration; None: the preset's, if any.
+        warnings: what a workload cannot say is added.
+    """
+    frozen, method = facts.get(FROZEN_ENCODER), draft.get("training.method")
+    if frozen is None or (method is not None and method.value != "full"):
+        return
+    name = draft.get("model.preset")
+    preset = find_preset(name.value) if name is not None else None
+    if preset is not None:
+        encoder = preset_encoder(preset.name)
+    if encoder is None:
+        if preset is not None and _IN_PARAMS in preset.note:
+            warnings.append(f"{frozen.where}: the sizes of the encoder are not known: it counts as trained")
+        return
+    reason = next((text for key, text in _ONE_NETWORK.items() if _is_on(draft.get(key))), None)
+    reason = "responses that are generated" if generates(draft) else reason
+    if reason is not None:
+        text = "the frozen encoder counts as trained, with gradients and states of the optimizer"
+        warnings.append(f"{frozen.where}: {text}: {reason} is modelled for one network")
+        return
+    sizes = (
+        preset.values
+        if preset is not None
+        else {key: draft[f"model.{key}"].value for key in _COUNTED if f"model.{key}" in draft}
+    )
+    own = {key: draft.pop(key) for key in [key for key in draft if key.startswith("model.")]}
+    for key, fact in own.items():
+        _put(draft, 0, key.partition(".")[2], fact.value, fact.where, fact.assumed)
+    for key in _COUNTED:
+        whole = sizes.get(key)
+        if whole is not None:
+            _put(draft, 0, key, int(whole) - encoder["params"], "without the encoder")
+    for key, value in encoder.items():
+        _put(draft, 1, key, value, "its encoder" if key == "family" else _BY.get(key, ""))
+    _put(draft, 1, "trainable", "none", frozen.where, frozen.assumed)
+    _put(draft, 1, "per_sample", 1, "one image, tile or recording per sample", assumed=True)
+
+
+_BY = {"tokens": "positions of one image, tile or recording"}
+
+
+def _is_on(fact: Fact | None) -> bool:
+    return fact is not None and (fact.value is True or (type(fact.value) is int and fact.value > 1))
+
+
+def _put(draft: dict[str, Fact], part: int, key: str, value: Any, where: str, assumed: bool = False) -> None:
+    name = f"model.parts.{part}.{key}"
+    draft[name] = Fact(name, value, where, assumed)

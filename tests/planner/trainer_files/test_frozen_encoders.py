@@ -1,0 +1,116 @@
+"""Encoders of images and sound that trainers keep frozen: networks of which only the forward pass counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planner.bundled import bundled_rows
+from planner.inputs.load import load_workload
+from planner.inputs.model_config.encoders import preset_encoder
+from planner.inputs.models import count_params, merge_model
+from planner.inputs.presets import find_preset
+from planner.inputs.training_schema import Network
+from planner.trainer_files.gather import Draft, Wishes, gather
+from planner.trainer_files.write import render_draft
+
+QWEN = "Qwen/Qwen2.5-VL-7B-Instruct"
+SWIFT = f"swift sft --model {QWEN} --train_type full --max_length 2048 --max_steps 50"
+FACTORY = (
+    f"model_name_or_path: {QWEN}\nstage: sft\nfinetuning_type: full\ntemplate: qwen2_vl\nmax_steps: 50\n"
+)
+AXOLOTL = f"base_model: {QWEN}\nmicro_batch_size: 1\nsequence_len: 2048\nmax_steps: 5\n"
+PRESETS = [name for row in bundled_rows("preset_encoders.csv") for name in row["presets"].split(";")]
+
+
+def draft(folder: Path, name: str, text: str, wishes: Wishes | None = None) -> Draft:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return gather([path], wishes or Wishes())
+
+
+def is_apart(result: Draft) -> bool:
+    return "model.parts.1.trainable" in result.facts
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "apart"),
+    [
+        ("run.sh", SWIFT, True),
+        ("run.sh", f"{SWIFT} --freeze_vit false", False),
+        ("run.sh", SWIFT.replace("full", "lora"), False),  # adapters leave it frozen anyway
+        ("run.sh", SWIFT.replace("2.5-VL-7B", "2.5-7B"), False),  # sees no images
+        ("run.yaml", FACTORY, True),
+        ("run.yaml", f"{FACTORY}freeze_vision_tower: false\n", False),
+        ("run.yaml", FACTORY.replace("full", "lora"), False),
+        ("run.yaml", AXOLOTL, False),
+        ("run.yaml", f"{AXOLOTL}freeze_mm_modules: true\n", True),
+        ("run.sh", f"python train.py --model_name_or_path {QWEN} --tune_mm_vision False --tune_mm_llm True "
+         "--per_device_train_batch_size 1 --max_steps 5", True),
+    ],
+)  # fmt: skip
+def test_an_encoder_that_does_not_learn_is_a_network_of_its_own(
+    name: str, text: str, apart: bool, tmp_path: Path
+) -> None:
+    result = draft(tmp_path, name, text)
+    assert is_apart(result) is apart
+    if apart:
+        first, second = (result.facts[f"model.parts.{part}.params"].value for part in (0, 1))
+        preset = find_preset("qwen2.5-vl-7b")
+        assert preset is not None
+        assert first + second == preset.values["params"]
+        workload = tmp_path / "workload.yaml"
+        workload.write_text(render_draft(result), encoding="utf-8")
+        model = load_workload(workload).workload.model
+        assert model is not None
+        assert model.parts is not None
+        assert [part.trainable for part in model.parts] == ["all", "none"]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("--deepspeed zero3_offload", "offloading"),
+        ("--sequence_parallel_size 4", "context parallelism"),
+    ],
+)
+def test_where_several_networks_are_not_modelled_the_frozen_encoder_counts_as_trained(
+    more: str, reason: str, tmp_path: Path
+) -> None:
+    result = draft(tmp_path, "run.sh", f"{SWIFT} {more}")
+    assert not is_apart(result)
+    assert any("counts as trained" in text and reason in text for text in result.warnings)
+
+
+def test_the_encoder_of_a_configuration_is_told_from_its_language_model(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 1024}
+    vision = {**sizes, "model_type": "siglip_vision_model", "patch_size": 14, "image_size": 224}
+    whole = {"model_type": "llava", "vision_config": vision,
+             "text_config": {**sizes, "model_type": "llama", "vocab_size": 32000}}  # fmt: skip
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(whole), encoding="utf-8")
+    result = draft(tmp_path, "run.sh", SWIFT.replace(QWEN, "me/mine"), Wishes(model_config=config))
+    encoder = {key.rpartition(".")[2]: fact.value for key, fact in result.facts.items() if ".1." in key}
+    assert (encoder["layers"], encoder["hidden"], encoder["tokens"]) == (4, 512, 256)
+    blocks = 4 * (4 * 512 * 512 + 2 * 512 * 1024)
+    assert encoder["params"] == pytest.approx(blocks + 3 * 14 * 14 * 512, rel=0.04)
+    together = encoder["params"] + result.facts["model.parts.0.params"].value
+    config_alone = draft(tmp_path, "again.json", json.dumps(whole))
+    assert together == config_alone.facts["model.params"].value
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_encoders_of_presets_are_what_their_parameters_exceed_those_of_the_language_model_by(
+    name: str,
+) -> None:
+    preset, encoder = find_preset(name), preset_encoder(name)
+    assert preset is not None
+    assert encoder is not None
+    values = {**merge_model(Network(preset=name))[0]}
+    language, _ = count_params(values)
+    if preset.values.get("attention_ratio") is None:  # of hybrids the other layers differ
+        rest = preset.values["params"] - language - encoder["params"]
+        assert -0.002 * language <= rest <= 0.06 * language  # what joins them, biases, norms
+    assert encoder["hidden"] % encoder["heads"] == 0
