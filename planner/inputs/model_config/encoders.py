@@ -57,7 +57,7 @@ def encoder_of(keys: Keys) -> dict[str, Any]:
         "family": "transformer", "architecture": "encoder", "params": vision_work(extended).params,
         "layers": extended.need("num_hidden_layers"), "hidden": hidden,
         "heads": keys.size("num_attention_heads", "num_heads") or max(1, hidden // 64),
-        "ffn": extended.size("intermediate_size") or round(hidden * (keys.ratio("mlp_ratio") or 4.0)),
+        "ffn": extended.size("intermediate_size", "mlp_dim") or round(hidden * (keys.ratio("mlp_ratio") or 4.0)),
         "gated_mlp": is_gated(keys), "tokens": max(1, (side if type(side) is int else _ANY_SIZE) // patch) ** 2,
     }  # fmt: skip
 

@@ -112,7 +112,7 @@ def attention_params(keys: Keys, attention: Attention) -> int:
         width, query = heads * attention.head_dim, keys.need("q_lora_rank")
         return query * (hidden + width) + hidden * attention.head_dim + narrow * (width + groups * hidden)
     if latent is None:
-        gated = keys.text("model_type").startswith(("qwen3_next", "qwen3_5"))
+        gated = keys.text("model_type").startswith(("qwen3_next", "qwen3_5", "muse_glimmer"))
         queries = 2 if keys.flag("attn_output_gate", gated) else 1
         width = heads * (queries + 1) + 2 * attention.kv_heads
         return hidden * attention.head_dim * width
@@ -123,7 +123,10 @@ def attention_params(keys: Keys, attention: Attention) -> int:
     width = heads * (plain + rope)
     queries_params = hidden * width if rank is None else rank * (hidden + width)
     keys_values = hidden * (latent + rope) + latent * heads * (plain + value)
-    return queries_params + keys_values + heads * value * hidden
+    outputs = (
+        2 if keys.text("model_type").startswith("hy_v4") else 1
+    )  # with a gate as wide as what it lets through
+    return queries_params + keys_values + outputs * heads * value * hidden
 
 
 def _global_params(keys: Keys, attention: Attention) -> int:

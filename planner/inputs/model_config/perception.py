@@ -109,7 +109,7 @@ def vision_work(keys: Keys) -> Work:
     hidden = keys.need("embed_dim", "hidden_size")
     layers = keys.need("num_hidden_layers", "depth")
     heads = keys.size("num_attention_heads", "num_heads") or max(1, hidden // 64)
-    ffn = keys.size("intermediate_size") or round(hidden * (keys.ratio("mlp_ratio") or 4.0))
+    ffn = keys.size("intermediate_size", "mlp_dim") or round(hidden * (keys.ratio("mlp_ratio") or 4.0))
     patch = keys.size("patch_size", "spatial_patch_size") or 16
     image = _image_size(keys)
     channels = keys.size("num_channels", "in_channels", "in_chans") or 3
@@ -121,8 +121,14 @@ def vision_work(keys: Keys) -> Work:
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
     work = linear(channels * patch * patch * (keys.size("temporal_patch_size") or 1), hidden, patches)
     work += block(hidden, heads, ffn, patches + 1, gated=gated) * layers
+    work += Work(params=-2 * hidden * (hidden - _kept_width(keys, hidden, heads)) * layers)
     table = 0 if keys.section("rope_parameters", "rope_scaling") or "rope_theta" in keys else patches
     return work + Work(params=(table + 4) * hidden)
+
+
+def _kept_width(keys: Keys, hidden: int, heads: int) -> int:
+    """Width of an encoder's keys, and of its values: less than its own where heads share them."""
+    return hidden * min(keys.size("num_key_value_heads") or heads, heads) // heads
 
 
 def is_gated(keys: Keys) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.bundled import bundled_rows
 from planner.errors import InputError
-from planner.inputs.model_config.bridges import bridge_params
+from planner.inputs.model_config.bridges import bridge_params, joint_params
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.encoders import encoder_of, tower_params
 from planner.inputs.model_config.language import read_text
@@ -25,6 +25,7 @@ from planner.inputs.model_config.perception import (
 from planner.inputs.model_config.seq2seq import read_bart, read_t5
 
 MAX_DEPTH = 32
+_TOWERS = ("high_res_vision_config", "vision_config", "audio_config")
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "language_model_config")
 
 
@@ -152,7 +153,7 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         text = {**text, "tie_word_embeddings": tied}
     own = {name: value for name, value in text.items() if value is not None}
     model = model_of_config({**inherited, **own}, f"{place}: text_config")
-    for name in ("vision_config", "audio_config"):
+    for name in _TOWERS:
         tower = data.get(name)
         if isinstance(tower, dict):
             model = _with_tower(model, tower, f"{place}: {name}")
@@ -160,7 +161,9 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         note = f"model_type '{str(data.get('model_type'))[:60]}' is not known: what joins its parts is not counted"
         model = replace(model, notes=(*model.notes, f"{note}; check params against its page"))
     bridges = {name: bridge_params(part, f"{place}: {name}") for name, part in data.items()}
-    for name, params in bridges.items():
+    vision = Keys(data.get("vision_config") or {}, f"{place}: vision_config")
+    joined = joint_params(str(data.get("model_type")), vision, Keys(text, f"{place}: text_config"))
+    for name, params in {**bridges, "what joins encoder and language model": joined or None}.items():
         if params is not None:
             note = f"{name}: {params / 1e6:,.0f} M parameters are counted, not their work"
             model = _with_params(model, params, note)
@@ -181,7 +184,7 @@ def _is_of_transformers_5(data: Mapping[str, Any]) -> bool:
 
 def _is_uncounted(name: str, part: object) -> bool:
     """Whether a section of a file describes a network that nothing here counts (an adapter, a resampler)."""
-    counted = (*_TEXT_SECTIONS, "vision_config", "audio_config")
+    counted = (*_TEXT_SECTIONS, *_TOWERS)
     sizes = ("hidden_size", "d_model", "hidden_dim", "num_hidden_layers", "num_layers")
     return name not in counted and isinstance(part, dict) and any(part.get(size) for size in sizes)
 
