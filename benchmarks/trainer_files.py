@@ -14,6 +14,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.estimation.answer import estimate_workload
 from planner.inputs.load import parse_workload
+from planner.inputs.models import main_network
 from planner.trainer_files.answer import Initial, workload_from
 from planner.trainer_files.gather import Wishes
 
@@ -58,7 +59,8 @@ def outcome(path: Path) -> tuple[str, str]:
     runs = any(not estimate.reason for estimate in estimates)
     model, training = loaded.workload.model, loaded.workload.training
     assert model is not None and training is not None
-    name = model.preset or f"{(model.params or 0) / 1e9:.2f} B parameters"
+    network = main_network(model)
+    name = network.preset or f"{(network.params or 0) / 1e9:.2f} B parameters"
     to_fill = ", ".join(text.partition(":")[0] for text in initial.to_fill)
     return "runs" if runs else "too large", f"{name}, batch {training.global_batch}; to fill: {to_fill}"
 

@@ -110,6 +110,7 @@ def _method(reader: Reader) -> None:
     elif not reader.has("pretraining_dataset"):
         reader.add("training.objective", "sft", "no rl is set", assumed=True)
     reader.add_generations("trl.")
+    reader.add_whole("rollouts.tensor_parallel", "vllm.tensor_parallel_size")
     reader.add_precomputed_reference()
 
 

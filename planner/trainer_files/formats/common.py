@@ -33,7 +33,11 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r".*paged.*", "paged_adamw", ""),
     (r".*lion.*", "lion", ""),
     (r"(torch)?(fused)?sgd.*|lomo|adalomo", "sgd", ""),
-    (r"adam|adamtorch.*|fusedadam|distributedfusedadam|cpuadam|deepspeedcpuadam", "adamw", ""),
+    (
+        r"adam|adamtorch.*|fusedadam|distributedfusedadam|mcoredistributedoptim|cpuadam|deepspeedcpuadam",
+        "adamw",
+        "",
+    ),
     (r".*adamw.*|distributedfusedadam.*|.*adam", "adamw", ""),
 )
 

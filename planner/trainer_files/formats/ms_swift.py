@@ -183,7 +183,12 @@ def _method(reader: Reader, *, megatron: bool) -> None:
 
 
 def _objective(reader: Reader) -> None:
-    kind = reader.text("rlhf_type").lower()
+    kind, task = reader.text("rlhf_type").lower(), reader.text("task_type").lower()
+    if task == "embedding":
+        reader.add("training.objective", "contrastive", "task_type embedding")
+        return
+    if task not in ("", "causal_lm"):
+        reader.warn(f"task_type {task}: its loss counts as that of a language model")
     if not kind:
         is_text = "pt" in reader.document.programs or reader.flag("use_chat_template") is False
         if not is_text:

@@ -68,12 +68,11 @@ def read(document: Document) -> Reading:
     )
     text = "a precision with fp8" if fp8 else "recipes train in bf16"
     reader.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
-    by_default = "recipe" in call.name and "peft_scheme" not in reader.document.data
-    scheme = reader.text("peft_scheme") or ("lora" if by_default else "")  # None: without adapters
+    scheme_key = next((name for name in ("peft_scheme", "peft") if name in reader.document.data), "")
+    by_default = "recipe" in call.name and not scheme_key
+    scheme = reader.text(scheme_key) or ("lora" if by_default else "")  # None: without adapters
     if kind == "peft" or (kind == "finetune" and scheme in ("lora", "dora")):
-        reader.add_adapter(
-            scheme or "lora", "peft_scheme" if reader.has("peft_scheme") else call.name, None, ""
-        )
+        reader.add_adapter(scheme or "lora", scheme_key if reader.has(scheme_key) else call.name, None, "")
     if kind in ("finetune", "sft", "peft") and reader.has("packed_sequence"):
         reader.add("training.packing", reader.flag("packed_sequence") is True, "packed_sequence")
     reader.add("training.stack", "fused", "Megatron's kernels", assumed=True)

@@ -9,7 +9,7 @@ from planner.trainer_files.formats.llama_factory import recognises as is_llama_f
 from planner.trainer_files.formats.ms_swift import recognises as is_swift
 from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.keys import LIGHT, Lookup
-from planner.trainer_files.model import Document, Reading
+from planner.trainer_files.model import Document, Fact, Reading
 
 _MARKS = (
     "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
@@ -82,7 +82,8 @@ def recognises(document: Document) -> bool:
     data = document.data
     has_model = any(name in data for name in _MODELS) or bool(_own_file(Lookup(document)))
     others = is_llama_factory(document) or is_swift(document) or any(mark in data for mark in _OF_OTHERS)
-    return has_model and any(mark in data for mark in _MARKS) and not others
+    started = bool(_own_file(Lookup(document))) and bool(_PROGRAMS & set(document.programs))
+    return has_model and (started or any(mark in data for mark in _MARKS)) and not others
 
 
 def _own_file(keys: Lookup) -> str:
@@ -128,6 +129,12 @@ def read(document: Document) -> Reading:
     reader.add_generations()
     if _is_trl(reader):
         add_lengths_of_trl(reader, rloo=bool({"rloo", "RLOOTrainer"} & set(document.programs)))
+    longest = reader.facts.get("rollouts.response_max")
+    if prompt is not None and longest is not None and longest.assumed:
+        text = "max_prompt_length + the default of max_completion_length"
+        reader.facts.setdefault(
+            "training.sequence_length", Fact("training.sequence_length", prompt + longest.value, text, True)
+        )
     reader.add_attention("attn_implementation")
     _memory(reader)
     add_groups(reader)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.errors import InputError
 from planner.trainer_files.gather import Draft, Wishes, gather
 
 TRL = "trl {} --model_name_or_path Qwen/Qwen2.5-7B-Instruct --per_device_train_batch_size 2 --max_steps 10"
@@ -65,3 +66,31 @@ def test_samples_cut_at_a_length_are_asked_for_their_own_under_either_name(tmp_p
     result = draft(tmp_path, "run.sh", QWEN_VL)
     assert any(blank.key == "training.lengths" for blank in result.blanks)
     assert draft(tmp_path, "run.sh", f"{QWEN_VL} --data_packing True").facts["training.packing"].value is True
+
+
+@pytest.mark.parametrize(("peft", "method"), [('"lora"', "lora"), ("None", None)])
+def test_adapters_of_megatron_bridge_are_an_argument_of_its_recipe(
+    peft: str, method: str | None, tmp_path: Path
+) -> None:
+    text = "from megatron.bridge.recipes.qwen.qwen3 import qwen3_8b_finetune_config\n"
+    text += f"cfg = qwen3_8b_finetune_config(peft={peft})\ncfg.train.global_batch_size = 64\n"
+    facts = draft(tmp_path, "run.py", text).facts
+    assert (facts["training.method"].value if "training.method" in facts else None) == method
+
+
+def test_embedders_of_swift_compare_pairs(tmp_path: Path) -> None:
+    text = "swift sft --model Qwen/Qwen3-Embedding-0.6B --task_type {} --train_type full --max_steps 5"
+    assert (
+        draft(tmp_path, "run.sh", text.format("embedding")).facts["training.objective"].value == "contrastive"
+    )
+    assert any("seq_cls" in warning for warning in draft(tmp_path, "run.sh", text.format("seq_cls")).warnings)
+
+
+def test_prompts_and_the_default_of_responses_make_the_length_of_grpo(tmp_path: Path) -> None:
+    facts = draft(tmp_path, "run.sh", TRL.format("grpo") + " --max_prompt_length 1024").facts
+    assert facts["training.sequence_length"].value == 1024 + 512
+
+
+def test_a_command_that_names_a_file_which_is_not_there_asks_for_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"add grpo\.yaml to --from"):
+        draft(tmp_path, "run.sh", "trl grpo --config grpo.yaml --num_processes 8")
