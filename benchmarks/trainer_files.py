@@ -55,7 +55,7 @@ def outcome(path: Path) -> tuple[str, str]:
     try:
         estimates = estimate_workload(loaded, [MACHINE], NODES, calibrated=False).estimates
     except InputError:  # no layout at all: the file pins degrees of more accelerators
-        estimates = []
+        estimates = ()
     runs = any(not estimate.reason for estimate in estimates)
     model, training = loaded.workload.model, loaded.workload.training
     assert model is not None and training is not None
