@@ -43,30 +43,28 @@ def settle_encoder(
             warnings.append(f"{frozen.where}: the sizes of the encoder are not known: it counts as trained")
         return
     reason = next((text for key, text in _ONE_NETWORK.items() if _is_on(draft.get(key))), None)
-    reason = "responses that are generated" if generates(draft) else reason
+    reason = "generating responses" if generates(draft) else reason
     if reason is not None:
         text = "the frozen encoder counts as trained, with gradients and states of the optimizer"
         warnings.append(f"{frozen.where}: {text}: {reason} is modelled for one network")
         return
-    sizes = (
-        preset.values
-        if preset is not None
-        else {key: draft[f"model.{key}"].value for key in _COUNTED if f"model.{key}" in draft}
-    )
-    own = {key: draft.pop(key) for key in [key for key in draft if key.startswith("model.")]}
-    for key, fact in own.items():
-        _put(draft, 0, key.partition(".")[2], fact.value, fact.where, fact.assumed)
-    for key in _COUNTED:
-        whole = sizes.get(key)
-        if whole is not None:
-            _put(draft, 0, key, int(whole) - encoder["params"], "without the encoder")
-    for key, value in encoder.items():
-        _put(draft, 1, key, value, "its encoder" if key == "family" else _BY.get(key, ""))
+    _part_the_model(draft, encoder, preset.values if preset is not None else {})
     _put(draft, 1, "trainable", "none", frozen.where, frozen.assumed)
     _put(draft, 1, "per_sample", 1, "one image, tile or recording per sample", assumed=True)
 
 
-_BY = {"tokens": "positions of one image, tile or recording"}
+def _part_the_model(draft: dict[str, Fact], encoder: Mapping[str, Any], preset: Mapping[str, Any]) -> None:
+    """Move the model to the first of two parts, without the parameters of the second."""
+    own = {key: draft.pop(key) for key in list(draft) if key.startswith("model.")}
+    for key, fact in own.items():
+        _put(draft, 0, key.partition(".")[2], fact.value, fact.where, fact.assumed)
+    for key in _COUNTED:
+        whole = own[f"model.{key}"].value if f"model.{key}" in own else preset.get(key)
+        if whole is not None:
+            _put(draft, 0, key, int(whole) - encoder["params"], "without the encoder")
+    where = {"family": "its encoder", "tokens": "positions of one image, tile or recording"}
+    for key, value in encoder.items():
+        _put(draft, 1, key, value, where.get(key, ""))
 
 
 def _is_on(fact: Fact | None) -> bool:
