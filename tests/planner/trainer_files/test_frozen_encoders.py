@@ -111,6 +111,6 @@ def test_encoders_of_presets_are_what_their_parameters_exceed_those_of_the_langu
     values = {**merge_model(Network(preset=name))[0]}
     language, _ = count_params(values)
     if preset.values.get("attention_ratio") is None:  # of hybrids the other layers differ
-        rest = preset.values["params"] - language - encoder["params"]
+        rest = int(preset.values["params"]) - language - encoder["params"]
         assert -0.002 * language <= rest <= 0.06 * language  # what joins them, biases, norms
     assert encoder["hidden"] % encoder["heads"] == 0
