@@ -123,8 +123,8 @@ def list_offers(
         summary += f"; no price there: {_some(query_result.unpriced)}"
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {summary}")
     show_answer(answer, output, out)
-    if not getattr(ctx.obj, "quiet", False):
-        click.echo(summary, file=sys.stderr)
+    if output in ("csv", "json", "yaml") and out is None and not getattr(ctx.obj, "quiet", False):
+        click.echo(summary, file=sys.stderr)  # other formats say it themselves
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

@@ -161,7 +161,7 @@ def _seats(size: Size) -> Section:
         Column("fits", "memory fits", "text"),
     )  # fmt: skip
     notes = (
-        "elsewhere: at the plan's share of the peak; what each price is of, and from when: --details beside",
+        "other rows assume the plan's MFU; sources and dates of their prices: --details beside",
     )
     return table_section("seats", "Compared with a workstation and CPUs", columns, rows, notes)
 
