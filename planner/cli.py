@@ -47,12 +47,8 @@ class CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "init": CommandSpec("planner.commands.init", "init", "Write a first workload, empty or from your files."),
-    "validate": CommandSpec(
-        "planner.commands.validate", "validate", "Check a file and list every error."
-    ),
-    "size": CommandSpec(
-        "planner.commands.size", "size", "Suggest machines from your data and goal."
-    ),
+    "validate": CommandSpec("planner.commands.validate", "validate", "Check a file and list every error."),
+    "size": CommandSpec("planner.commands.size", "size", "Suggest machines from your data and goal."),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed, memory and cost on machines you name."
@@ -63,7 +59,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "calibrate": CommandSpec(
         "planner.commands.calibrate", "calibrate", "Improve predictions with your measurements."
     ),
-    "verify": CommandSpec("planner.commands.verify", "verify", "Recompute a saved answer with independent code."),
+    "verify": CommandSpec(
+        "planner.commands.verify", "verify", "Recompute a saved answer with independent code."
+    ),
     "export": CommandSpec("planner.commands.export", "export", "Write launch files of a saved plan."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Explain why a plan was chosen, or a type was not."

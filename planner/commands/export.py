@@ -52,7 +52,12 @@ class _Target(click.ParamType[str]):
 )
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")
 @click.option(
-    "--to", "target", type=_Target(), required=True, metavar="TARGET", help="What to write; --list names the targets."
+    "--to",
+    "target",
+    type=_Target(),
+    required=True,
+    metavar="TARGET",
+    help="What to write; --list names the targets.",
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
               help="Folder for the files; without it (or -) a single file goes to stdout.")  # fmt: skip

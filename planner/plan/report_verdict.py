@@ -77,7 +77,10 @@ def verdict_answer(name: str, kind: str, verdict: Verdict, *, details: Collectio
     if not left:
         return answer
     closing = (*recomputed, f"Stated, not recomputed: {len(left):,} fields; --details stated lists them")
-    front = (*(section for section in sections if section.key == "faults"), Section("closing", "Checked", closing))
+    front = (
+        *(section for section in sections if section.key == "faults"),
+        Section("closing", "Checked", closing),
+    )
     return replace(answer, summary=(), front=front)
 
 

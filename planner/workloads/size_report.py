@@ -160,9 +160,7 @@ def _seats(size: Size) -> Section:
         Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"),
     )  # fmt: skip
-    notes = (
-        "other rows assume the plan's MFU; sources and dates of their prices: --details beside",
-    )
+    notes = ("other rows assume the plan's MFU; sources and dates of their prices: --details beside",)
     return table_section("seats", "Compared with a workstation and CPUs", columns, rows, notes)
 
 

@@ -51,7 +51,10 @@ _NEXT = {
     "budget": "planner budget {} --daily COSTS",
     "machines": "list {} under prices.offers of a workload",
     "sweep": "planner sweep {} --results FOLDER",
-    **{kind: f"planner {kind} {{}}" for kind in ("commit", "pipeline", "portfolio", "schedule", "serving", "tco")},
+    **{
+        kind: f"planner {kind} {{}}"
+        for kind in ("commit", "pipeline", "portfolio", "schedule", "serving", "tco")
+    },
 }
 """What to do with a valid file that is no workload, by its kind."""
 _STAND_IN: dict[str, Any] = {
