@@ -50,7 +50,7 @@ _READERS = {
 _NEXT = {
     "budget": "planner budget {} --daily COSTS",
     "machines": "list {} under prices.offers of a workload",
-    "sweep": "planner sweep {} --results FOLDER",
+    "sweep": "planner sweep {} --results sweep.parquet",
     **{
         kind: f"planner {kind} {{}}"
         for kind in ("commit", "pipeline", "portfolio", "schedule", "serving", "tco")
