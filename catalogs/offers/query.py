@@ -12,7 +12,7 @@ from catalogs.errors import CatalogInputError
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
-from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption, places_of
 from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs import usd_per
 
@@ -201,7 +201,7 @@ def _match(catalog: Catalog, query: OfferQuery) -> tuple[Bools, Unmatched]:
             mask &= offers.is_in(column, selected)
     if query.regions:
         place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
-        mask &= _match_texts("region", place, _places(offers), unmatched)
+        mask &= _match_texts("region", place, places_of(offers), unmatched)
     return mask, unmatched
 
 
@@ -249,11 +249,6 @@ def _fits(field_name: str, text: str, word: str) -> bool:
     if field_name in ("accelerator", "instance type"):
         return fits_name(text, word)
     return matches(text, word)
-
-
-def _places(offers: Table) -> Coded:
-    codes, keys = offers.distinct_keys("provider", "region")
-    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
 def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:
