@@ -140,7 +140,7 @@ def usd_per_hour(offers: Table) -> Floats:
 
 
 def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Known words close to `text`, the closest first; else the shortest that begin with it, or else contain it."""
+    """Known words that begin with `text`, shortest first; else close ones, closest first; else those that contain it."""
     import difflib
 
     lowered: dict[str, str] = {}
@@ -148,8 +148,8 @@ def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, .
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
     within = sorted((word for word in lowered if len(text) > 1 and text.lower() in word), key=len)
-    longer = [word for word in within if word.startswith(text.lower())] or within
-    return tuple(lowered[word] for word in close or longer[:count])
+    longer = [word for word in within if word.startswith(text.lower())]
+    return tuple(lowered[word] for word in (longer or close or within)[:count])
 
 
 def _check(catalog: Catalog, query: OfferQuery) -> None:

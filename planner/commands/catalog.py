@@ -226,4 +226,6 @@ def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
     if field == "accelerator" and unsold:
         return f"no offers with prices for {', '.join(unsold)}: refresh the catalog, or name another"
     hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
+    if field == "region" and close and close[0].lower().startswith(text.lower()):
+        hint += f" '{text}*' takes all that begin with it"
     return f"no {field} fits {text!r} ({hint})"

@@ -148,7 +148,7 @@ def compare(
         CatalogError: the catalog cannot be used.
     """
     if bool(pick) == (over is not None):
-        raise InputError("compare: give either --pick (types) or --over (what to compare)")
+        raise InputError("compare: give either --pick TYPE,TYPE or --over region, type, option or provider")
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
     if own.kind == "fleet":

@@ -61,6 +61,7 @@ def test_price_filter_and_flagged_offers(run_cli: Run) -> None:
         (("--accelerator", "a1000"), "did you mean a100-"),
         (("--provider", "amazon"), "unknown provider 'amazon'"),
         (("--region", "us-est-1"), "us-east-1"),
+        (("--region", "eu"), "'eu*' takes all that begin with it"),
         (("--purchase-option", "reserved"), "did you mean 'reserved_"),
         (("--sort", "cheapest"), "unknown sort key 'cheapest'"),
         (("--max-price", "-1"), "a number above 0"),
