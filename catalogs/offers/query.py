@@ -140,7 +140,7 @@ def usd_per_hour(offers: Table) -> Floats:
 
 
 def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Known words that begin with `text`, shortest first; else close ones, closest first; else those that contain it."""
+    """Known words that begin with `text`, shortest first; else close ones, closest first; else words containing it."""
     import difflib
 
     lowered: dict[str, str] = {}
