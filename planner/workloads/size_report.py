@@ -88,7 +88,7 @@ def size_report(size: Size, *, details: Collection[str] = (), written: str = "")
 
 
 def _nothing(size: Size, title: str) -> Screen:
-    rows: list[Row] = [("plan", "plan", "none", "text", f"none: {title}")]
+    rows: list[Row] = [("plan", "plan", "none", "text", title)]
     rows += [
         (f"relax_{at}", "" if at else "instead", text, "text", text)
         for at, text in enumerate(size.outcome.needs)
