@@ -84,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, for completion."""
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -47,23 +47,21 @@ class CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "init": CommandSpec("planner.commands.init", "init", "Write a first workload, empty or from your files."),
-    "validate": CommandSpec(
-        "planner.commands.validate", "validate", "List every fault of a file; plan nothing."
-    ),
-    "size": CommandSpec(
-        "planner.commands.size", "size", "Size machines by your data and goal, beside rules of thumb."
-    ),
+    "validate": CommandSpec("planner.commands.validate", "validate", "Check a file and list every error."),
+    "size": CommandSpec("planner.commands.size", "size", "Suggest machines from your data and goal."),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
-        "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."
+        "planner.commands.estimate", "estimate", "Predict speed, memory and cost on machines you name."
     ),
     "portfolio": CommandSpec(
         "planner.commands.portfolio", "portfolio", "Plan many jobs under shared quotas and one budget."
     ),
     "calibrate": CommandSpec(
-        "planner.commands.calibrate", "calibrate", "Tighten predictions with your measurements."
+        "planner.commands.calibrate", "calibrate", "Improve predictions with your measurements."
     ),
-    "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
+    "verify": CommandSpec(
+        "planner.commands.verify", "verify", "Recompute a saved answer with independent code."
+    ),
     "export": CommandSpec("planner.commands.export", "export", "Write launch files of a saved plan."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Explain why a plan was chosen, or a type was not."
@@ -112,7 +110,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),
     "mcp": CommandSpec("planner.commands.mcp", "mcp", "Serve assistants (Model Context Protocol)."),
-    "schema": CommandSpec("planner.commands.schema", "schema", "Print the JSON Schema of a workload file."),
+    "schema": CommandSpec("planner.commands.schema", "schema", "Print JSON Schemas and model presets."),
     "config": CommandSpec(
         "planner.commands.config", "config", "Show every setting with its value and origin."
     ),
@@ -125,7 +123,7 @@ _SPILLING = frozenset({"commit", "forecast", "budget", "review"})
 
 @record
 class Session:
-    """What the global options said; every command's context finds it as its `obj`."""
+    """Values of the global options; the `obj` of every command's context."""
 
     verbosity: int = 0
     log_handler: logging.Handler | None = None
@@ -134,7 +132,7 @@ class Session:
     max_memory_bytes: int = 0  # 0: unlimited
 
     def limit_memory(self, size_bytes: int) -> None:
-        """Let the process have no more memory than this, where it is the program's own; 0: as much as there is."""
+        """Limit the memory of the process if it is the program's own; 0: no limit."""
         if self.is_program:
             self.max_memory_bytes = size_bytes
             limit_memory(size_bytes)
@@ -146,7 +144,7 @@ class Session:
 
 
 class _BrokenStdoutError(Exception):
-    """The reader of standard output went away."""
+    """The reader of standard output has closed it."""
 
 
 def _set_verbosity(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -212,7 +210,7 @@ def _message_options(*, is_shown: bool) -> list[click.Parameter]:
 
 
 def _accept_message_options(command: click.Command) -> click.Command:
-    """Let the options of every command stand after it as well as before it."""
+    """Accept the global options after a command as well as before it."""
     taken = {name for param in command.params for name in param.opts}
     command.params.extend(p for p in _message_options(is_shown=False) if taken.isdisjoint(p.opts))
     if isinstance(command, click.Group):
@@ -256,7 +254,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, spec.help) for name, spec in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader that went away is told apart from other input/output errors."""
+        """Run the command; a closed standard output is distinguished from other input/output errors."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -393,8 +391,8 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except _BrokenStdoutError:
         return abandon_stdout()
     except EndedError as ended:
-        return ended.told()
+        return ended.report()
     except (KeyboardInterrupt, EOFError, click.Abort):
-        return EndedError().told()
+        return EndedError().report()
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
         return report(error, session.verbosity, session.max_memory_bytes)

@@ -1,6 +1,6 @@
-"""The program's own process: what a command does before it imports numpy, and how it ends.
+"""The process of the program: settings made before numpy is imported, limits, signals, and the exit.
 
-The start: no thread pool, and garbage is looked for seldom. The end: no object is taken down.
+At the start, BLAS gets one thread and the garbage collector a high threshold. At the end, no object is destroyed.
 
 Ctrl-C: the search stops, the best answer known is shown, and the exit code is 130.
 
@@ -104,15 +104,15 @@ _codes: list[int] = []
 
 
 def end(*, is_program: bool) -> Callable[[int], None] | None:
-    """Let the process end as soon as its exit functions ran, as mypy does; to be called first of all.
+    """Let the process exit right after its exit functions, as mypy does; to be called before anything else.
 
-    Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
-    short command. Exit functions run, threads are waited for and output is written as ever. Nothing is changed where a
-    library was loaded whose objects hold more than memory.
+    Destroying every module and object only frees memory that the kernel reclaims anyway, and takes a thirtieth of a
+    short command. Exit functions still run, threads are joined and output is flushed. Nothing changes if a library was
+    loaded whose objects hold more than memory.
 
     Returns:
-        What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
-        None where the process is not the program but has other work, and may ask again.
+        A function to call with the exit code (a solver left running gets it too); without the call the process exits as
+        usual. None if the process is not the program's own.
     """
     if not is_program:
         share_freed_memory()
@@ -152,15 +152,15 @@ class EndedError(BaseException):
         super().__init__(signal_number)
         self.signal = int(signal_number)
 
-    def told(self) -> int:
-        """Say what ended the program; returns the exit code."""
+    def report(self) -> int:
+        """Print what ended the program; returns the exit code."""
         return fail("interrupted" if self.signal == signal.SIGINT else "ended", EXIT_SIGNAL + self.signal)
 
 
 def limit_memory(size_bytes: int) -> None:
-    """Let the process and its children have so much private memory; what needs more meets `MemoryError`. 0: no limit.
+    """Limit the private memory of the process and its children; beyond it, `MemoryError` is raised. 0: no limit.
 
-    Files that are mapped (numpy's own code, the catalog) do not count. Nothing happens on systems without such a limit.
+    Mapped files (numpy's own code, the catalog) do not count. No effect on systems without such a limit.
     """
     try:
         import resource
@@ -178,14 +178,14 @@ def limit_memory(size_bytes: int) -> None:
 
 @record
 class Interruption:
-    """What became of Ctrl-C in a block: whether it was pressed; and the number of a signal that ended the block."""
+    """Whether Ctrl-C was pressed in a block, and the signal that ended the block."""
 
     happened: bool = False
     over: bool = False  # the block has ended: nothing is left to stop
     ended_by: int = 0
 
     def exit_code(self, code: int) -> int:
-        """The exit code of a command that came to `code`, where a signal has a say: what it said is then said."""
+        """The exit code of a command that returned `code`; after a signal, that of the signal, which is reported."""
         if self.ended_by:
             ended = EXIT_SIGNAL + self.ended_by
             return code if code == ended else fail("ended", ended)
@@ -199,13 +199,13 @@ _latest: list[Interruption] = []
 
 
 def is_interrupted() -> bool:
-    """Whether Ctrl-C was pressed since the program began: its answer is then the best one known, not the best."""
+    """Whether Ctrl-C was pressed: the answer is then the best one known, not a proven optimum."""
     return any(seen.happened for seen in _latest)
 
 
 @contextmanager
 def watch_for_interrupt() -> Iterator[Interruption]:
-    """Handle Ctrl-C inside the block as the module's text says.
+    """Handle Ctrl-C inside the block as described at the top of the module.
 
     Nothing is changed outside the main thread, or where the process was started to ignore Ctrl-C.
     """
@@ -243,7 +243,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
 
 @contextmanager
 def _end_at_once(seen: Interruption, is_main_thread: bool) -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into `EndedError` inside the block, so that what is half done is cleaned up.
+    """Turn SIGTERM and SIGHUP into `EndedError` inside the block, so that clean-up code runs.
 
     A signal that the process was started to ignore (`nohup`) stays ignored.
     """
@@ -276,7 +276,7 @@ def _printable(text: str) -> str:
 
 
 def fail(message: str, code: int) -> int:
-    """Say what went wrong; returns the exit code."""
+    """Print an error message; returns the exit code."""
     click.echo(f"error: {_printable(message)}", file=sys.stderr)
     return code
 
@@ -292,7 +292,7 @@ def _beyond_memory(limit: int) -> str:
 
 
 def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
-    """Say what an exception means for the user; returns the exit code.
+    """Print the message of an exception; returns the exit code.
 
     Args:
         error: what was raised.

@@ -169,7 +169,7 @@ def parse_count(value: object) -> int:
         text = value.strip()
         word = re.match(_COUNT_WORD, text)
         if word is not None:
-            raise ValueError(f"writes the size in words: '{text}'; {_in_digits(*word.groups())}")
+            raise ValueError(f"must be a plain number, got '{text}': {_in_digits(*word.groups())}")
         if re.fullmatch(_GROUPED, text):
             raise ValueError(f"has commas between its digits: '{text}'; write '{text.replace(',', '_')}'")
         if re.match(_COUNT, text) is None:

@@ -12,7 +12,7 @@ from catalogs.errors import CatalogInputError
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
-from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption, places_of
 from catalogs.tables.table import Bools, Coded, Floats, Ints, Table
 from catalogs.tariffs import usd_per
 
@@ -140,7 +140,7 @@ def usd_per_hour(offers: Table) -> Floats:
 
 
 def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Known words close to `text`, the closest first; else the shortest that begin with it, or else contain it."""
+    """Known words that begin with `text`, shortest first; else close ones, closest first; else words containing it."""
     import difflib
 
     lowered: dict[str, str] = {}
@@ -148,8 +148,8 @@ def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, .
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
     within = sorted((word for word in lowered if len(text) > 1 and text.lower() in word), key=len)
-    longer = [word for word in within if word.startswith(text.lower())] or within
-    return tuple(lowered[word] for word in close or longer[:count])
+    longer = [word for word in within if word.startswith(text.lower())]
+    return tuple(lowered[word] for word in (longer or close or within)[:count])
 
 
 def _check(catalog: Catalog, query: OfferQuery) -> None:
@@ -201,7 +201,7 @@ def _match(catalog: Catalog, query: OfferQuery) -> tuple[Bools, Unmatched]:
             mask &= offers.is_in(column, selected)
     if query.regions:
         place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
-        mask &= _match_texts("region", place, _places(offers), unmatched)
+        mask &= _match_texts("region", place, places_of(offers), unmatched)
     return mask, unmatched
 
 
@@ -249,11 +249,6 @@ def _fits(field_name: str, text: str, word: str) -> bool:
     if field_name in ("accelerator", "instance type"):
         return fits_name(text, word)
     return matches(text, word)
-
-
-def _places(offers: Table) -> Coded:
-    codes, keys = offers.distinct_keys("provider", "region")
-    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
 def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:

@@ -291,15 +291,15 @@ def parse_offers(
     for row in rows:
         if row is not None:
             place = (row["region"], row["instance_type"], row["purchase_option"])
-            if place not in cheapest or _dearer(cheapest[place], row):
+            if place not in cheapest or _is_cheaper(row, cheapest[place]):
                 cheapest[place] = row
     return [cheapest[place] for place in sorted(cheapest)]
 
 
-def _dearer(known: Row, new: Row) -> bool:
-    """Whether `new` is the cheaper one; one with a price above 0 beats one without."""
-    before, now = (float(row["price_per_hour"] or 0) for row in (known, new))
-    return now > 0 and (before <= 0 or now < before)
+def _is_cheaper(new: Row, known: Row) -> bool:
+    """Whether `new` has a lower price; a price of 0 is unknown."""
+    price, before = (float(row["price_per_hour"] or 0) for row in (new, known))
+    return price > 0 and (before <= 0 or price < before)
 
 
 def _number(value: Any) -> str:

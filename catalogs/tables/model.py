@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from catalogs.tables.table import Table
+import numpy as np
+
+from catalogs.tables.table import Coded, Table
 
 SCHEMA_VERSION = 1
 HOURS_PER_YEAR = 8760.0
@@ -102,3 +104,9 @@ def offer_id(key: tuple[str, ...]) -> str:
         key: (provider, region, zone, instance_type, purchase_option, option_variant).
     """
     return "/".join(part or "-" for part in key)
+
+
+def places_of(offers: Table) -> Coded:
+    """Place of each offer, `provider/region`."""
+    codes, keys = offers.distinct_keys("provider", "region")
+    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))

@@ -187,6 +187,11 @@ def _zones(advice: Advice) -> Section:
         Column("zone", "zone", "text"), Column("region", "region", "text"), Column("state", "now", "text"),
         Column("since_hours", "since h", "hours"), Column("remaining_hours", "lasts h", "hours"),
         Column("availability_ratio", "up in all", "ratio", 0), Column("usd_per_hour", "$/h", "usd"),
-        Column("of_on_demand_ratio", "of on-demand", "ratio", 0), Column("source", "record used", "text"),
+        Column("of_on_demand_ratio", "of on-demand", "ratio", 0),
+        Column("source", "record used", "text", place="data"),
     )  # fmt: skip
-    return table_section("zones", "Zones", columns, rows, detail=True)
+    by_source: dict[str, list[str]] = {}
+    for zone in advice.question.state.zones:
+        by_source.setdefault(advice.tables[zone.name].source, []).append(zone.name)
+    notes = [f"record used for {', '.join(zones)}: {source}" for source, zones in by_source.items()]
+    return table_section("zones", "Zones", columns, rows, notes, detail=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from planner.errors import InputError
 from planner.market.starts import usually_had
-from planner.plan.file import load_plan
+from planner.plan.file import load_plan, moment_of
 from planner.plan.ids import RUN_WORK, TimePartId
 from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
@@ -185,8 +185,8 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
             )
             / 3600.0,
         ),
-        start=_moment(plan.start),
-        deadline=None if plan.deadline is None else _moment(plan.deadline),
+        start=moment_of(plan.start),
+        deadline=None if plan.deadline is None else moment_of(plan.deadline),
         steps=_steps(plan, hours.get(TimePartId.TRAINING_STEPS)),
         on_demand_acquire_hours=acquire_s / 3600.0,
         checkpoint_gb=None if launch is None else launch.checkpoints.size_gib * _GB_PER_GIB,
@@ -299,11 +299,6 @@ class _Assumed:
             path = f"assumptions[{at}].value"
             raise InputError(f"{self._place}: {path}: {key} must be seconds, got {text!r}: {_SAVE_ANEW}")
         return value
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _restart_hours(plan: Plan, restart_hours: float) -> float:

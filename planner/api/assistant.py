@@ -1,7 +1,7 @@
-"""What an assistant may ask through `planner mcp`: questions about files of one folder and the catalog, as text.
+"""The tools of `planner mcp`: questions about the files of one folder and the catalog, answered as text.
 
-Nothing is written but the program's caches, nothing is fetched, and no file outside the folder is read: neither one
-that is asked for, nor one that a workload names, nor one behind a link.
+Nothing is written except the program's caches, nothing is fetched, and no file outside the folder is read, whether an
+argument, a workload or a symbolic link names it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEXT_NAME = "workload.yaml"  # of a workload that is given as text, in messages
 
 
 class Assistant:
-    """The tools, each a method with plain arguments; what they say of themselves is what the assistant reads.
+    """The tools, each a method with plain arguments; the assistant reads their docstrings.
 
     Attributes:
         folder: the only files that are read are below it.
@@ -52,14 +52,14 @@ class Assistant:
     def optimize(
         self, workload: str, settings: Sequence[str] = (), as_of: str | None = None, form: Form = "markdown"
     ) -> str:
-        """Find the cheapest cloud machines that train a workload within its limits: where, how many, how bought.
+        """Find the cheapest cloud machines that train a workload within its limits: type, number, place, option.
 
-        The answer has the cost with its interval, the time, the risk, the proof and the best alternatives. Where
-        nothing fits it says which limit to change, and to what.
+        The answer has the cost with its interval, the time, the risk, the proof and the best alternatives. If nothing
+        fits, it says which limit to change, and to what.
 
         Args:
             workload: the YAML of a workload file, or the name of such a file below the working directory.
-            settings: values put over the file's, such as `constraints.deadline=10d`.
+            settings: overrides of the file's values, such as `constraints.deadline=10d`.
             as_of: plan as on this day with the prices known then, such as `2026-11-20`; default: now.
             form: `markdown` to read, `json` for every figure with its unit in the key.
         """
@@ -76,16 +76,16 @@ class Assistant:
         as_of: str | None = None,
         form: Form = "markdown",
     ) -> str:
-        """Predict speed, memory and cost of a workload on machines that are named; prices are quotes of machines alone.
+        """Predict speed, memory and cost of a workload on named machines; prices are quotes for the machines alone.
 
         Args:
-            workload: as of `optimize`.
+            workload: as for `optimize`.
             instance_types: in the provider's spelling, such as `p4d.24xlarge`.
             nodes: machines.
             layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
-            settings: as of `optimize`.
-            as_of: as of `optimize`.
-            form: as of `optimize`.
+            settings: as for `optimize`.
+            as_of: as for `optimize`.
+            form: as for `optimize`.
         """
         with self._one_by_one:
             loaded = self._workload(workload, settings)
@@ -101,15 +101,15 @@ class Assistant:
         as_of: str | None = None,
         form: Form = "markdown",
     ) -> str:
-        """Compare machines, or all regions, types, options or providers, for one workload: each the plan within it.
+        """Compare machines, or all regions, types, options or providers, for one workload: the best plan within each.
 
         Args:
-            workload: as of `optimize`; one job, no fleet.
+            workload: as for `optimize`; one job, no fleet.
             instance_types: to compare, in the provider's spelling.
             over: instead, compare all of these that can run the job.
-            settings: as of `optimize`.
-            as_of: as of `optimize`.
-            form: as of `optimize`.
+            settings: as for `optimize`.
+            as_of: as for `optimize`.
+            form: as for `optimize`.
         """
         with self._one_by_one:
             loaded = self._workload(workload, settings)
@@ -141,7 +141,7 @@ class Assistant:
         from planner.catalog.offers import offers_answer
 
         if not 1 <= max_results <= MOST_OFFERS:
-            raise InputError(f"max_results {max_results}: 1 to {MOST_OFFERS} are given")
+            raise InputError(f"max_results {max_results}: must be 1 to {MOST_OFFERS}")
         query = OfferQuery(
             accelerators=_one(accelerator), instance_types=_one(instance_type), providers=_one(provider),
             regions=_one(region), purchase_options=_one(purchase_option),
@@ -214,7 +214,11 @@ def _one(name: str | None) -> tuple[str, ...]:
 
 
 def _text(answer: Presentable, form: Form) -> str:
-    """The answer in a form, if it is not too long for a conversation."""
+    """The answer as text.
+
+    Raises:
+        InputError: it is too long for a conversation.
+    """
     text = answer.render("json" if form == "json" else "md")
     assert isinstance(text, str)
     if len(text) > MOST_CHARACTERS:

@@ -62,11 +62,11 @@ def serve(
 
     Args:
         file: a YAML file (`planner schema serving`).
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest solving, seconds.
         backend: MILP backend: `auto`, `highspy` or `scipy`.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the file is wrong, or there is no such backend.
@@ -109,11 +109,11 @@ def commit(
         avoid_loss: of a bill: buy less, so that few scenarios cost more than buying nothing.
         expires: of a bill: last day of its commitments, by their ids, where the bill does not say it.
         mapping: of a bill in columns of its own: FOCUS column -> its column, or a constant in single quotes.
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest answer, seconds.
         regret: also solve each scenario alone, which shows what perfect foresight would save.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: a file is wrong, neither or both of file and bill are given, or an option belongs to the other.

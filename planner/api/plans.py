@@ -67,18 +67,18 @@ def optimize(
 
     Args:
         workload: a file, or a loaded one.
-        as_of: plan as on this day with the prices known then; by default now, with the newest prices.
+        as_of: plan as of this day, with the prices known then; by default now, with the newest prices.
         objective: `cost`, `time` or `carbon`; by default the file's.
-        settings: values to put over the file's by dotted key, as `--set`: `{"preferences.prices": "firm"}`.
+        settings: overrides of the file's values by dotted key, as `--set`: `{"preferences.prices": "firm"}`.
         max_results: alternatives; by default the file's.
         max_age_days: refuse a plan that rests on older prices.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
         calibrated: correct predictions with your own measurements.
-        spot_evidence: files of your own records of spot, beside the file's own.
-        replays: drawn futures on which a plan with spot is replayed.
-        quote: level at which `plan.quote` bounds the cost and the end, 0.5 to 0.999; a fleet has no quote.
-        best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it.
+        spot_evidence: files with your own spot records, in addition to those that the workload names.
+        replays: random futures in which a plan with spot is replayed.
+        quote: probability with which `plan.quote` bounds cost and end, 0.5 to 0.999; not for fleets.
+        best_within: instead, the best result for a budget in US dollars: all of the work soonest, else most of it.
         solver: exact enumeration, a MILP of the same question, or both, which must agree.
         backend: MILP backend: `auto`, `highspy` or `scipy`.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
@@ -107,7 +107,7 @@ def optimize(
 def _with_flags(
     loaded: LoadedWorkload, settings: Mapping[str, object] | None, **flags: Any
 ) -> LoadedWorkload:
-    """The workload with values and flags put over it."""
+    """The workload with overrides of its values and flags."""
     from planner.inputs.settings import setting_texts, with_settings
     from planner.job.overrides import override
 
@@ -115,7 +115,7 @@ def _with_flags(
 
 
 def _most_within(loaded: LoadedWorkload, usd: float, options: Options, catalog_dir: Path | None) -> Plan:
-    """The most that so many US dollars buy."""
+    """The best result for a budget of `usd` US dollars."""
     from planner.units import parse_money
     from planner.workloads.best_within import best_within
 
@@ -137,10 +137,10 @@ def frontier(
     Args:
         workload: a file, or a loaded one.
         deadlines_hours: hours from the start that must be among the points, beside those found.
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload is wrong, or a fleet.
@@ -169,17 +169,17 @@ def estimate(
     as_of: Day | None = None,
     catalog_dir: str | Path | None = None,
 ) -> Estimates:
-    """Predict speed, memory and cost of a workload on clusters that you name; prices are quotes of machines alone.
+    """Predict speed, memory and cost of a workload on named clusters; prices are quotes for the machines alone.
 
     Args:
         workload: a file, or a loaded one.
         instance_type: one type or several, in the provider's spelling; default: the plan's.
         nodes: instances, one number or several; default: 1, or the plan's.
         layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
-        provider: whose instance_type, where several have one of that name.
+        provider: the provider of `instance_type`, if several have one of that name.
         calibrated: correct predictions with your own measurements.
-        as_of: as of `optimize`.
-        catalog_dir: as of `optimize`.
+        as_of: as for `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload, a type or the layout is wrong.
@@ -222,13 +222,13 @@ def calibrate(
         workload: a file, or a loaded one.
         log: the run's log, in any format that `planner calibrate` reads.
         measured: instead of a log, a throughput such as `12500 tokens/s`.
-        instance_type: where it ran; not needed where the workload's `measured` line counts.
+        instance_type: machines it ran on; not needed if the workload has a `measured` line.
         nodes: instances it ran on.
-        provider: whose type, where several have one of that name.
+        provider: the provider of `instance_type`, if several have one of that name.
         layout: parts of the parallel layout it ran with, such as `tp=8,pp=2,zero=1`.
         skip: leading steps to leave out; None finds the warm-up.
         dry_run: compare only, store nothing.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the log, the machine or the layout is wrong, or they contradict each other.
@@ -258,13 +258,13 @@ def portfolio(
 
     Args:
         jobs: a portfolio file, or a loaded one.
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         mode: `auto`, `fast` or `full`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest solving, seconds.
         backend: `auto`, `highspy` or `scipy`.
-        robust: level of the worst outcomes that count too, 0.95 the worst twentieth; None: what the file's `risk` says.
-        catalog_dir: as of `optimize`.
+        robust: CVaR level of the risk term, 0.95: the worst twentieth; None: as the file's `risk`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: a job or a file is wrong.
@@ -293,16 +293,16 @@ def pipeline(
     robust: float | None = None,
     catalog_dir: str | Path | None = None,
 ) -> PipelineAnswer:
-    """Place and time tasks that feed each other data.
+    """Choose machines, places and start times of tasks that pass data to each other.
 
     Args:
         tasks: a pipeline file, or a loaded one.
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest solving, seconds.
         backend: `auto`, `highspy` or `scipy`.
-        robust: level of the worst outcomes that count too, 0.95 the worst twentieth; None: what the file's `risk` says.
-        catalog_dir: as of `optimize`.
+        robust: CVaR level of the risk term, 0.95: the worst twentieth; None: as the file's `risk`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: a task or a file is wrong.
@@ -327,10 +327,10 @@ def pools(
 
     Args:
         workload: a file with `training.rollouts`, or a loaded one.
-        as_of: as of `optimize`.
+        as_of: as for `optimize`.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload is wrong, or has no rollouts.

@@ -1,4 +1,4 @@
-"""What follows a plan: machines side by side, other values, why, what changed, how large, is the file right."""
+"""Questions around a plan: compare, what-if, explain, diff, size, buy or rent, validate."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def compare(
     allow_derived: bool = False,
     catalog_dir: str | Path | None = None,
 ) -> Comparison:
-    """Compare machines, regions, providers or ways to buy for one job, each row the plan within it.
+    """Compare machines, regions, providers or purchase options for one job: each row is the best plan within it.
 
     Args:
         workload: a file, or a loaded one.
         pick: instance types, in the provider's spelling.
         over: instead, what to compare all of.
-        base: the row that the others are compared with; by default the first picked, or the best.
-        as_of: as of `optimize`.
+        base: reference row of the comparison; by default the first picked, or the best.
+        as_of: as for `optimize`.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
-        catalog_dir: as of `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload or a name is wrong, or the file is a fleet.
@@ -78,9 +78,9 @@ def whatif(
 
     Args:
         workload: a file, or a loaded one.
-        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
-        as_of: as of `optimize`.
-        catalog_dir: as of `optimize`.
+        scenarios: one or several, each with overrides of the file's values by dotted key; None removes a key.
+        as_of: as for `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload or a value is wrong.
@@ -106,15 +106,15 @@ def explain(
     as_of: Day | None = None,
     catalog_dir: str | Path | None = None,
 ) -> Explanation:
-    """Explain the plan of a workload: what binds, what one more unit is worth, what lost, how sure the choice is.
+    """Explain a plan: binding limits, what one more unit is worth, what lost, how certain the choice is.
 
     Args:
         workload: a file, or a loaded one.
-        why_not: instance types; of each, why it is not the plan.
-        draws: worlds of other prices, speed and interruptions in which the choice is compared; 0: none.
-        seed: what the draws follow from.
-        as_of: as of `optimize`.
-        catalog_dir: as of `optimize`.
+        why_not: instance types to explain the rejection of.
+        draws: random draws of prices, speed and interruptions under which the choice is compared; 0: none.
+        seed: of the draws.
+        as_of: as for `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
         InputError: the workload is wrong.
@@ -152,7 +152,7 @@ def diff(old: str | Path | Plan, new: str | Path | Plan) -> PlanDiff:
 
 @question
 def diff_days(workload: str | Path | LoadedWorkload, old: Day, new: Day) -> PlanDiff:
-    """Say what the prices of two days change in the plan of a workload.
+    """Compare the plans of a workload at the prices of two days.
 
     Args:
         workload: a file, or a loaded one.
@@ -161,7 +161,7 @@ def diff_days(workload: str | Path | LoadedWorkload, old: Day, new: Day) -> Plan
 
     Raises:
         InputError: the workload is wrong.
-        CatalogError: no prices of a day are held; names the days that are.
+        CatalogError: no prices of a day are stored; names the days that are.
     """
     from planner.workloads.price_days import diff_days as find_changes
 
@@ -182,16 +182,16 @@ def size(
     location: str | None = None,
     as_of: Day | None = None,
 ) -> Size:
-    """Size machines by the volume of data and the goal, beside what published rules of thumb say.
+    """Suggest machines from the volume of data and the goal, and compare them with published rules of thumb.
 
     Args:
         data: volume, such as `100GB`.
         goal: such as `image_classification`.
         effort: how large a model and training to assume.
         deadline: time from now, such as `3w`.
-        budget_usd: most to pay, US dollars.
-        location: where the data lie, such as `aws/us-east-1`.
-        as_of: as of `optimize`.
+        budget_usd: budget, US dollars.
+        location: place of the data, such as `aws/us-east-1`.
+        as_of: as for `optimize`.
 
     Raises:
         InputError: a value is wrong.
@@ -208,15 +208,15 @@ def size(
 def tco(
     file: str | Path | LoadedTco, *, as_of: Day | None = None, catalog_dir: str | Path | None = None
 ) -> TcoAnswer:
-    """Compare buying a machine with renting its work, per useful accelerator-hour, over the machine's life.
+    """Compare buying a machine with renting, per useful accelerator-hour over the machine's life.
 
     Args:
         file: a file of `planner tco`, or what `planner.inputs.tco_load.load_tco` returned.
-        as_of: as of `optimize`.
-        catalog_dir: as of `optimize`.
+        as_of: as for `optimize`.
+        catalog_dir: as for `optimize`.
 
     Raises:
-        InputError: the file is wrong, or nothing that could be rented fits.
+        InputError: the file is wrong, or no offer to rent matches the machine.
         CatalogError: the catalog cannot be used.
     """
     from planner.inputs.tco_load import load_tco
@@ -228,11 +228,11 @@ def tco(
 
 @question
 def validate(path: str | Path, *, as_of: Day | None = None) -> Valid:
-    """Check an input file: all faults at once, with their places; nothing is planned.
+    """Check an input file and report all errors at once, with their places; nothing is planned.
 
     Args:
         path: a workload, or the file of another question.
-        as_of: as of `optimize`: the catalog's names of that day.
+        as_of: as for `optimize`: the catalog's names of that day.
 
     Raises:
         InputError: lists every fault.

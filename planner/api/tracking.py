@@ -38,23 +38,23 @@ def track(
     fail_over: float | None = None,
     workload: str | Path | None = None,
 ) -> Tracked:
-    """Compare a running job with its plan: on time or late, what it will cost, where the time went, why it is slow.
+    """Compare a running job with its plan: finish, cost, where the time went, why it is slow.
 
     Args:
         plan: a plan, or a file saved with `Plan.save`.
         log: progress as CSV or JSON lines, or a log that `planner calibrate` reads.
         prometheus: instead of a log: address of a Prometheus server.
         selector: labels of the run's metrics; default `planner_run_id` of the plan.
-        metrics: queries by quantity, such as `{"step": "max(my_step)"}`, in place of the usual ones.
+        metrics: queries by quantity, such as `{"step": "max(my_step)"}`, instead of the default ones.
         token_env: environment variable that holds a bearer token, default PLANNER_PROMETHEUS_TOKEN.
-        kind: format of the log, `auto` to tell by its look.
-        started: when the run began, for logs without moments.
-        now: the present moment, by default that of the log's last row.
-        bill: files of a bill that has the spend so far.
+        kind: format of the log; `auto`: recognised by its content.
+        started: when the run began, for logs without timestamps.
+        now: current time, by default that of the log's last row.
+        bill: files of a bill with the spend so far.
         run_tag: tag key that names a run in the bill; default `planner_run_id`, else `run_id`.
         fail_late: probability of being late above which the gate breaks (`Tracked.broken`); default: the plan's.
-        fail_over: the same of going over the budget.
-        workload: the file that the plan was made of: with it `Tracked.replan` says what to do now.
+        fail_over: the same for exceeding the budget.
+        workload: the workload of the plan: with it, `Tracked.replan` recommends what to do now.
 
     Raises:
         InputError: a file is wrong, or plan and log do not fit together.
@@ -107,7 +107,7 @@ def diagnose(log: str | Path, *, kind: str = "auto") -> Diagnosis:
 
     Args:
         log: progress as CSV or JSON lines, or a log that `planner calibrate` reads.
-        kind: format of the log, `auto` to tell by its look.
+        kind: format of the log; `auto`: recognised by its content.
 
     Raises:
         InputError: the log cannot be read, or has no speed in it.

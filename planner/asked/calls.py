@@ -112,7 +112,11 @@ def question(ask: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
 
     @functools.wraps(ask)
     def run(*args: _Given.args, **given: _Given.kwargs) -> _Answer:
-        for name, value in signature.bind(*args, **given).arguments.items():
+        try:
+            arguments = signature.bind(*args, **given).arguments
+        except TypeError as error:
+            raise TypeError(f"{ask.__name__}() {error}") from None
+        for name, value in arguments.items():
             _check(name, value)
         try:
             return ask(*args, **given)

@@ -38,10 +38,10 @@ class BestAlone:
         self._engine, market = engine, engine.context.market
         self._partners = Partners(market, engine.offer_bits)
         self._has_spot = bool((market.is_spot & (engine.offer_bits == 0)).any())
-        # which spot is removed hangs on whether on-demand is in time
-        dear = self._partners.dear
-        self._judged = dear.copy()
-        self._judged[self._partners.own[dear]] = True
+        # whether such spot is removed depends on whether on-demand is in time
+        undiscounted = self._partners.undiscounted
+        self._judged = undiscounted.copy()
+        self._judged[self._partners.own[undiscounted]] = True
         self._coarse = engine.recorded
         self._widest: Ints = np.zeros(0, dtype=np.int64)
         self._wide: Candidates = self._coarse

@@ -50,9 +50,10 @@ class Mixes:
     Attributes:
         offer, nodes: of each part, shape `(n_mixes, most_parts)`; offer -1 where a mix has fewer parts.
         paid_hours, billed_hours, instance_hours: per part, of the same shape.
-        gang: instances that may be taken back together (all, where none may), shape `(n_mixes,)`.
-        gang_work: work hours as the gang sees them: stretched by machine failures of the other instances.
-        pool, pools: which offers a mix was made of: index into the tuple of steady offer rows.
+        gang: instances that may be interrupted together (all, if none may), shape `(n_mixes,)`.
+        gang_work: hours of work including delays by machine failures of the other instances, shape `(n_mixes,)`.
+        pool: index into `pools`, shape `(n_mixes,)`.
+        pools: rows of the steady offers of each pool.
     """
 
     offer: Ints
@@ -68,17 +69,17 @@ class Mixes:
 
 @record(frozen=True, eq=False)
 class Turns:
-    """Purchases of candidates that run on one offer after another (`ways`).
+    """Purchases of candidates that run on one offer at a time (`ways`); arrays of shape `(n_turns,)` unless stated.
 
     Attributes:
         offer: spot offers, cheapest first, then on-demand; -1 none; shape `(n_turns, most_parts)`.
         paid_hours, billed_hours, instance_hours: expected, per part, of the same shape.
-        has_fallback: whether the last offer is on-demand to fall back on, shape `(n_turns,)`.
-        p_change: probability that on-demand is needed, the model's own, behind expected hours.
-        slack_hours: waits and losses that can be afforded.
-        work_share: of the work that on-demand does.
-        moved_gb, moved_usd: checkpoints carried between regions, expected, and what that costs.
-        pool: the spot capacity of each, all its zones seen as one.
+        has_fallback: whether the last offer is an on-demand fall-back.
+        p_change: probability that on-demand is needed, in the model of the expected hours.
+        slack_hours: waits and lost work that the deadline allows.
+        work_share: expected share of the work done on on-demand.
+        moved_gb, moved_usd: expected volume and cost of checkpoints moved between regions.
+        pool: the spot capacity of each, its zones taken together.
     """
 
     offer: Ints
@@ -96,7 +97,7 @@ class Turns:
 
 @record(frozen=True, eq=False)
 class Candidates:
-    """Timed and priced candidates; every array has shape `(n_candidates,)` unless said.
+    """Timed and priced candidates; arrays have shape `(n_candidates,)` unless stated.
 
     Attributes:
         offer: row of the offer set: of a mix its leading part (spot, else the one that tops up), of what runs in turn

@@ -63,7 +63,7 @@ def examination_text(examination: Examination, fmt: str) -> str:
     )
     lines += [line for one in examination.history for line in _history_lines(one)]
     lines += [f"broken: {message}" for message in examination.broken]
-    lines.append("the catalog is whole" if examination.is_healthy else "the catalog is broken")
+    lines.append("the catalog is intact" if examination.is_healthy else "the catalog is broken")
     return "\n".join(part for line in lines for part in _wrapped(line, width)) + "\n"
 
 

@@ -123,8 +123,8 @@ def list_offers(
         summary += f"; no price there: {_some(query_result.unpriced)}"
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {summary}")
     show_answer(answer, output, out)
-    if not getattr(ctx.obj, "quiet", False):
-        click.echo(summary, file=sys.stderr)
+    if output in ("csv", "json", "yaml") and out is None and not getattr(ctx.obj, "quiet", False):
+        click.echo(summary, file=sys.stderr)  # other formats say it themselves
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
@@ -226,4 +226,6 @@ def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
     if field == "accelerator" and unsold:
         return f"no offers with prices for {', '.join(unsold)}: refresh the catalog, or name another"
     hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
+    if field == "region" and close and close[0].lower().startswith(text.lower()):
+        hint += f" '{text}*' takes all that begin with it"
     return f"no {field} fits {text!r} ({hint})"

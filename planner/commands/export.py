@@ -32,6 +32,18 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     ctx.exit()
 
 
+class _Target(click.ParamType[str]):
+    """The name of a target; a missing one is answered with the names there are."""
+
+    name = "target"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Name the targets."""
+        from planner.export.registry import TARGETS
+
+        return f"Targets: {', '.join(TARGETS)}."
+
+
 @click.command(
     epilog=examples(
         "planner export plan.json --to slurm --out launch",
@@ -40,7 +52,12 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")
 @click.option(
-    "--to", "target", required=True, metavar="TARGET", help="What to write; --list names the targets."
+    "--to",
+    "target",
+    type=_Target(),
+    required=True,
+    metavar="TARGET",
+    help="What to write; --list names the targets.",
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
               help="Folder for the files; without it (or -) a single file goes to stdout.")  # fmt: skip

@@ -165,7 +165,7 @@ def _show(
     plan: Plan, answer: Answer | None, summary: str, output: str, out: Path | None, details: tuple[str, ...],
     *, verbose: bool,
 ) -> int:  # fmt: skip
-    """Show the plan; returns the exit code that it has by itself."""
+    """Show the plan; returns 0, or 3 if it is infeasible."""
     from planner.plan.report import plan_answer
 
     sections = details or ((ALL_DETAILS,) if verbose else ())
@@ -178,7 +178,7 @@ def _show(
 
 
 def _to_follow(plan: Plan) -> Plan:
-    """The plan with what `planner advise` would work out at its first question; plans without spot as they are."""
+    """The plan with the hazards that `planner advise` would otherwise compute first; plans without spot unchanged."""
     if plan.launch is None:
         return plan
     from planner.advice.carried import with_hazards
@@ -187,7 +187,7 @@ def _to_follow(plan: Plan) -> Plan:
 
 
 def _for_format(shown: Shown, plan: Plan, answer: Answer | None, output: str, *, whole: bool) -> Shown:
-    """The answer with what one format alone has: rows of FOCUS, on a page of the whole answer its sliders."""
+    """The answer with additions of one format: rows of FOCUS, or the sliders of a page."""
     if output == "html" and whole and answer is not None:
         from planner.workloads.page import with_other_limits
 
@@ -215,5 +215,5 @@ def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, .
         stream = sys.stdout if output == "table" else sys.stderr
         lines = explain(answer.context.asked, answer.context.market, answer.found, name, answer.plan)
         width = terminal_width(stream)
-        told = (fill(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
-        click.echo("\n" + "\n".join(told), file=stream)
+        wrapped = (fill(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+        click.echo("\n" + "\n".join(wrapped), file=stream)

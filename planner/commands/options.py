@@ -388,6 +388,6 @@ vintages_option = click.option(
 )  # fmt: skip
 evidence_option = click.option(
     "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="Your availability traces (of other days than the planned ones), preemption log, spot price history or "
-    "placement scores, in addition to the bundled record and to files named in the workload; may be repeated.",
+    help="Your availability traces (not of the planned days), preemption log, spot price history or placement scores, "
+    "beside the bundled record and files named in the workload; may be repeated.",
 )  # fmt: skip

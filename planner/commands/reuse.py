@@ -1,4 +1,4 @@
-"""Asking the same again: the option for how long an answer is reused, and the look for one that was kept.
+"""Reuse of stored answers: the option, and the lookup of the answer to the same question.
 
 Only the program keeps answers. A process that runs commands beside other work (a test, `planner.cli.main(ARGUMENTS)`)
 may have changed what no file shows, and what reads the clouds, signed catalogs or standard input is asked anew.
@@ -29,18 +29,19 @@ reuse_option = click.option(
     default="5min",
     show_default=True,
     metavar="DURATION",
-    help="Show the answer to the same question again for so long, while nothing that it follows from has changed (with "
-    "--as-of however old); 0: plan anew.",
+    help="How long to reuse the answer to the same question while its inputs have not changed (with --as-of, always); "
+    "0: plan anew.",
 )
 
 
 def asked_before(now: datetime, *, within_s: float, unless: Collection[str] = ()) -> KeptAnswer | None:
-    """The place of the running command's answer, with the answer where it was kept; None where none may be.
+    """The entry of the running command in the store of answers, with its answer if there is one; None: not reusable.
 
     Args:
-        now: moment of the question.
-        within_s: how old an answer may be, seconds, where the question names no moment.
-        unless: parameters, any of which asks for more than files say where it is not at its default.
+        now: time of the question.
+        within_s: maximum age of an answer, seconds, unless the question has an `--as-of`.
+        unless: parameters that make an answer depend on more than files (the network, say) unless they are at their
+            default.
     """
     context = click.get_current_context()
     if not within_s or not getattr(context.obj, "is_program", False) or os.environ.get("PLANNER_CATALOG_KEY"):

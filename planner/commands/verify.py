@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import DAY, examples, output_options, set_option
+from planner.commands.options import DAY, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -60,12 +60,12 @@ _OF_BILL = "an answer from a bill is recomputed with --bill BILL"
     metavar="FILE",
     help="As given to optimize.",
 )
+@details_option("faults", "stated")
 @output_options(ANSWER_FORMATS)
 def verify(
     answer: Path, workload: Path | None, bills: tuple[str, ...], values: tuple[str, ...], prices: bool,
     objective: str | None, allow_flagged: bool, allow_derived: bool, as_of: datetime | None,
-    spot_evidence: tuple[Path, ...], output: str,
-    out: Path | None,
+    spot_evidence: tuple[Path, ...], details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, with independent code.
 
@@ -83,7 +83,7 @@ def verify(
     saved = read_answer(answer)
     if is_certificate(saved):
         _check_values(values, workload, "certificate")
-        _show(answer, "certificate", _certificate(saved), output, out)
+        _show(answer, "certificate", _certificate(saved), details, output, out)
         return
     from planner.judge.judge import kind_of
 
@@ -98,7 +98,7 @@ def verify(
             verdict = _bill(saved, bills) if bills else _question(kind, saved, workload, as_of)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
-    _show(answer, "pair of pools" if kind == "pools" else kind, verdict, output, out)
+    _show(answer, "pair of pools" if kind == "pools" else kind, verdict, details, output, out)
 
 
 def _check_values(values: tuple[str, ...], workload: Path | None, kind: str) -> None:
@@ -252,11 +252,14 @@ def _certificate(certificate: dict[str, Any]) -> Verdict:
     return Verdict(faults, ("point", "cost", "bound"), "" if faults else summary(certificate))
 
 
-def _show(path: Path, kind: str, verdict: Verdict, output: str, out: Path | None) -> None:
+def _show(
+    path: Path, kind: str, verdict: Verdict, details: tuple[str, ...], output: str, out: Path | None
+) -> None:
     """Print a verdict; exit code 5 where the answer does not hold."""
     from planner.errors import GateError
     from planner.plan.report_verdict import verdict_answer
 
-    show_answer(verdict_answer(str(path), _WORDS.get(kind, kind), verdict), output, out)
+    report = verdict_answer(str(path), _WORDS.get(kind, kind), verdict, details=details)
+    show_answer(report, output, out)
     if verdict.faults:
         click.get_current_context().exit(GateError.exit_code)

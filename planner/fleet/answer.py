@@ -71,19 +71,13 @@ _NONE_WHOLE = "no division into whole runs found that meets every limit; this is
 WORTH = 0.05
 
 
-def plan_fleet(
-    loaded: LoadedWorkload,
-    context: Context,
-    options: Options,
-    proven: list[Proven] | None = None,
-) -> Plan:
-    """Find the cheapest mix of workers.
+def plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> tuple[Plan, Proven | None]:
+    """Find the cheapest mix of workers, with the model and solution that its proof is about (None: not one model).
 
     Args:
         loaded: the file, for places in messages.
         context: the workload, offers and assumptions.
         options: gap, time limit, backend.
-        proven: takes the question and answer that the plan's proof is about, where wanted.
 
     Raises:
         InputError: the workload asks what a fleet cannot answer, or the backend cannot be used.
@@ -92,18 +86,16 @@ def plan_fleet(
     """
     check_asked(loaded, context.asked.workload)
     try:
-        plan = _plan(context, options, proven)
-        return with_known_places(
-            plan,
-            context.market,
-            options,
-            lambda asked, rest: _plan(context.with_asked(asked), rest, None),
+        plan, proven = _plan(context, options)
+        plan = with_known_places(
+            plan, context.market, options, lambda asked, rest: _plan(context.with_asked(asked), rest)[0]
         )
+        return plan, proven
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
 
 
-def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Plan:
+def _plan(context: Context, options: Options) -> tuple[Plan, Proven | None]:
     clock = Clock(options.time_limit_s)
     clock.left_s()  # it runs from here on: candidates count
     found = _candidates(context)
@@ -116,8 +108,9 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     if not len(workers.at):
         fallen = cheapest_with_fallback(rounds, np.inf)
         if fallen.fleet is not None:
-            return fallback_plan(rounds, fallen, fleets_of_one_offer(found, limit, work), None, None)
-        return infeasible_fleet(found, (), clock.spent_s, unproven=_unjudged(fallen))
+            alone = fleets_of_one_offer(found, limit, work)
+            return fallback_plan(rounds, fallen, alone, None, None), None
+        return infeasible_fleet(found, (), clock.spent_s, unproven=_unjudged(fallen)), None
     first = cheapest(rounds)
     punctual = at_least(_with_time(in_whole_runs(in_time(found.candidates, whole), units)), market, work)
     rounds = replace(rounds, workers=punctual, first=first.first, likely=likely_of(workers, first))
@@ -131,21 +124,21 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     )
     unjudged = min(fallen.unjudged_usd, parts.unjudged_usd)
     if parts.parts is not None:
-        return plan_in_parts(rounds, replace(parts, unjudged_usd=unjudged), alone, one, first)
+        return plan_in_parts(rounds, replace(parts, unjudged_usd=unjudged), alone, one, first), None
     fallen = replace(fallen, unjudged_usd=unjudged)
     if fallen.fleet is not None:
-        return fallback_plan(rounds, fallen, alone, one, first)
-    if proven is not None and first.result.has_plan:
-        proven.append(first.first)
+        return fallback_plan(rounds, fallen, alone, one, first), None
+    proven = first.first if first.result.has_plan else None
     if mix is not None:
-        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
+        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd), proven
     enough = _whatever_the_budget(rounds, replace(rounds, workers=workers), first, alone)
     due = None if enough is None else bill_of(found, enough)[1]
     may_fit = first.first[1].has_plan  # a later question holds some of the budget back
     if enough is not None and due is not None and may_fit and over_budget(context.asked, due) <= 0:
         mix = replace(enough, gap=options.gap, seconds=clock.spent_s)
-        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd)
-    return _none(rounds, workers, sure, first, None if due is None else float(due), _unjudged(fallen))
+        return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd), proven
+    due_usd = None if due is None else float(due)
+    return _none(rounds, workers, sure, first, due_usd, _unjudged(fallen)), proven
 
 
 def _none(

@@ -20,6 +20,7 @@ from planner.candidates.plan_parts.launch import (
     LOW,
     NOT_PUBLISHED,
     checkpoints_of,
+    moment_after,
     quantile,
     spot_places,
 )
@@ -30,7 +31,6 @@ from planner.candidates.ways.outcomes import LUCK, SPEEDS, Task, possible_outcom
 from planner.fleet.chance import progress_of
 from planner.fleet.fallback import jobs_of
 from planner.fleet.fallback_mix import spot_alone_mix
-from planner.fleet.launch import moment_after
 from planner.market.price_path import NAMES
 from planner.normal import Z80
 from planner.plan.launch import Launch

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import placeless
+from catalogs.tables.model import places_of
 from planner.candidates.engine import bits_of
 from planner.errors import TimeLimitError
-from planner.market.offers import places_of
 from planner.plan.words import machines_of
 from planner.render.numbers import whole_percent
 from planner.render.precision import dollars_known

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.plan_parts.launch import checkpoints_of, spot_places
+from planner.candidates.plan_parts.launch import checkpoints_of, moment_after, spot_places
 from planner.fleet.chance import progress_of
 from planner.plan.launch import Launch
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from planner.asked.model import Dates
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.mix import Mix
     from planner.fleet.spread import Spread
@@ -57,8 +55,3 @@ def fleet_launch(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spre
         places=spot_places(context, workers.rows[place], workers.nodes[place], (mix.count * paid)[place]),
         notes=("hours are summed over workers; the finish is that of all work at this size of the fleet",),
     )  # fmt: skip
-
-
-def moment_after(dates: Dates, hours: float) -> str:
-    """The moment so many hours after the start, in the words of a launch."""
-    return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")

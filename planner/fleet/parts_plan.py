@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.plan_parts.launch import moment_after
 from planner.fleet.carbon import carbon_of
 from planner.fleet.fallback_launch import launch_of_fallback
 from planner.fleet.fallback_mix import workers_on_each
 from planner.fleet.fallback_plan import proof_of_fallback
-from planner.fleet.launch import moment_after
 from planner.fleet.parts import MOST_DIVISIONS
 from planner.fleet.plan import interruptions_of, one_offer_choice, performance_of, plan_of, savings_of
 from planner.fleet.spread import spread_of

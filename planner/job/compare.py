@@ -15,6 +15,7 @@ import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.store.load import load_catalog
+from catalogs.tables.model import places_of
 from planner.candidates.choose import best_missing, best_where
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
@@ -35,7 +36,6 @@ from planner.inputs.faults import near
 from planner.inputs.tasks import expand_task
 from planner.job.compare_prices import PlaceClaim, PriceGap, SpotSaving, gaps_to, saving_of, tested_claims
 from planner.market.machines import machine_hint
-from planner.market.offers import places_of
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary
 from planner.plan.front_scale import half_ratios
@@ -148,7 +148,7 @@ def compare(
         CatalogError: the catalog cannot be used.
     """
     if bool(pick) == (over is not None):
-        raise InputError("compare: give either --pick (types) or --over (what to compare)")
+        raise InputError("compare: give either --pick TYPE,TYPE or --over region, type, option or provider")
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
     if own.kind == "fleet":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.model import places_of
 from planner.bundled import bundled_rows
-from planner.market.offers import places_of
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
-"""Leaves of answers that are stated and not recomputed: the one list of them, with the reason of each."""
+"""The values of answers that are stated but not recomputed, each with the reason."""
 
 from __future__ import annotations
 
-_SEARCH = "a count of the search, which only the search itself recomputes"
-_WORDS = "words on figures that are checked where they are given"
+_SEARCH = "a count of the search, which only another search could recompute"
+_WORDS = "text; the figures in it are checked as fields of their own"
 _RECORDS = "the user's own records by age, for `planner advise`; the plan's figures from them are recomputed"
 _HAZARDS = "the bundled records by age, for `planner advise`; their hash and their mean spells are checked"
-_WHEN = "when, by which version or in how long the answer was made; nothing depends on it"
+_WHEN = "when, by which version and in how long the answer was computed; nothing depends on it"
 
 FRONTIER = {
     "planner_version": _WHEN,
@@ -16,7 +16,7 @@ FRONTIER = {
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }
-_BOTH = "an interval of both pools, if their errors coincide; the cost inside it is recomputed"
+_BOTH = "an interval of both pools, if their errors coincide; the expected cost is recomputed"
 POOLS = {
     "cost_p10_usd": _BOTH,
     "cost_p90_usd": _BOTH,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.model import places_of
 from catalogs.tables.table import Bools, Coded, Ints, Table
 from planner.market.costs import CostModel
-from planner.market.offers import known_places, places_of, preference_rank
+from planner.market.offers import known_places, preference_rank
 from planner.market.storage.stores import Stores
 from planner.records import record
 

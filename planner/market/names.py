@@ -11,10 +11,11 @@ from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fitting_names
 from catalogs.patterns import matches
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.model import places_of
 from catalogs.tables.table import distinct_values
 from planner.inputs.faults import Fault, near
 from planner.market.name_check import UNPRICED, NameCheck, residency_names, some_names
-from planner.market.offers import match_globs, match_names, places_of
+from planner.market.offers import match_globs, match_names
 from planner.market.place_names import location_fault
 from planner.market.quota import known_quotas
 from planner.performance.constants import load_software

@@ -363,12 +363,6 @@ def _unit_of_offer(offer_set: OfferSet) -> Ints:
     return np.where(had, 1, unit[offer_set.type_of_offer].astype(np.int64))
 
 
-def places_of(offers: Table) -> Coded:
-    """Place of each offer, `provider/region`."""
-    codes, keys = offers.distinct_keys("provider", "region")
-    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
-
-
 def match_globs(column: Coded, patterns: Sequence[str]) -> Bools:
     """Mask of rows matching a glob, over `provider/region` or, without a slash, over the region alone."""
     hits = []

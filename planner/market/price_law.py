@@ -1,8 +1,8 @@
-"""How a spot price is distributed at a horizon: it stands still, or it moves.
+"""Distribution of a spot price at a horizon: a mixture of the unchanged quote and a clipped log-normal.
 
-With the probability that a place was not priced anew it costs what it was quoted at; else the logarithm of its price is
-normal, clipped to the floor and the list price. Mean and quantiles are exact: quoted prices are one lump of probability
-at x, so a quantile is x wherever it falls into the lump, else the one of the prices that moved.
+With the probability that the price has not changed since, it is the quote; else its logarithm is normal, clipped to the
+floor and the list price. Mean and quantiles are exact: the quote is a point mass at x, so a quantile is x wherever it
+falls into that mass, else that of the changed prices.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ HIGH = 0.9  # levels from here on are the list price where `listed`
 
 @record(frozen=True, eq=False)
 class PriceLaw:
-    """Logarithms of prices over a base, shape `(n,)` each.
+    """Distributions of the logarithm of price over base, shape `(n,)` each.
 
     Attributes:
-        x: of the quote.
+        x: logarithm of quote over base.
         moved: probability that the price is no longer the quote.
-        middle, sd: of a price that moved, before it is clipped to `low` and `high`.
-        listed: the dearest tenth is at list.
+        middle, sd: mean and standard deviation of a changed price, before clipping to `low` and `high`.
+        listed: whether the most expensive tenth is the list price.
     """
 
     x: Floats
@@ -51,10 +51,10 @@ class PriceLaw:
         return np.sqrt(self.moved * (self.sd**2 + between))
 
     def quantile(self, level: Floats | float) -> Floats:
-        """Price over the base that is not exceeded with probability `level`, which broadcasts against the law's shape.
+        """Quantile of price over base at `level`, which broadcasts against `(n,)`.
 
-        Of the prices that moved, `level / moved` are below a price under the quote, `1 - (1 - level) / moved` below one
-        above it; between the two lies the quote.
+        Below the quote, it is the quantile of changed prices at `level / moved`; above, at `1 - (1 - level) / moved`;
+        in between, the quote.
         """
         levels = np.asarray(level, dtype=np.float64)
         share = np.maximum(self.moved, 1e-12)
@@ -65,7 +65,7 @@ class PriceLaw:
 
 
 def moved_ratio(still_days: Floats, still_power: Floats, days: Floats) -> Floats:
-    """Share of prices that are no longer the quote after `days`; all of them where `still_days` is 0."""
+    """Probability that a price is no longer the quote after `days` (Weibull); 1 where `still_days` is 0."""
     stays = still_days > 0
     return np.where(stays, -np.expm1(-((days / np.where(stays, still_days, 1.0)) ** still_power)), 1.0)
 

@@ -1,4 +1,4 @@
-"""The one place that turns quantities into money.
+"""Prices quantities; the only module that does.
 
 Quantities (instance-hours, GiB-months, GB moved) are computed once as float64 arrays, rounded to `QUANTUM`; the
 solver's objective multiplies them by float prices, the plan multiplies the same rounded quantities by the catalog's
@@ -28,7 +28,7 @@ _AMOUNT_QUANTUM = Decimal("1e-12")
 
 
 class BillingRule(Protocol):
-    """What billing needs of a purchase-option rule (`catalogs.tariffs.OptionRule` has it)."""
+    """The part of a purchase-option rule that billing needs (implemented by `catalogs.tariffs.OptionRule`)."""
 
     @property
     def billing_granularity_s(self) -> float | None: ...  # noqa: D102

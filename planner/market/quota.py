@@ -1,9 +1,9 @@
-"""What offers draw on account quotas: which quota an instance counts against, in which unit, and how much of it.
+"""Account quotas: which quota an instance counts against, in which unit, and how much of it.
 
-Every question (job, fleet, portfolio, pipeline) and the plan's own lines ask here. A quota is called by its name or
-code, by an instance family, by an accelerator (`h100-80gb-sxm`) or by an accelerator family (`h100`). Its limit is in
-the declared `unit`, converted by the numbers of each instance type; without one it is in the quota's own unit: the
-provider's for a name or code, GPU for an accelerator. A listed price is not availability.
+Used by jobs, fleets, portfolios and pipelines. A quota is identified by its name or code, an instance family, an
+accelerator (`h100-80gb-sxm`) or an accelerator family (`h100`). Its limit is in the declared `unit`, converted by the
+figures of each instance type; without one, in the quota's own unit: the provider's for a name or code, GPU for an
+accelerator.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Machine:
 
     Attributes:
         provider, region, purchase_option: as in the catalog.
-        names: what a quota that it counts against may be called, each with the quota's own unit.
-        amounts: what it draws in each unit; a unit whose amount is unknown is left out.
+        names: names of the quotas that it counts against, each with the quota's own unit.
+        amounts: amount per instance in each unit; unknown ones are left out.
         rule: the provider's own quota, None where it is not known.
     """
 
@@ -63,16 +63,16 @@ class Machine:
         return limit.unit or self.names[limit.quota]
 
     def draw_on(self, limit: QuotaLimit) -> float:
-        """Units of a declared limit that one instance takes: 0 where it does not count, infinity where unknown."""
+        """Units of a declared limit per instance: 0 if it does not count against it, infinity if unknown."""
         return self.amounts.get(self.unit_on(limit), np.inf) if self.draws_on(limit) else 0.0
 
 
 def machine_names(
     tariffs: Tariffs, provider: str, family: str, accelerator: str, option: str
 ) -> tuple[dict[str, str], QuotaRule | None]:
-    """What a quota of such a machine may be called, each name with the quota's own unit, and the provider's own quota.
+    """Names of the quotas that such a machine counts against, each with its own unit, and the provider's own quota.
 
-    An instance family goes before an accelerator family of the same name (`trn1`).
+    An instance family takes precedence over an accelerator family of the same name (`trn1`).
     """
     rule = tariffs.quota_rule(provider, family, accelerator, option)
     units = (tariffs.quota_rule(provider, family, accelerator, way) for way in (option, "on_demand", "spot"))
@@ -101,9 +101,9 @@ def machine_of(offer_set: OfferSet, tariffs: Tariffs, row: int) -> Machine:
 
 
 def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Floats:
-    """Units of a declared limit that one instance of each offer takes, `(n_offers,)`.
+    """Units of a declared limit per instance of each offer, shape `(n_offers,)`.
 
-    0 where an offer does not count against it; where what it takes is unknown, more than the limit: unknown is not 0.
+    0 for offers that do not count against it; more than the limit where the amount is unknown.
     """
     offers = offer_set.offers
     hit = offers.equals("provider", limit.provider)
@@ -124,7 +124,7 @@ def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> Flo
 def draws_on(
     limits: Sequence[QuotaLimit], offer_set: OfferSet, tariffs: Tariffs
 ) -> tuple[tuple[float, Floats], ...]:
-    """Each declared limit with the units that one instance of each offer takes of it (`quota_units`)."""
+    """Each declared limit with its units per instance of each offer (`quota_units`)."""
     return offer_set.once(
         ("draws", tariffs, *limits),
         lambda: tuple((limit.limit, quota_units(offer_set, tariffs, limit)) for limit in limits),
@@ -136,7 +136,7 @@ def needed_quota(
 ) -> QuotaNeed:
     """Return the quota that `nodes` instances of offer `row` count against, "not checked" unless a limit is declared.
 
-    Of several declared limits the one that leaves the least room, in its own unit.
+    Of several declared limits, the tightest, in its own unit.
 
     Args:
         offer_set: what can be bought.
@@ -174,7 +174,7 @@ def needed_quota(
 def known_quotas(
     offers: Table, types: Table, tariffs: Tariffs, provider: str
 ) -> dict[str, dict[str, set[str]]]:
-    """What quotas of `provider` may be called; each with its own units, and per unit the purchase options it covers."""
+    """Names of the quotas of `provider`, each with its own units and, per unit, the purchase options that it covers."""
     mine = types.take(types.equals("provider", provider))
     _, machines = mine.distinct_keys("instance_type", "family", "accelerator")
     sold: dict[str, set[str]] = {}

@@ -1,9 +1,9 @@
-"""Every offer's quote beside the price to expect when the run starts (`planner.market.expected_price`).
+"""The quote of every offer, and the price to expect when the run starts (`planner.market.expected_price`).
 
-Candidates compete by the expected price: it replaces the quote in the table of offers, and the quote is kept beside
-it. Reservations, blocks, own machines and a user's own list prices are firm: contract or user says them. Published
-on-demand prices change seldom: expected is what is listed, with an interval. Where a list names no place the machine
-has yet to be found, which counts as a margin on its price, so near-ties go to a known place.
+Candidates compete by the expected price: it replaces the quote in the table of offers, and the quote is kept beside it.
+Prices of reservations, blocks, own machines and the user's own lists are firm. Published on-demand prices rarely
+change: the list price is expected, with an interval. If a list names no place, a margin is added for finding the
+machine, so that near-ties go to a known place.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class PriceBook:
         kind: index into `KINDS`.
         age_days: of the quote when planned; horizon_days: from the quote to the start of the run; NaN for firm prices.
         expected_ratio, p10_ratio, p90_ratio: price to expect at the start, and its 80 % interval, over the quote.
-        path: how they move over a run; None: they stay what they are at the start.
-        laws: how spot prices are distributed, also where quotes are believed; None: without spot quotes.
+        path: how they change over a run; None: constant from the start on.
+        laws: distributions of spot prices, also in mode `quoted`; None: no spot quotes.
     """
 
     kind: Ints
@@ -62,7 +62,7 @@ class PriceBook:
     laws: PricePath | None = None
 
     def during(self, name: str, rows: Ints, run_hours: Floats) -> Floats:
-        """A price of `rows` over the quote in the middle of runs of `run_hours`, shape `(n,)`."""
+        """Ratio `name` of `rows` in the middle of runs of `run_hours`, shape `(n,)`."""
         out: Floats = getattr(self, name).take(rows)
         if self.path is not None:
             own = np.flatnonzero(self.path.place.take(rows) >= 0)
@@ -88,7 +88,7 @@ class PriceBook:
         return self.during("expected_ratio", rows, run_hours) / self.expected_ratio.take(rows)
 
     def cheapest_hours(self, rows: Ints, run_hours: Floats) -> Floats:
-        """Length from `run_hours` on at which a run expects the least price, shape `(n,)`."""
+        """Run length of at least `run_hours` with the least expected price, hours, shape `(n,)`."""
         out: Floats = np.array(run_hours, dtype=np.float64)
         if self.path is not None:
             own = np.flatnonzero(self.path.place[rows] >= 0)
@@ -121,7 +121,7 @@ def price_book(offers: Table, usd: Floats, mode: str, now: date, start: date) ->
     Args:
         offers: all that can be bought, at its quote.
         usd: the quotes in USD per hour, shape `(n_offers,)`.
-        mode: `expected`, or `quoted`: quotes are believed, but for those of no market; intervals stay.
+        mode: `expected`, or `quoted`: take quotes as they are, except those of no market; intervals stay.
         now: day of planning.
         start: day the run starts.
     """
@@ -179,9 +179,10 @@ def with_expected(offers: Table, book: PriceBook) -> Table:
 def _expect(
     book: PriceBook, offers: Table, usd: Floats, listed: Floats, rows: Ints, known: Ints
 ) -> list[tuple[Ints, PriceTerms]]:
-    """Fill in the ratios of spot quotes `rows`; levels come from those that are `known` to be sound.
+    """Fill in the ratios of the spot quotes `rows`; price levels are estimated from the admitted ones, `known`.
 
-    Returns the terms that they follow from.
+    Returns:
+        Rows and their price terms, by group.
     """
     provider, types = offers.coded("provider"), offers.key_codes("provider", "instance_type")
 
@@ -202,7 +203,7 @@ def _expect(
 
 
 def _expect_lists(book: PriceBook, offers: Table) -> None:
-    """Fill in the ratios of published on-demand prices: changes are rare, so variances of single ones add."""
+    """Fill in the ratios of published on-demand prices: the variances of their rare, independent changes add up."""
     provider = offers.coded("provider")
     terms = [list_terms(name) for name in provider.values]
     at = np.flatnonzero(np.isin(book.kind, (LISTED, UNPLACED)))

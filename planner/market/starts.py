@@ -1,20 +1,20 @@
-"""How long capacity takes to come, and how often it never does: waiting.csv and the user's word.
+"""Waits for capacity, and the probability that it never comes: from waiting.csv and from the user.
 
-    hours = lead + hours x accelerators / size,     P(it never comes) = never_ratio x accelerators / size
+    hours = lead + hours x accelerators / size,     P(never comes) = never_ratio x accelerators / size
 
-size: the most that asking brings (`planner.market.obtainable`, the user's word included), else that of the row.
-A lead is that of booking ahead: it counts from the moment of planning, all else from the start. An offer with a start
-hour (capacity blocks) begins at the first such hour after its lead, not before the start. Spot is not in the table: its
-wait follows from the records of its pool (`planner.spot.evidence`). What is owned or already committed to is there at
-once; a new commitment is a price, not a machine.
+size: the most accelerators that are obtainable (`planner.market.obtainable`), else that of the row. A lead time is for
+booking ahead and counts from planning, all else from the start. An offer with a start hour (capacity blocks) begins at
+the first such hour after its lead time, not before the start. Spot is not in the table: its wait follows from the
+records of its pool (`planner.spot.evidence`). Owned and already committed machines are available at once; a new
+commitment is a price, not a machine.
 
-Requests that the user made (`constraints.waited`) tighten both. Waits over the mean that the table gives their size
-are taken as exponential; their mean has a gamma prior with the weight of `requests` of waiting_prior.csv. Those that
-did not come count as longer than they waited. How many never came is held against the number expected, likewise.
+The user's own requests (`constraints.waited`) update both. The ratio of a wait to the table's mean is modelled as
+exponential, with a gamma prior of weight `requests` (waiting_prior.csv) on its rate. Requests that did not come are
+censored at the time they waited. The number that never came is compared with the expected number in the same way.
 
-What a wait may come to follows from the same model: the mixture of exponential waits over the gamma distribution of
-their rate is a Lomax distribution, P(wait - lead > t) = (1 + t / (mean (shape - 1)))^-shape with the shape
-`requests` + 1 + requests that came. A wait that the user states, and one of a calendar, is what it is.
+The predictive distribution of a wait, exponential with a gamma distributed rate, is a Lomax distribution,
+P(wait - lead > t) = (1 + t / (mean (shape - 1)))^-shape, with shape = `requests` + 1 + requests that came. A wait that
+the user states, and one of a calendar, is taken as certain.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 ALREADY_OWNED = "already_owned"  # variant of a commitment that the workload has
-MOST_NEVER = 0.5  # however large the cluster
+MOST_NEVER = 0.5  # cap of the probability, however large the cluster
 
 
 @record(frozen=True)
@@ -48,10 +48,11 @@ class StartRule:
 
     Attributes:
         provider, accelerator: patterns.
-        lead_hours: whatever the size, from when it is planned; hours: more for as many accelerators as asking brings
-            (where nothing bounds them, `accelerators`), in proportion.
-        never_ratio: probability that so many never come, in proportion too.
-        start_utc: hour of the day at which it starts, None: any.
+        lead_hours: lead time at any size, from planning.
+        hours: additional wait for the most obtainable accelerators (`accelerators`, where nothing bounds them);
+            proportional to the number requested.
+        never_ratio: probability that so many never come; proportional as well.
+        start_utc: time of day at which it starts; None: any.
         basis: `assumed`, or `recorded` where a public record shows it.
     """
 
@@ -84,7 +85,13 @@ def load_starts() -> tuple[StartRule, ...]:
 
 @record(frozen=True, eq=False)
 class Spread:
-    """Lomax distributions of waits, arrays that broadcast: hours whatever the luck, scale in hours, and shape."""
+    """Lomax distributions of waits, in arrays that broadcast.
+
+    Attributes:
+        lead: certain part of the wait, hours.
+        scale: of the rest, hours; 0: no spread.
+        shape: of the rest, dimensionless.
+    """
 
     lead: Floats
     scale: Floats
@@ -99,10 +106,17 @@ class Spread:
 
 @record(frozen=True, eq=False)
 class Starts:
-    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread.
+    """Waits for every offer; arrays of shape `(n_offers,)`.
 
-    `has_calendar`: whether a wait depends on the start. `beside`: machines of each offer that are asked for at the same
-    time by another; None: of none.
+    Attributes:
+        lead: wait at any size, hours.
+        each: mean additional wait per accelerator requested, hours.
+        never_each: probability per accelerator requested that the request is never met.
+        accelerators: per instance.
+        never_flat: probability at any size that the request is never met.
+        has_calendar: whether the wait depends on the start.
+        shape: of the Lomax distribution of the additional wait.
+        beside: instances of each offer that another run requests at the same time; None: none.
     """
 
     lead: Floats
@@ -127,12 +141,12 @@ class Starts:
         return Spread(self.lead[rows], self._scale(rows, nodes), self.shape[rows])
 
     def at_level(self, rows: Ints, nodes: Ints | Floats, level: float | Floats) -> Floats:
-        """Hours that waiting for `nodes` instances does not exceed with probability `level`, given that they come."""
+        """Quantile at `level` of the wait for `nodes` instances, hours, given that they come."""
         times = (1.0 - np.asarray(level)) ** (-1.0 / self.shape[rows]) - 1.0
         return np.asarray(self.lead[rows] + self._scale(rows, nodes) * times, dtype=np.float64)
 
     def kinds(self, rows: Ints, nodes: Ints | Floats) -> tuple[Floats, Floats, Floats]:
-        """What the spread of waits for `nodes` instances follows from; -1 where `rows` is, of no offer."""
+        """Parameters of the distribution of waits for `nodes` instances: lead, scale, shape; -1 where `rows` is -1."""
         none = rows < 0
         return (
             np.where(none, -1.0, self.lead[rows]), np.where(none, -1.0, self._scale(rows, nodes)),
@@ -144,22 +158,22 @@ class Starts:
         return np.asarray(mean * (self.shape[rows] - 1.0), dtype=np.float64)
 
     def hours(self, rows: Ints, nodes: Ints | Floats) -> Floats:
-        """Hours from asking for `nodes` instances of offers to having them."""
+        """Expected hours from the request for `nodes` instances until they are available."""
         return np.asarray(self.lead[rows] + self.each[rows] * self._asked(rows, nodes), dtype=np.float64)
 
     def had(self, rows: Ints, nodes: Ints | Floats) -> Floats:
-        """Probability that they come at all."""
+        """Probability that a request for `nodes` instances is met at all."""
         never = self.never_flat[rows] + self.never_each[rows] * self._asked(rows, nodes)
         return np.asarray(1.0 - np.minimum(never, MOST_NEVER), dtype=np.float64)
 
     def _asked(self, rows: Ints, nodes: Ints | Floats) -> Floats:
-        """Accelerators that are asked for at once."""
+        """Accelerators requested at once, those of the run beside included."""
         more = 0.0 if self.beside is None else self.beside[rows]
         return np.asarray(self.accelerators[rows] * (nodes + more), dtype=np.float64)
 
 
 def usually_had(provider: str, purchase_option: str, accelerator: str, accelerators: float) -> float:
-    """Probability that so many accelerators come when they are asked for, by waiting.csv and obtainable.csv alone."""
+    """Probability that a request for so many accelerators is met, by waiting.csv and obtainable.csv alone."""
     from planner.market.obtainable import load_obtainable
 
     rule = next(
@@ -206,15 +220,15 @@ def starts_of(
     seen: Sequence[SeenWait] = (),
     planned: datetime | None = None,
 ) -> Starts:
-    """Waits of every offer for a job that starts to ask at `start`, and books ahead from when it is planned.
+    """Waits for every offer, for a job that requests capacity at `start` and books ahead when it is planned.
 
     Args:
         offer_set: what can be bought.
-        start_waits: what the user knows; the last that matches an offer wins over waiting.csv.
-        most: accelerators of each offer that asking brings, infinite where it is firm, shape `(n_offers,)`.
-        start: moment from which capacity is asked for.
-        seen: requests that the user made.
-        planned: moment from which a lead counts; None, or later than `start`: `start`.
+        start_waits: waits stated by the user; the last that matches an offer overrides waiting.csv.
+        most: most obtainable accelerators of each offer, infinite where capacity is firm, shape `(n_offers,)`.
+        start: time from which capacity is requested.
+        seen: the user's own requests.
+        planned: time from which a lead counts; None, or later than `start`: `start`.
     """
     offers, count = offer_set.offers, offer_set.offers.n_rows
     names = offer_set.types.coded("accelerator")
@@ -262,7 +276,7 @@ def starts_of(
 def _learnt(
     seen: Sequence[SeenWait], masks: Sequence[Bools], lead: Floats, each: Floats, never: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """How much longer capacity takes, how much more often it never comes, and requests that came, by offer."""
+    """Posterior factors per offer, `(n_offers,)`: of the wait, of the probability of never; and requests that came."""
     prior = load_prior()
     waited, came, missed, expected = (np.zeros(len(lead)) for _ in range(4))
     for one, mask in zip(seen, masks, strict=True):
@@ -278,7 +292,7 @@ def _learnt(
 
 @cache
 def load_prior() -> dict[str, float]:
-    """Read waiting_prior.csv: what the table weighs against requests that were made."""
+    """Read waiting_prior.csv: weights of the table, in numbers of requests."""
     return {row["name"]: float(row["value"]) for row in bundled_rows("waiting_prior.csv")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,9 @@ def as_plan(path: Path, content: Any) -> dict[str, Any]:
     if faults:
         raise Source(str(path), "").error(faults)
     return upgraded
+
+
+def moment_of(text: str) -> datetime:
+    """Parse an ISO 8601 timestamp of a plan; UTC if it has no time zone."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Protocol
 
-from planner.render.model import Answer, Column, table_section, versioned
+from planner.render.model import Answer, Column, Section, table_section, versioned
+from planner.render.screen import ALL
 
 _MOST_FAULTS = 20
 
@@ -34,13 +36,14 @@ class Verdict(Protocol):
         """Why there is nothing to check."""
 
 
-def verdict_answer(name: str, kind: str, verdict: Verdict) -> Answer:
+def verdict_answer(name: str, kind: str, verdict: Verdict, *, details: Collection[str] = ()) -> Answer:
     """Return a verdict in the shape that every format is made of.
 
     Args:
         name: the file of the answer.
         kind: what it answers, such as `plan`.
         verdict: the verdict.
+        details: keys of sections to show in place of the screen, or `all`.
     """
     faults, left = verdict.faults, verdict.left_out
     title = f"{name}: the {kind} holds; {verdict.summary}"
@@ -64,11 +67,21 @@ def verdict_answer(name: str, kind: str, verdict: Verdict) -> Answer:
         "file": name, "kind": kind, "holds": not faults and not verdict.nothing, "faults": [str(x) for x in faults],
         "checked": list(verdict.checked), "not_recomputed": dict(left), "summary": verdict.summary,
     }  # fmt: skip
-    summary = (f"Recomputed: {', '.join(verdict.checked)}",) if verdict.checked else ()
-    return Answer(
-        "Verification", title, summary, tuple(sections), versioned(values), ("file", "fault"),
+    recomputed = (f"Recomputed: {', '.join(verdict.checked)}",) if verdict.checked else ()
+    answer = Answer(
+        "Verification", title, recomputed, tuple(sections), versioned(values), ("file", "fault"),
         [{"file": name, "fault": str(fault)} for fault in faults], success=not faults,
     )  # fmt: skip
+    if details:
+        return replace(answer, sections=tuple(s for s in sections if ALL in details or s.key in details))
+    if not left:
+        return answer
+    closing = (*recomputed, f"Stated, not recomputed: {len(left):,} fields; --details stated lists them")
+    front = (
+        *(section for section in sections if section.key == "faults"),
+        Section("closing", "Checked", closing),
+    )
+    return replace(answer, summary=(), front=front)
 
 
 def _parted(fault: str) -> tuple[str, str]:

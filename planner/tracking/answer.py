@@ -157,33 +157,35 @@ def track(
     )  # fmt: skip
     split = split_time(progress, intervals)
     usd, origin = _spent(planned, split, last, done / planned.steps, spent)
-    return _answer(planned, progress, flags, intervals, futures, (now, last), (done, left), (usd, origin), split, speed,
-                   interruptions, stalled, spent)  # fmt: skip
-
-
-def _answer(
-    planned: Planned, progress: Progress, flags: Ask, intervals: Intervals, futures: Futures,
-    moments: tuple[datetime, datetime], work: tuple[float, float], spent: tuple[float, str], split: Split, speed: Speed,
-    interruptions: Interruptions, stalled: float, bill: Spent | None,
-) -> Tracked:  # fmt: skip
-    """The answer of what was worked out."""
-    (now, last), (done, left), (usd, origin) = moments, work, spent
-    hours, total = _range(futures.hours), _range(usd + futures.usd)
-    deadline, budget = planned.deadline, planned.budget_usd
-    p_late = None
-    if deadline is not None:
-        p_late = float((futures.hours > (deadline - now) / timedelta(hours=1)).mean())
-        p_late = float(last > deadline) if left <= 0 else p_late
-    p_over = None if budget is None else float((usd + futures.usd > budget).mean())
-    slow = None if speed.measured_s is None or speed.planned_s is None else speed.measured_s / speed.planned_s
-    end = now if left > 0 else last
+    p_over = None if planned.budget_usd is None else float((usd + futures.usd > planned.budget_usd).mean())
+    p_late = _p_late(planned, futures, now if left > 0 else None, last)
+    hours, end = _range(futures.hours), now if left > 0 else last
     return Tracked(
-        planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
-        (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
-        origin, stalled, speed, slow, split, interruptions, find_causes(progress, intervals, planned.network_ratio),
-        _gates(planned, flags, p_late, p_over), _late_memory(progress), _spend_ratio(planned, bill, split),
-        _notes(planned, progress, now, last),
+        planned=planned, source=progress.source, status=_status(planned, left, p_late, p_over), p_late=p_late,
+        p_over=p_over, now=now, last=last, done_steps=done, left_steps=left, hours_left=hours,
+        finish=(_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)),
+        usd_left=_range(futures.usd), total_usd=_range(usd + futures.usd), spent_usd=usd, spent_from=origin,
+        stalled_hours=stalled, speed=speed, slow_ratio=_slow_ratio(speed), split=split, interruptions=interruptions,
+        causes=find_causes(progress, intervals, planned.network_ratio), gates=_gates(planned, flags, p_late, p_over),
+        memory_ratio=_late_memory(progress), spend_ratio=_spend_ratio(planned, spent, split),
+        notes=_notes(planned, progress, now, last),
     )  # fmt: skip
+
+
+def _p_late(planned: Planned, futures: Futures, now: datetime | None, last: datetime) -> float | None:
+    """Probability of missing the deadline, None without one; `now` is None once the run has finished, at `last`."""
+    if planned.deadline is None:
+        return None
+    if now is None:
+        return float(last > planned.deadline)
+    return float((futures.hours > (planned.deadline - now) / timedelta(hours=1)).mean())
+
+
+def _slow_ratio(speed: Speed) -> float | None:
+    """Measured over planned seconds per step; None where one is not known."""
+    if speed.measured_s is None or speed.planned_s is None:
+        return None
+    return speed.measured_s / speed.planned_s
 
 
 def _after(moment: datetime, hours: float) -> datetime:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from planner.errors import InputError
 from planner.normal import Z80
-from planner.plan.file import load_plan
+from planner.plan.file import load_plan, moment_of
 from planner.plan.ids import AT_WORK, TimePartId
 from planner.plan.model import Plan, PlanLine
 from planner.plan.profile import assumed, linked
@@ -152,12 +152,6 @@ def _between_steps(hours: dict[TimePartId, float], steps: float) -> tuple[float,
     counted = steps + hours.get(TimePartId.EVALUATION, 0.0)
     saved = 1.0 + hours.get(TimePartId.CHECKPOINTS, 0.0) / (counted + beside)
     return counted * saved / steps - 1.0, beside * saved / steps
-
-
-def moment_of(text: str) -> datetime:
-    """An ISO moment, UTC where it names no zone."""
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _lead_hours(plan: Plan) -> float:

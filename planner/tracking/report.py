@@ -130,7 +130,7 @@ def _speed(tracked: Tracked) -> _Row:
             "speed",
             speed.step_s,
             "seconds",
-            "too few steps to measure: the plan's is taken",
+            "too few steps to measure: the planned speed is used",
         )
     least = speed.planned_least_s or speed.planned_s
     nearest = min(max(speed.measured_s, least), speed.planned_s)

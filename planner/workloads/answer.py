@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class Answer:
     """A plan with the run behind it, for `--why-not`, `--certificate` and notebooks.
 
-    `proven`: of a fleet with a plan, the question that the proof is about, and its answer.
+    `proven`: of a fleet, the model that the proof is about, and its solution; None for other plans.
     """
 
     plan: Plan
@@ -100,9 +100,8 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     if workload.kind == "fleet":
         from planner.fleet.answer import plan_fleet
 
-        proven: list[tuple[FleetInput, FleetResult]] = []
-        plan = _verified(plan_fleet(loaded, context, options, proven), context.asked, context.market)
-        return Answer(plan, context, None, proven[0] if proven else None)
+        plan, proven = plan_fleet(loaded, context, options)
+        return Answer(_verified(plan, context.asked, context.market), context, None, proven)
     plan, found = plan_job(context, options)
     return Answer(_verified(plan, found.context.asked, found.context.market), found.context, found)
 

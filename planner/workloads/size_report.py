@@ -88,7 +88,7 @@ def size_report(size: Size, *, details: Collection[str] = (), written: str = "")
 
 
 def _nothing(size: Size, title: str) -> Screen:
-    rows: list[Row] = [("plan", "plan", "none", "text", f"none: {title}")]
+    rows: list[Row] = [("plan", "plan", "none", "text", title)]
     rows += [
         (f"relax_{at}", "" if at else "instead", text, "text", text)
         for at, text in enumerate(size.outcome.needs)
@@ -160,9 +160,7 @@ def _seats(size: Size) -> Section:
         Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"),
     )  # fmt: skip
-    notes = (
-        "elsewhere: at the plan's share of the peak; what each price is of, and from when: --details beside",
-    )
+    notes = ("other rows assume the plan's MFU; sources and dates of their prices: --details beside",)
     return table_section("seats", "Compared with a workstation and CPUs", columns, rows, notes)
 
 

@@ -28,7 +28,7 @@ from planner.market.names import accelerator_faults, name_faults
 from planner.market.offers import gather_offers
 from planner.market.place_names import check_pipeline_places, check_portfolio_places
 from planner.records import record
-from planner.render.model import Answer, Cell, facts, versioned
+from planner.render.model import Answer, Cell, facts, next_steps, versioned
 from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ _READERS = {
     )
 }  # fmt: skip
 """Module, function and part with the name, of the files that have no names to look up here."""
+_NEXT = {
+    "budget": "planner budget {} --daily COSTS",
+    "machines": "list {} under prices.offers of a workload",
+    "sweep": "planner sweep {} --results sweep.parquet",
+    **{
+        kind: f"planner {kind} {{}}"
+        for kind in ("commit", "pipeline", "portfolio", "schedule", "serving", "tco")
+    },
+}
+"""What to do with a valid file that is no workload, by its kind."""
 _STAND_IN: dict[str, Any] = {
     "version": 1, "name": "unnamed", "model": {"preset": "bert-large"},
     "training": {"steps": 1, "global_batch": 1, "sequence_length": 128},
@@ -204,9 +214,11 @@ def valid_report(valid: Valid) -> Answer:
          ("sha256", "sha256", valid.sha256, "text", "")],
     )  # fmt: skip
     title = f"{valid.file}: valid ({valid.kind} {valid.name})"
+    following = _NEXT.get(valid.kind, "planner optimize {}").format(valid.file)
     return Answer(
-        "Validation", title, (), (section,), versioned({**values, "valid": True}), tuple(values), [values]
-    )
+        "Validation", title, (), (section,), versioned({**values, "valid": True}), tuple(values), [values],
+        front=(next_steps(f"next: {following}"),),
+    )  # fmt: skip
 
 
 __all__ = ["Valid", "valid_report", "validate_file"]

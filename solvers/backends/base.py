@@ -22,8 +22,8 @@ from solvers.problem.solution import Report, Solution, Status, Termination, rela
 
 ROW_TOLERANCE = 2e-6  # of a scaled row; HiGHS accepts 1e-6
 ROUNDING_TOLERANCE = 1e-5  # how far from a whole number an integer column may come back
-# Of HiGHS 1.12 and later: a heuristic that runs before the first relaxation. Of a model with so few columns, which is
-# solved at the root, it takes four fifths of the time.
+# The feasibility jump heuristic of HiGHS 1.12 and later runs before the root relaxation. In models with at most so many
+# columns, which are solved at the root, it takes four fifths of the time: it is switched off there.
 JUMP, JUMP_ABOVE = "mip_heuristic_run_feasibility_jump", 100
 
 
@@ -61,40 +61,45 @@ class Relaxation:
     duals: Floats | None = None
 
 
-# Solves a model that is given again with more rows or other limits of rows.
+# Re-solves a relaxation after rows were appended or their sides changed.
 Growing = Callable[[Milp], Relaxation]
-# Solves a scaled model under other limits within seconds; it may stop where the optimum costs a cutoff or more.
-Again = Callable[[Milp, float, float], Relaxation]
+# Re-solves a scaled relaxation under new bounds: (model, time limit in seconds, cutoff at which it may stop).
+Resolve = Callable[[Milp, float, float], Relaxation]
 
 
 class Linear:
-    """A linear relaxation solved again and again while limits of its columns and rows change.
+    """A linear relaxation that is re-solved under changing bounds of its columns and rows.
 
-    A backend that can goes on from the last basis: a few steps of the dual simplex method instead of all of them.
+    Backends that support a warm start continue from the last basis with a few dual simplex iterations.
     """
 
-    def __init__(self, scaled: Scaled, again: Callable[[Milp], Again]) -> None:
-        """Take the scaled model and what makes of a model that which solves it with other limits."""
-        self._scaled, self._again = scaled, again
-        self._solve = again(scaled.problem)
+    def __init__(self, scaled: Scaled, resolver: Callable[[Milp], Resolve]) -> None:
+        """Prepare a scaled model.
+
+        Args:
+            scaled: the model with its scaling factors.
+            resolver: returns the function that re-solves a model under new bounds.
+        """
+        self._scaled, self._resolver = scaled, resolver
+        self._solve = resolver(scaled.problem)
 
     def part(self, columns: Bools, rows: Bools) -> Linear:
-        """The relaxation of the columns and rows that two masks name; it begins without a basis."""
+        """The relaxation of the columns and rows that two masks select; it starts without a basis."""
         scaled = replace(
             self._scaled,
             problem=part_of(self._scaled.problem, columns, rows),
             row_factors=self._scaled.row_factors[rows],
         )
-        return Linear(scaled, self._again)
+        return Linear(scaled, self._resolver)
 
     def relax(self, limited: Milp, time_limit_s: float, cutoff: float = math.inf) -> Relaxation:
-        """Solve under the limits of `limited`, which is otherwise the same model.
+        """Solve under the bounds of `limited`, which is otherwise the same model.
 
         Args:
             limited: the model with other `lb`, `ub`, `row_lo` or `row_hi`.
             time_limit_s: seconds, at most.
-            cutoff: an optimum that costs as much need not be found; then the cutoff is the objective of the answer,
-                which has no point.
+            cutoff: stop once the objective is known to reach it; the answer then has the cutoff as its objective and no
+                point.
         """
         factors, price = self._scaled.row_factors, self._scaled.cost_factor
         scaled = replace(
@@ -129,15 +134,15 @@ class Backend(Protocol):
         """Solve the linear relaxation."""
 
     def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:
-        """Solve the linear relaxation over a few columns to which those that pay are added."""
+        """Solve the linear relaxation by sifting: from a few columns, adding those with negative reduced cost."""
 
     def linear(self, problem: Milp) -> Linear:
-        """The linear relaxation, to be solved again and again while limits change."""
+        """The linear relaxation, to be re-solved under changing bounds."""
 
     def growing(self) -> Growing:
-        """The linear relaxation of a model that is given again and again, with further rows behind those known.
+        """The linear relaxation of a model that grows by appended rows, such as cuts.
 
-        Limits of rows may change; columns, costs and the entries of known rows stay.
+        Sides of rows may change; columns, costs and the entries of earlier rows stay.
         """
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
@@ -154,7 +159,7 @@ class Checked:
         objective: c.x, NaN without a point.
         bound: proven lower bound on the objective.
         nodes: branch-and-bound nodes.
-        message: last words.
+        message: the solver's message.
     """
 
     termination: Termination
@@ -166,7 +171,7 @@ class Checked:
 
 
 class ScalingBackend(ABC):
-    """Base of the backends: they see a scaled model and answer for it; units and checks are done here."""
+    """Base of the backends: subclasses solve the scaled model; this class scales, rounds and checks."""
 
     name: str = ""
     features: frozenset[Feature] = frozenset()
@@ -217,19 +222,19 @@ class ScalingBackend(ABC):
         return unscaled(scaled, self._relax(scaled.problem, time_limit_s))
 
     def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:  # noqa: ARG002
-        """The linear relaxation, solved over a few columns to which those that pay are added; here all at once."""
+        """Solve the linear relaxation; without sifting unless a backend overrides this."""
         return self.relax(problem, time_limit_s)
 
     def linear(self, problem: Milp) -> Linear:
-        """The linear relaxation, to be solved again and again while limits change."""
-        return Linear(scale(problem), self._again)
+        """The linear relaxation, to be re-solved under changing bounds."""
+        return Linear(scale(problem), self._resolver)
 
-    def _again(self, problem: Milp) -> Again:  # noqa: ARG002
-        """What solves the relaxation of the scaled `problem` under other limits; here afresh each time."""
+    def _resolver(self, problem: Milp) -> Resolve:  # noqa: ARG002
+        """Return what re-solves the scaled `problem` under new bounds; here from scratch each time."""
         return lambda limited, time_limit_s, _cutoff: self._relax(limited, time_limit_s)
 
     def growing(self) -> Growing:
-        """The linear relaxation of a model that is given again and again, with further rows behind those known."""
+        """The linear relaxation of a model that grows by appended rows; here solved from scratch each time."""
         return lambda problem: self.relax(problem, math.inf)
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:

@@ -14,11 +14,11 @@ import numpy as np
 from solvers.backends.base import (
     JUMP,
     JUMP_ABOVE,
-    Again,
     Feature,
     Growing,
     Raw,
     Relaxation,
+    Resolve,
     ScalingBackend,
     require_plain,
     unscaled,
@@ -115,7 +115,7 @@ class HighsBackend(ScalingBackend):
         return _relaxed(_load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s))
 
     def sifted(self, problem: Milp, sifting: Sifting, time_limit_s: float) -> Relaxation:
-        """The linear relaxation, solved over a few columns to which those that pay are added."""
+        """Solve the linear relaxation by sifting."""
         began, scaled = time.perf_counter(), scale(problem)
         found = sift(scaled.problem, sifting, partial(_widened, scaled.problem), time_limit_s)
         if found is not None:
@@ -123,8 +123,8 @@ class HighsBackend(ScalingBackend):
         left = time_limit_s - (time.perf_counter() - began)
         return self.relax(problem, left) if left > 0 else Relaxation(Termination.TIME_LIMIT)
 
-    def _again(self, problem: Milp) -> Again:
-        """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""
+    def _resolver(self, problem: Milp) -> Resolve:
+        """Warm starts: each relaxation continues from the last basis with the dual simplex method."""
         solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf)
         solver.setOptionValue("presolve", "off")
         columns = np.arange(problem.n_columns, dtype=np.int32)
@@ -133,7 +133,7 @@ class HighsBackend(ScalingBackend):
         def relax(limited: Milp, time_limit_s: float, cutoff: float) -> Relaxation:
             solver.changeColsBounds(len(columns), columns, limited.lb, limited.ub)
             solver.changeRowsBounds(len(rows), rows, limited.row_lo, limited.row_hi)
-            # the solver's clock goes on from solve to solve
+            # HiGHS' clock is not reset between solves
             solver.setOptionValue("time_limit", solver.getRunTime() + max(time_limit_s, 1e-3))
             solver.setOptionValue("objective_bound", cutoff)
             relaxation = _relaxed(solver)
@@ -144,7 +144,7 @@ class HighsBackend(ScalingBackend):
         return relax
 
     def growing(self) -> Growing:
-        """Each relaxation starts from the last one's basis, in which new rows are slack."""
+        """Warm starts: each relaxation continues from the last basis, in which new rows are basic."""
         solver: Any = None
         before: Scaled | None = None
 
@@ -159,7 +159,7 @@ class HighsBackend(ScalingBackend):
                 _grow(solver, scaled.problem, before.problem.n_rows)
             before = scaled
             found = _relaxed(solver)
-            if found.termination is not Termination.GAP_REACHED:  # the last basis may be why
+            if found.termination is not Termination.GAP_REACHED:  # perhaps because of the last basis
                 return self.relax(problem, math.inf)
             return unscaled(scaled, found)
 
@@ -167,7 +167,7 @@ class HighsBackend(ScalingBackend):
 
 
 def _grow(solver: Any, problem: Milp, known: int) -> None:
-    """Give the solver the rows of `problem` behind the `known` first, and the limits of those."""
+    """Append the rows of `problem` beyond the first `known`, and update the sides of those."""
     new = np.flatnonzero(problem.indices >= known)
     row = problem.indices[new] - known
     order = np.argsort(row, kind="stable")
@@ -181,7 +181,7 @@ def _grow(solver: Any, problem: Milp, known: int) -> None:
 
 
 def _widened(problem: Milp, first: Bools) -> Widened:
-    """The relaxation of the `first` columns and those that join; each starts from the last one's basis."""
+    """The relaxation over the `first` columns, to which others are added; each continues from the last basis."""
     small = part_of(problem, first, np.ones(problem.n_rows, dtype=np.bool_))
     solver = _load(small, np.zeros(small.n_columns, dtype=np.bool_), math.inf)
     solver.setOptionValue("presolve", "off")
@@ -189,7 +189,7 @@ def _widened(problem: Milp, first: Bools) -> Widened:
     def relax(new: Ints, time_limit_s: float) -> Relaxation:
         if len(new):
             _add_columns(solver, problem, new)
-            solver.setOptionValue("simplex_strategy", PRIMAL)  # the basis is feasible, its prices are not
+            solver.setOptionValue("simplex_strategy", PRIMAL)  # the basis is primal but not dual feasible
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit_s)
         return _relaxed(solver)
 
@@ -209,8 +209,8 @@ def _add_columns(solver: Any, problem: Milp, new: Ints) -> None:
 def _strays(problem: Milp, x: Floats, objective: float) -> bool:
     """Whether the reported objective differs from that of the point.
 
-    Behind its presolve HiGHS 1.16 takes some starts for cheaper than they are, stops at what it takes them for, and
-    returns the start as the optimum.
+    After presolve, HiGHS 1.16 underestimates the objective of some starts, stops there, and returns the start as the
+    optimum.
     """
     return abs(float(problem.c @ x) - objective) > _OBJECTIVE_ERROR * max(abs(objective), 1.0)
 
@@ -229,10 +229,10 @@ def _relaxed(solver: Any) -> Relaxation:
 
 
 def _solve(solver: Any) -> None:
-    """Solve what `solver` holds, on this thread alone.
+    """Run the solver on this thread alone.
 
-    Helpers of HiGHS are started anew on every thread that solves, wait busily and find next to nothing to do. Where the
-    program has used HiGHS with some on this thread, it refuses another number: then they stay.
+    HiGHS starts worker threads for every thread that solves; they spin and find next to nothing to do. If HiGHS was
+    used on this thread with another number of workers before, it refuses to change it: then they are kept.
     """
     refused = solver.run().name == "kError" and solver.getModelStatus().name == "kNotset"
     if refused:

@@ -25,11 +25,11 @@ _left_behind: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
 class LeftBehindError(Exception):
-    """The caller of this thread waits no longer."""
+    """The caller of this thread has stopped waiting for it."""
 
 
 def leave_behind(thread: threading.Thread) -> None:
-    """Let `thread` silence nothing from now on; waits for the end of a moment that has begun."""
+    """Forbid `thread` to silence standard output from now on; waits for a `quiet_moment` that has begun."""
     with _moment:
         _left_behind.add(thread)
 
@@ -87,7 +87,7 @@ def _restore() -> None:
 
 
 def _flush() -> None:
-    """Bring out what was written before, so that it is not lost in the silence."""
+    """Flush what was written before, so that it is not lost."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
     _flush_c()

@@ -21,10 +21,10 @@ import numpy as np
 from solvers.backends.base import (
     JUMP,
     JUMP_ABOVE,
-    Again,
     Feature,
     Raw,
     Relaxation,
+    Resolve,
     ScalingBackend,
     require_plain,
 )
@@ -74,7 +74,7 @@ class ScipyBackend(ScalingBackend):
             options[JUMP] = False
         rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
         solve = partial(
-            _without_word_of_jump,
+            _without_jump_warning,
             milp,
             problem.c,
             integrality=problem.integrality.astype(np.uint8),
@@ -91,21 +91,22 @@ class ScipyBackend(ScalingBackend):
             result = solve(options={**options, "presolve": False})
             termination = _termination(int(result.status), str(result.message))
         if termination is Termination.INFEASIBLE_OR_UNBOUNDED:
-            termination = self._decide(problem, time_limit_s)
+            # without an objective nothing is unbounded
+            termination = self._decide(problem, time_limit_s) if problem.c.any() else Termination.INFEASIBLE
         x = None if result.x is None else np.asarray(result.x, dtype=np.float64)
         bound = _bound(result, problem, termination)
         return Raw(termination, x, bound, int(result.get("mip_node_count") or 0), str(result.message))
 
     def _decide(self, problem: Milp, time_limit_s: float) -> Termination:
-        """Tell infeasible from unbounded: without an objective nothing is unbounded."""
+        """Tell infeasible from unbounded by solving without an objective."""
         raw = self._run(replace(problem, c=np.zeros(problem.n_columns)), 0.0, time_limit_s, None)
         if raw.x is not None:
             return Termination.UNBOUNDED
         return raw.termination if raw.termination is Termination.INFEASIBLE else Termination.SOLVER_ERROR
 
-    def _again(self, problem: Milp) -> Again:  # noqa: ARG002
-        """Each relaxation is solved afresh, without the columns that its limits hold at 0."""
-        return lambda limited, time_limit_s, _cutoff: _spread(
+    def _resolver(self, problem: Milp) -> Resolve:  # noqa: ARG002
+        """Each relaxation is solved from scratch, without the columns that its bounds fix at 0."""
+        return lambda limited, time_limit_s, _cutoff: _relax_nonzero(
             limited, partial(self._relax, time_limit_s=time_limit_s)
         )
 
@@ -142,8 +143,8 @@ class ScipyBackend(ScalingBackend):
         return Relaxation(termination, float(result.fun), point, reduced, str(result.message), duals)
 
 
-def _spread(problem: Milp, relax: Callable[[Milp], Relaxation]) -> Relaxation:
-    """Relax what is left of a model without columns that are 0 and rows that this empties; the answer is for all."""
+def _relax_nonzero(problem: Milp, relax: Callable[[Milp], Relaxation]) -> Relaxation:
+    """Relax a model without its columns fixed at 0 and the rows emptied thereby; the answer covers all of them."""
     columns, rows = alive(problem)
     if 2 * np.count_nonzero(columns) > problem.n_columns or not columns.any():
         return relax(problem)
@@ -167,8 +168,8 @@ def knows_jump() -> bool:
     return tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= JUMP_SINCE
 
 
-def _without_word_of_jump(milp: Callable[..., Any], *given: Any, options: dict[str, Any], **more: Any) -> Any:
-    """Call scipy; its warning that it hands `JUMP` on as it is stays in here, and so does the filter for it."""
+def _without_jump_warning(milp: Callable[..., Any], *given: Any, options: dict[str, Any], **more: Any) -> Any:
+    """Call `milp`, suppressing scipy's warning that it passes the option `JUMP` on unchecked."""
     if JUMP not in options:
         return milp(*given, options=options, **more)
     with warnings.catch_warnings():

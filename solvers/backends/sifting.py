@@ -1,9 +1,9 @@
-"""A linear relaxation with many columns, of which few matter: it begins with some, and those that pay join.
+"""Sifting: solves a linear relaxation with many columns by pricing them into a small restricted problem.
 
-The optimum over some of the columns gives prices of the rows. A column whose reduced cost at these prices is not
-negative gains nothing; the most negative of each group join, and the last basis, which is still feasible, is improved
-by the primal simplex method. Where none is negative any more, the optimum is that of all columns (sifting: Bixby,
-Gregory, Lustig, Marsten and Shanno 1992, doi:10.1287/opre.40.5.885).
+The optimum of the restricted problem gives duals of the rows. Of the other columns, those with the most negative
+reduced costs in each group are added, and the primal simplex method continues from the last basis, which is still
+feasible. When no reduced cost is negative, the optimum is that of all columns (Bixby, Gregory, Lustig, Marsten and
+Shanno 1992, doi:10.1287/opre.40.5.885).
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from solvers.problem.milp import Bools, Floats, Ints, Milp
 from solvers.problem.options import Sifting
 from solvers.problem.solution import Termination
 
-EACH = 4  # columns of a group that join at once
+EACH = 4  # columns of a group that are added per round
 MOST_ROUNDS = 200  # portfolios of 1,000 jobs took at most 30
-PAYS = 1e-7  # what a scaled column must save: what the solver's own tolerance is
+PAYS = 1e-7  # least negative reduced cost of a scaled column worth adding: the solver's own tolerance
 
-# Solves the columns so far within seconds, after those of these numbers joined.
+# Adds the columns of these numbers and re-solves within so many seconds.
 Widened = Callable[[Ints, float], Relaxation]
 
 
 def sift(
     problem: Milp, sifting: Sifting, begin: Callable[[Bools], Widened], time_limit_s: float
 ) -> Relaxation | None:
-    """The relaxation of a scaled model, None where no optimum was reached in this way.
+    """The relaxation of a scaled model; None if sifting reached no optimum.
 
     Args:
         problem: the model.
-        sifting: what to begin with.
-        begin: takes the first columns.
+        sifting: the first columns and the groups.
+        begin: builds the restricted problem of the first columns.
         time_limit_s: seconds, at most.
     """
     end = time.perf_counter() + time_limit_s
@@ -61,7 +61,7 @@ def sift(
 
 
 def _joining(reduced: Floats, there: Bools, group: Ints) -> Ints:
-    """The columns of each group that save most, `EACH` at most."""
+    """The columns with the most negative reduced costs, at most `EACH` of each group."""
     pays = np.flatnonzero(~there & (reduced < -PAYS))
     order = pays[np.lexsort((reduced[pays], group[pays]))]
     own = group[order]

@@ -1,4 +1,4 @@
-"""A plan where the cheap columns alone allow none: fix the switches one by one, then choose columns anew.
+"""Diving: where the columns of least reduced cost have no feasible point, fix the switches one by one and price anew.
 
 Restricting a model to its columns of least reduced cost fails when a few switches (opened regions, say) may be on and
 each of them has only a few of those columns. So the switch that the relaxation turns on most is fixed, the relaxation
@@ -22,7 +22,7 @@ WHOLE = 1e-6
 
 
 def switches(problem: Milp) -> Bools:
-    """Binary columns that allow others: negative in a row `<= 0`, or positive in a row `>= 0`, alone of their sign."""
+    """Binary columns that open others: alone of their sign, negative in a row `<= 0` or positive in a row `>= 0`."""
     columns, rows = problem.column_of_entry(), problem.indices
     allows = (problem.data < 0) & (problem.row_hi[rows] == 0)
     allows |= (problem.data > 0) & (problem.row_lo[rows] == 0)
@@ -66,7 +66,7 @@ def dive(
 def _without_parts(
     problem: Milp, relaxation: Relaxation, backend: Backend, until_s: float
 ) -> tuple[Milp, Relaxation]:
-    """Leave out columns that the relaxation uses in part of one unit: machines too large to be worth a whole one."""
+    """Fix at 0 the columns of which the relaxation uses a fraction of one: machines too large to pay as a whole."""
     for _ in range(ROUNDS):
         if relaxation.x is None or time.perf_counter() >= until_s:
             break
@@ -81,13 +81,13 @@ def _without_parts(
 
 
 def _next(problem: Milp, which: Ints, x: Floats) -> int | None:
-    """The free switch that is on most among those not whole; None when all are whole."""
+    """The fractional free switch of the largest value; None when none is fractional."""
     free = which[(problem.lb[which] < problem.ub[which]) & (np.abs(x[which] - np.rint(x[which])) > WHOLE)]
     return int(free[np.argmax(x[free])]) if len(free) else None
 
 
 def _closed(problem: Milp, which: Ints, x: Floats) -> Milp:
-    """Fix the switches that are off, and the columns that none of the others allows."""
+    """Fix at 0 the switches that are off, and the columns that no other switch opens."""
     upper = problem.ub.copy()
     upper[which[x[which] <= WHOLE]] = 0.0
     columns, rows = problem.column_of_entry(), problem.indices

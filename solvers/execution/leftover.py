@@ -9,7 +9,7 @@ A program that says nothing of its code (a script, a notebook) waits at its end 
 their own time limits. Those that do not within `PATIENCE_S` are cut off after the end of the interpreter, where the C
 library still knows the code. Until then one may come back from C++ and ask for the interpreter: Python before 3.14
 unwinds the thread then, and C++ code that allows no unwinding (pybind11's destructors) ends the process with
-"terminate called without an active exception". Such a thread is put to sleep instead, as Python 3.14 does itself.
+"terminate called without an active exception". Such a thread is put to sleep instead, as Python 3.14 does.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def watch(thread: threading.Thread) -> None:
 
 
 def leave_with(code: int) -> None:
-    """Say with which code the program ends, should a solver still be at work then."""
+    """Set the exit code of a program that ends while a solver is still running."""
     global _exit_code
     _exit_code = code
 
 
 def _leave() -> None:
-    if not _at_work():
+    if not _running():
         return
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -50,13 +50,13 @@ def _leave() -> None:
     if _exit_code is not None:
         os._exit(_exit_code)
     end = time.monotonic() + PATIENCE_S
-    for thread in _at_work():
+    for thread in _running():
         thread.join(max(end - time.monotonic(), 0.0))
-    if _at_work():
+    if _running():
         _skip_destructors()
 
 
-def _at_work() -> list[threading.Thread]:
+def _running() -> list[threading.Thread]:
     return [thread for thread in _threads if thread.is_alive()]
 
 

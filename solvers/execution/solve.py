@@ -35,7 +35,7 @@ from solvers.problem.solution import Report, Solution, Termination
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 LOOK_UP_S = 0.5  # a Ctrl-C that comes just as a wait begins is noticed at the end of the wait
-BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
+BOX_MARGIN = 1e-12  # of the sum of the absolute terms, for rounding
 
 Item = TypeVar("Item")
 
@@ -46,6 +46,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
     Raises:
         ModelError: the model cannot be handed to a solver safely.
         BackendError: the backend asked for is unknown or absent.
+        MemoryError: the solver ran out of memory before any point was known.
     """
     options = options or SolveOptions()
     progress = Progress(best=_known_at_once(problem, options))
@@ -76,7 +77,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
 
 
 def _known_at_once(problem: Milp, options: SolveOptions) -> Checked:
-    """The caller's own point, if it is feasible, and the columns' bound: known even where no solver starts in time."""
+    """The caller's start, if feasible, and the box bound: an answer even if no solver starts in time."""
     bound, start = box_bound(problem), feasible_start(problem, options.start)
     if start is None:
         return Checked(Termination.UNKNOWN, bound=bound)
@@ -85,11 +86,12 @@ def _known_at_once(problem: Milp, options: SolveOptions) -> Checked:
 
 
 def box_bound(problem: Milp) -> float:
-    """Return what every point costs at least by the columns' bounds alone; -inf where they are open."""
-    rests = np.where(problem.c > 0, problem.lb, problem.ub)
+    """Return the lower bound on the objective that the columns' bounds alone give; -inf where they are open."""
     used = problem.c != 0
-    bound = float(problem.c[used] @ rests[used])
-    return bound - BOX_MARGIN * abs(bound) if math.isfinite(bound) else -math.inf
+    terms = problem.c[used] * np.where(problem.c > 0, problem.lb, problem.ub)[used]
+    if not np.isfinite(terms).all():
+        return -math.inf
+    return float(terms.sum()) - BOX_MARGIN * float(np.abs(terms).sum())
 
 
 def relax(
@@ -121,7 +123,7 @@ def relax(
 
 
 def relax_again(linear: Linear, limited: Milp, time_limit_s: float, cutoff: float = math.inf) -> Relaxation:
-    """The same for a relaxation under new limits; one that overran its time must not be asked again."""
+    """Re-solve a relaxation under new bounds, as `relax`; not to be called again after it overran its time limit."""
     return _within(lambda: linear.relax(limited, time_limit_s, cutoff), time_limit_s, 0.0)
 
 
@@ -151,7 +153,7 @@ def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: flo
 
 
 def _without_columns(problem: Milp, backend: str) -> Solution:
-    """With nothing to decide the answer is 0, if the rows allow it."""
+    """The answer of a model without columns: 0, if its rows allow it."""
     empty = np.zeros(0)
     if violation(problem, empty) > 0:
         checked = Checked(
@@ -200,7 +202,12 @@ def next_of(items: queue.SimpleQueue[Item], left_s: float) -> Item:
 
 
 def _collect(inbox: Inbox, options: SolveOptions, progress: Progress) -> None:
-    """Take results until the end is announced or the time is up."""
+    """Take results until the end is announced or the time is up.
+
+    Raises:
+        ModelError, BackendError: as of `solve`.
+        MemoryError: the solver ran out of memory before any point was known.
+    """
     patience = options.time_limit_s * (1 + GRACE)
     while True:
         try:
@@ -214,6 +221,11 @@ def _collect(inbox: Inbox, options: SolveOptions, progress: Progress) -> None:
             return
         if isinstance(result, (ModelError, BackendError)):
             raise result
+        if isinstance(result, MemoryError):
+            if progress.best.x is None:
+                raise result
+            progress.take("memory", Checked(Termination.MEMORY_LIMIT, message="the solver ran out of memory"))
+            return
         if isinstance(result, BaseException):
             progress.take(
                 "error", Checked(Termination.SOLVER_ERROR, message=f"{type(result).__name__}: {result}")

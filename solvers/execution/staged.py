@@ -29,7 +29,7 @@ TINY = 1e-9
 CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model
 CORE_NODES = 1_000  # of branch and bound there; nearly all need one
 DIVE_TIME_SHARE = 0.7  # the same where it has no point: a plan is worth more than a better bound
-EARLY = 0.03  # of the time limit: so much earlier the solver is asked to stop, for it does so late
+EARLY = 0.03  # of the time limit: the solver is asked to stop this much earlier, as it stops late
 PROVEN_EMPTY = (Termination.INFEASIBLE, Termination.UNBOUNDED)
 
 
@@ -47,7 +47,7 @@ class Progress:
         return time.perf_counter() - self.began
 
     def take(self, stage: str, checked: Checked) -> None:
-        """Merge a stage's result: the better point, the higher bound, the last words."""
+        """Merge a stage's result: the better point, the higher bound, the latest message."""
         best = self.best
         better = checked.x is not None and (best.x is None or checked.objective < best.objective)
         x, objective = (checked.x, checked.objective) if better else (best.x, best.objective)
@@ -132,7 +132,7 @@ def _early_plan(
 def _by_diving(
     problem: Milp, options: SolveOptions, backend: Backend, relaxation: Relaxation, until_s: float
 ) -> Floats | None:
-    """A point found behind fixed switches, over more and more columns."""
+    """A feasible point found by diving on the switches, then over more and more columns."""
     wide = restrict(problem, _core(problem, options, relaxation, options.core_columns * WIDE[-1]))
     dived = dive(wide, backend.relax(wide, _left_s(until_s)), backend, until_s)
     for times in WIDE if dived is not None else ():
@@ -151,7 +151,7 @@ def _left_s(until_s: float) -> float:
 def _from_core(
     problem: Milp, options: SolveOptions, backend: Backend, relaxation: Relaxation, until_s: float
 ) -> Floats | None:
-    """A point of the model restricted to its most promising columns; None says nothing about the model."""
+    """A feasible point of the restricted model; None does not mean that the model has none."""
     columns = _core(problem, options, relaxation, options.core_columns)
     if 2 * len(columns) > problem.n_columns:
         return None
@@ -170,7 +170,7 @@ def _lifted(problem: Milp, core: Milp, part: Floats) -> Floats:
 
 
 def _core(problem: Milp, options: SolveOptions, relaxation: Relaxation, count: int) -> Ints:
-    """The columns in the relaxation's support and those of least reduced cost, overall and for each row to cover."""
+    """Columns of the restricted model: the relaxation's support and those of least reduced cost, also for each row."""
     assert relaxation.x is not None and relaxation.reduced_costs is not None
     rank: Floats = np.maximum(relaxation.reduced_costs, 0.0)
     rank = np.where(relaxation.x > problem.lb + 1e-9, -1.0, rank)
@@ -188,11 +188,11 @@ def _core(problem: Milp, options: SolveOptions, relaxation: Relaxation, count: i
 
 
 def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) -> Ints:
-    """Of each row that `core` needs kept, the columns of least rank that can keep it `CORE_COVER` times over.
+    """For each row that `core` must satisfy, the columns of least rank that can cover it `CORE_COVER` times over.
 
-    Needed is a row that 0 breaks (something to cover), and one that 0 just keeps and that columns of the core push
-    against (x <= u y: the switch y of each x in the core), as far as they do in the relaxation. No single column counts
-    for more than a tenth.
+    These are the covering rows, which 0 violates, and rows that are tight at 0 and that columns of the core consume
+    (x <= u y: the switch y of each x in the core), by as much as they do in the relaxation. No single column counts for
+    more than a tenth.
     """
     assert relaxation.x is not None
     columns, rows = problem.column_of_entry(), problem.indices

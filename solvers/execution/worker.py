@@ -34,7 +34,9 @@ _BOOT = (
 _ARRAYS = ("c", "lb", "ub", "integrality", "row_lo", "row_hi", "data", "indices", "indptr")
 # Results of the stages on their way to who waits for them; an error, or None at the end.
 Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
-_ERRORS: dict[str, type[Exception]] = {"ModelError": ModelError, "BackendError": BackendError}
+_ERRORS: dict[str, type[Exception]] = {
+    "ModelError": ModelError, "BackendError": BackendError, "MemoryError": MemoryError,
+}  # fmt: skip
 
 
 class Child:

@@ -8,7 +8,7 @@ class ModelError(ValueError):
 
 
 class SpreadError(ModelError):
-    """Numbers of the question lie too far apart for any solver: whoever gave them can change them."""
+    """Coefficients of the model differ by too many orders of magnitude for any solver; the caller can change units."""
 
 
 class BackendError(RuntimeError):

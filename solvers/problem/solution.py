@@ -74,7 +74,7 @@ class Report:
         backend: the backend's name.
         wall_s: wall-clock seconds, all stages.
         nodes: branch-and-bound nodes of the last stage.
-        message: the solver's own last words.
+        message: the solver's last message.
         stages: (stage name, seconds since the start, objective, bound) in order.
         isolated: the solve ran in a child process.
     """

@@ -29,13 +29,13 @@ from solvers.problem.solution import Status, Termination, status_of
 from solvers.search.master import Master, MasterPoint, TwoStage
 
 LEVEL = 0.3  # of the way from the bound to the best cost; smaller is bolder
-TRIFLES = (1e-12, 1e-9, 1e-6)  # relative; by so much a solver's point may break a row
+TRIFLES = (1e-12, 1e-9, 1e-6)  # relative violations of a row by a solver's point that are repaired
 COARSE = 40  # times the gap to close: beyond it points are rounded
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What an oracle says at a point: each scenario's cost there, and a cut `intercept + slope.y` never above it.
+    """Answer of an oracle at a point: each scenario's cost, and a cut `intercept + slope.y` that is never above it.
 
     Attributes:
         value: cost of each scenario, shape `(S,)`.
@@ -147,13 +147,13 @@ class _Search:
         return rounded
 
     def holds(self, x: Floats) -> bool:
-        """Whether every row holds, to the last bit: a solver's tolerance is no answer."""
+        """Whether every row holds without any tolerance."""
         return not len(self.problem.row_hi) or bool((self.problem.rows @ x <= self.problem.row_hi).all())
 
-    def drawn_in(self, x: Floats) -> Floats:
-        """Return `x`; where it breaks a row by a trifle, with its continuous columns a trifle nearer to 0.
+    def repaired(self, x: Floats) -> Floats:
+        """Return `x`; if it violates a row slightly, with its continuous columns shrunk slightly towards 0.
 
-        Whole columns may fill a row; a trifle of another one is then 0.
+        Integer columns may fill a row: tiny values of continuous ones are then set to 0.
         """
         for share in (0.0, *TRIFLES):
             nearer = np.where(x > share * x.max(initial=0.0), x * (1 - share), 0.0)
@@ -239,11 +239,11 @@ def _relaxed_round(search: _Search) -> bool:
         return _round_off(search, search.relaxed_x) if integer else False
     level = search.lp_bound + LEVEL * (search.relaxed - search.lp_bound)
     near = search.master.nearest(search.relaxed_x, level)
-    point = search.drawn_in(lowest.x if near is None else near)
+    point = search.repaired(lowest.x if near is None else near)
     if integer and search.relaxed - search.lp_bound > COARSE * target * abs(search.relaxed):
         # Far from the end a cut at the nearest whole point is as good, and the point is an answer already.
         rounded = np.where(search.problem.integer, np.floor(point + 0.5), point)
-        point = search.fresh(search.drawn_in(rounded), point)
+        point = search.fresh(search.repaired(rounded), point)
     if integer and search.is_known(point):  # the solver's tolerance is reached
         return _round_off(search, search.relaxed_x)
     search.try_point(point)
@@ -255,7 +255,7 @@ def _round_off(search: _Search, x: Floats) -> bool:
     for shift in (0.5, 0.0, 1.0 - 1e-6):
         if search.left_s() <= 0 or search.within(search.best, search.bound):
             break
-        rounded = search.drawn_in(np.where(search.problem.integer, np.floor(x + shift), x))
+        rounded = search.repaired(np.where(search.problem.integer, np.floor(x + shift), x))
         if search.fresh(rounded, x) is rounded:
             search.try_point(rounded)
     return True
@@ -267,7 +267,7 @@ def _whole_round(search: _Search) -> bool:
     if master_point is None:
         return True
     search.bound = max(search.bound, min(master_point.bound, search.best))
-    search.try_point(search.drawn_in(master_point.x))
+    search.try_point(search.repaired(master_point.x))
     return True
 
 

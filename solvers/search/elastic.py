@@ -1,8 +1,8 @@
-"""When nothing fits: the least weighted set of limits to give way, and by how much.
+"""Elastic relaxation of an infeasible model: which limits to relax, and by how much, at least weighted violation.
 
-Every softened row or column bound gets a non-negative slack; the objective becomes the weighted sum of
-slacks. This sees infeasibility that only whole numbers cause (an irreducible infeasible subset of the
-relaxation does not), and the weights say what a unit of each limit means to the user.
+Every softened row or column bound gets a non-negative slack; the objective becomes the weighted sum of slacks. Unlike
+an irreducible infeasible subset of the relaxation, this also explains infeasibility that integrality alone causes. The
+weights say what a unit of each limit means to the user.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from solvers.problem.solution import Solution, Status, Termination
 from solvers.search.search import Clock
 from solvers.search.tighten import caps_from_reduced_costs, safe_bound
 
-BELOW_GAP_SHARE = 0.9  # of the gap: so much less than a known way is worth looking for
-TOLERANCE = 1e-7  # slack that is none
+BELOW_GAP_SHARE = 0.9  # of the gap: least improvement that is searched for
+TOLERANCE = 1e-7  # largest slack that counts as 0
 
 
 @dataclass(frozen=True)
 class Slack:
-    """Key of a slack column: the row block (or `column`) and the member that gives way."""
+    """Key of a slack column: the row block (or `column`) and the member that is relaxed."""
 
     block: str
     member: int
@@ -50,7 +50,7 @@ class LeastViolation:
 
     @property
     def solver_fault(self) -> bool:
-        """Whether nothing needs to give way: then an earlier "infeasible" was the solver's fault, never the truth."""
+        """Whether no limit needs to be relaxed: then an earlier "infeasible" was the solver's fault."""
         return self.solution.has_point and not self.amounts
 
 
@@ -152,10 +152,10 @@ def least_violation(
         rows: weight per row block name.
         columns: weight per column key.
         options: how to solve.
-        below: what a known way violates: only less is looked for, and a solution without a point says that there is
-            none (within the gap, or `worth`).
-        worth: part of `below` by which something lighter is worth a search: where the relaxation shows that all weighs
-            more than the rest, none is made.
+        below: weighted violation of a known relaxation: only less is searched for, and a solution without a point means
+            that there is none (within the gap, or `worth`).
+        worth: least relative improvement over `below` that is worth a search; if the relaxation's bound excludes it,
+            nothing is solved.
     """
     softened = soften(problem, rows, columns)
     options = replace(options or SolveOptions(), core_columns=0, start={})

@@ -1,4 +1,4 @@
-"""Bounds on unbounded columns that rows, or the cost of a known point, imply.
+"""Implied bounds of unbounded columns, from rows or from the cost of a known point.
 
 From `sum_k a_k x_k <= side` follows a_j x_j <= side - min of the other terms, where every other term is bounded.
 Values are given a margin outward, so that the exact check (`planner.plan.certificates.milp`) accepts each step.
@@ -129,7 +129,7 @@ class _Search:
         return False
 
     def _set(self, column: int, upper: bool, value: float) -> None:
-        """Enter the bound, and what it adds to the activities computed so far."""
+        """Record the bound and update the activities computed so far."""
         (self.high if upper else self.low)[column] = value
         problem = self.problem
         part = slice(int(problem.indptr[column]), int(problem.indptr[column + 1]))

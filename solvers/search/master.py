@@ -111,7 +111,7 @@ class MasterPoint:
 
 
 class Master:
-    """Collects cuts and answers where the modelled cost is least, or reaches a level nearest to a point."""
+    """The master problem: collects cuts; minimises the modelled cost, or projects a point onto a level set of it."""
 
     def __init__(self, problem: TwoStage, backend: str = "auto") -> None:
         self._problem = problem
@@ -159,7 +159,7 @@ class Master:
         return MasterPoint(self._own(relaxation.x), relaxation.objective * self._money, cut, risk, rows)
 
     def nearest(self, center: Floats, level: float) -> Floats | None:
-        """Return the point nearest to `center` whose modelled cost is at most `level`; None where there is none."""
+        """Project `center` onto the level set: the nearest point of modelled cost at most `level`; None if empty."""
         model, solve = self._with_all_cuts("nearest")
         lower, upper = model.row_lo.copy(), model.row_hi.copy()
         share = center / self._scale("nearest")
@@ -170,7 +170,7 @@ class Master:
         return None if relaxation.x is None else self._own(relaxation.x)
 
     def lowest_whole(self, gap: float, time_limit_s: float) -> MasterPoint | None:
-        """As `lowest` with whole columns, without proof; None when the clock ended before a point was found."""
+        """As `lowest` with integer columns, without duals; None if the time limit passed before a point was found."""
         from solvers.execution.solve import solve
 
         model = self._build("whole")
@@ -190,12 +190,12 @@ class Master:
         )
 
     def _scale(self, goal: Goal) -> Floats:
-        """Size of one unit of each column inside the solver: of whole ones 1 where they must be whole."""
+        """Unit of each column inside the solver; 1 for integer columns where integrality is required."""
         return np.where(self._problem.integer, 1.0, self._useful) if goal == "whole" else self._useful
 
     @cached_property
     def _useful(self) -> Floats:
-        """The whole range of each column, cut to what is useful; to be asked for once there is a cut."""
+        """Range of each column, cut to values that can pay; needs at least one cut."""
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
         paid = self._problem.cost > 0
         dear = np.full(len(upper), np.inf)
@@ -207,7 +207,7 @@ class Master:
         return np.clip(x[:count] * self._scale("lowest"), 0.0, self._problem.upper)
 
     def _with_all_cuts(self, goal: Goal) -> tuple[Milp, Growing]:
-        """The model of a goal and what solves it; cuts made since it was asked for last stand behind the others."""
+        """The model of a goal and its solver, with the cuts added since the last call appended."""
         if goal not in self._models:
             self._models[goal] = self._build(goal), len(self._cuts), self._backend.growing()
         model, known, solve = self._models[goal]
@@ -222,7 +222,7 @@ class Master:
         return model, solve
 
     def _build(self, goal: Goal) -> Milp:
-        """The model of a goal with all cuts, which are its last rows; of the nearest point for 0 and any cost."""
+        """Build the model of a goal, cuts last; `nearest` is built for center 0 and no level, which are set later."""
         problem, scale = self._problem, self._scale(goal)
         count, scenarios = len(problem.cost), len(problem.probability)
         builder = MilpBuilder("benders master")
@@ -255,9 +255,9 @@ class Master:
         return builder.build()
 
     def _prices(self, scale: Floats) -> tuple[Floats, Floats, Floats]:
-        """Prices of the columns x, theta and z; negligible values count as 0, which lowers the cost.
+        """Objective coefficients of the columns x, theta and z; negligible ones are 0, which only lowers the cost.
 
-        Of its kind: beside a column whose bound is far above any use, the probabilities of all scenarios are trifles.
+        Negligible is judged within each kind: the coefficient of one column may be far above all probabilities.
         """
         problem = self._problem
         tail = problem.risk_weight * problem.probability / (1 - problem.risk_level)
@@ -269,9 +269,10 @@ class Master:
         return cost, mean, tail
 
     def _scaled_cuts(self, scale: Floats, known: int = 0) -> tuple[Floats, Floats]:
-        """Heights `(n_points, S)` and slopes `(n_points, S, F)` of the cuts inside the solver, but the first `known`.
+        """Scaled intercepts `(n_points, S)` and slopes `(n_points, S, F)` of the cuts after the first `known`.
 
-        Slopes too small beside the others of their cut are taken at their worst, so that the cut stays one.
+        Slopes that are tiny beside the others of their cut are replaced by their least contribution, so that the cut
+        stays valid.
         """
         heights = np.stack([intercept for intercept, _ in self._cuts[known:]]) / self._money
         slopes = np.stack([slope for _, slope in self._cuts[known:]]) * (scale / self._money)
@@ -284,7 +285,7 @@ class Master:
         return heights, np.where(trifle, 0.0, slopes)
 
     def _first_columns(self, builder: MilpBuilder, goal: Goal, scale: Floats, cost: Floats) -> Block:
-        """Add the first-stage columns in the order of the problem, whole ones on their own where they must be."""
+        """Add the first-stage columns in order; where integrality is required, each in a block of its own."""
         problem = self._problem
         keys: list[Hashable] = [("x", column) for column in range(len(problem.cost))]
         cost = cost * (goal != "nearest")
@@ -321,7 +322,7 @@ class Master:
 
 
 def _add_distance(builder: MilpBuilder, first: Block) -> None:
-    """Minimise the largest share by which a column moves from 0, and with a small price the sum of all moves."""
+    """Minimise the distance: the largest move of a column, plus a tenth of the sum of all moves."""
     count = len(first)
     most = builder.add_columns("far", ["far"], cost=1.0)
     moves = builder.add_columns("move", [("move", number) for number in range(count)], cost=0.1)

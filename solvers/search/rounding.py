@@ -1,15 +1,15 @@
-"""Rows that a limit on whole numbers implies: what is left of a limit beside whole columns is of no use to them.
+"""Rounding cuts: rows that a capacity limit on integer columns implies and that a point of the relaxation violates.
 
-A limit of 480 vCPUs holds two machines of 192, not 2.5. For whole x in 0..u and sum_j a_j x_j <= L (all a_j and L
-whole, a_j > 0) this follows, with R the largest sum of whole columns that is at most L, and any d > 0:
+480 vCPUs hold two machines of 192, not 2.5. For integer x in 0..u and sum_j a_j x_j <= L (all a_j and L integers,
+a_j > 0) it follows, with R the largest value of the sum that is at most L, and any d > 0:
 
     sum_j a_j x_j <= R                                                             (subset sums)
     sum_j (floor(a_j / d) + max(0, f_j - f) / (1 - f)) x_j <= floor(R / d)         (mixed-integer rounding)
 
-f_j and f are the fractions of a_j / d and R / d; d is each of the a_j in turn (Nemhauser and Wolsey, "A recursive
-procedure to generate all cuts for 0-1 mixed integer programs", Mathematical Programming 46, 1990,
+f_j and f are the fractional parts of a_j / d and R / d; d is each of the a_j in turn (Nemhauser and Wolsey, "A
+recursive procedure to generate all cuts for 0-1 mixed integer programs", Mathematical Programming 46, 1990,
 doi:10.1007/BF01585752). Where the limit is L times a binary column y, right-hand sides are times y: with y = 0 all x
-are 0. Only rows that a given point breaks are returned.
+are 0. Only cuts that the given point violates are returned.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 
 from solvers.problem.milp import Bools, Floats, Ints, Milp
 
-BROKEN = 1e-4  # by so much, at least, the point breaks a row that is worth adding
+BROKEN = 1e-4  # least violation of a cut that is worth adding
 LARGEST_LIMIT = 1_000_000  # beyond it sums of columns are not enumerated
-WHOLE = 1e-6  # so near to a whole number a value is one
-SAFE = 1e-12  # relative, by which coefficients are made weaker: rows hold for their exact binary values
+WHOLE = 1e-6  # distance from a whole number up to which a value counts as one
+SAFE = 1e-12  # relative weakening of coefficients, so that cuts are valid in exact arithmetic
 
 
 class Limit(NamedTuple):
@@ -36,15 +36,14 @@ class Limit(NamedTuple):
 
 
 def rounding_rows(problem: Milp, x: Floats) -> tuple[Floats, Floats]:
-    """Return rows `coefficients @ x >= lower` that hold for all points of `problem`, and that `x` breaks.
+    """Return cuts `coefficients @ x >= lower`: valid for all points of `problem`, violated by `x`.
 
     Args:
         problem: the model.
         x: a point of its relaxation, shape `(n_columns,)`.
 
     Returns:
-        coefficients, shape `(k, n_columns)`; lower, shape `(k,)`: for each limit that has one, the row broken most for
-        its size.
+        coefficients, shape `(k, n_columns)`; lower, shape `(k,)`: at most one cut per limit, the deepest.
     """
     rows, lower = [], []
     for limit in _limits(problem, x):
@@ -67,9 +66,9 @@ def rounding_rows(problem: Milp, x: Floats) -> tuple[Floats, Floats]:
 
 
 def largest_sum(amounts: Ints, most_each: Floats, limit: int) -> int:
-    """Return the largest sum of whole multiples of `amounts`, each at most `most_each` times, that is at most `limit`.
+    """Return the largest subset sum at most `limit`, each of `amounts` used up to `most_each` times.
 
-    A bit per sum (dynamic programming over whole numbers); `limit` itself where it is above `LARGEST_LIMIT`.
+    Bounded knapsack by dynamic programming, one bit per sum; `limit` itself where it is above `LARGEST_LIMIT`.
     """
     if limit > LARGEST_LIMIT:
         return limit
@@ -84,7 +83,7 @@ def largest_sum(amounts: Ints, most_each: Floats, limit: int) -> int:
 
 
 def _limits(problem: Milp, x: Floats) -> list[Limit]:
-    """The rows of whole numbers alone in which a column of `x` is not whole."""
+    """The rows with integers alone in which a column of `x` is fractional."""
     part = problem.integrality & (np.abs(x - np.rint(x)) > WHOLE) & (problem.lb == 0)
     columns, rows = problem.column_of_entry(), problem.indices
     used: Bools = np.zeros(problem.n_rows, dtype=np.bool_)
@@ -118,7 +117,7 @@ def _limit(columns: Ints, values: Floats, side: float, upper: Floats) -> Limit |
 
 
 def _rounded(limit: Limit, most: int) -> list[tuple[Floats, int]]:
-    """Weights of the limit's columns and the right-hand side, for every row that follows."""
+    """Coefficients of the limit's columns and the right-hand side, for every candidate cut."""
     amounts = limit.amounts
     rows = [(amounts.astype(np.float64), most)] if most < limit.most else []
     for divisor in np.unique(amounts).tolist():

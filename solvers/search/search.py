@@ -65,7 +65,7 @@ class Search(Generic[Point]):
         cost: its cost, inf without one.
         exact_bound: no point costs less, proven without trusting a solver's arithmetic.
         termination: why the search ended, UNKNOWN while it runs.
-        message: the last words of whoever ended it.
+        message: message of what ended it.
         solver: name of the backend that last answered, empty where none was needed.
         stages: (name, seconds since the start, cost or NaN, bound) as they ended.
     """

@@ -1,9 +1,9 @@
 """Branch and bound over switches: which of few binary columns are on, where each opens many whole columns.
 
-A model whose relaxation is loose for its switches, and close once they are decided, is searched over them: a node is
-what limits of columns allow, its bound the relaxation. Reduced costs cap columns and turn switches off at each node, a
-switch takes its columns with it, and what a node leaves is soon so small that a solver ends it at its root. The best
-bound comes first, so the first model that is left gives a point near the optimum.
+For models whose relaxation is weak in the switches and tight once they are fixed. Nodes are column bounds, bounded by
+the relaxation. At each node reduced-cost fixing caps columns and turns switches off, a switch that is off removes its
+columns, and nodes are soon so small that a MILP solver closes them at its root. Best bound first, so the first node
+that is solved as a MILP gives a point near the optimum.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from solvers.search.tighten import (
     with_cutoff,
 )
 
-FEW = 300  # whole columns: a model of so many is solved as it is
+FEW = 300  # integer columns: nodes with at most so many are solved as a MILP
 BETWEEN = 1e-6  # a switch further than this from 0 and from 1 is neither on nor off
-LEFT_GAP_SHARE = 0.5  # what is left of a node is solved to this share of the gap asked for
+LEFT_GAP_SHARE = 0.5  # nodes are solved as a MILP to this share of the requested gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Branching:
 
     @property
     def cutoff(self) -> float:
-        """Points that cost as much need not be found."""
+        """Cost from which on points need not be found."""
         return self._search.cost * (1 - self._share * self._search.options.gap)
 
     def run(self, most_nodes: int, leave_s: float = 0.0) -> tuple[float, bool]:
@@ -142,7 +142,7 @@ class Branching:
         return _Node(max(bound, least), self._count, lower, upper, found)
 
     def _sides(self, node: _Node, upper: Floats, switch: int) -> tuple[float, list[_Node]]:
-        """Both sides of a switch; with a bound on those that no time was left for, inf without any."""
+        """Branch on a switch: a bound on the children that no time was left for (inf: none), and the others."""
         on, off = node.lower.copy(), upper.copy()
         on[switch], off[switch] = 1.0, 0.0
         sides = (
@@ -153,7 +153,7 @@ class Branching:
         return (math.inf if len(known) == 2 else node.bound), known
 
     def _without_room(self, lower: Floats, upper: Floats) -> Floats:
-        """Upper bounds, where as many switches as a row allows are on."""
+        """Upper bounds that fix further switches off where a row allows no more of them on."""
         upper = upper.copy()
         for columns, most in self._rooms:
             if lower[columns].sum() > most - 1.0:
@@ -161,12 +161,12 @@ class Branching:
         return upper
 
     def _capped(self, node: _Node) -> Floats:
-        """Upper bounds that all points of the node below the cutoff keep, shape `(n_columns,)`."""
+        """Upper bounds by reduced-cost fixing at the cutoff, shape `(n_columns,)`."""
         limited = replace(self._model.problem, lb=node.lower, ub=node.upper)
         return self._model.closed(caps_from_reduced_costs(limited, node.relaxation, self.cutoff))
 
     def _switch(self, node: _Node, upper: Floats) -> int:
-        """The column of the switch to decide next, -1 where what is left is solved as it is."""
+        """The switch column to branch on, -1 where the node is to be solved as a MILP."""
         x, model = node.relaxation.x, self._model
         assert x is not None
         free = node.lower[model.switches] < upper[model.switches]
@@ -186,7 +186,7 @@ class Branching:
         return int(model.switches[chosen])
 
     def _left(self, node: _Node, upper: Floats) -> float:
-        """Solve what is left of a node; a bound on it, inf where it has no point below the cutoff."""
+        """Solve a node as a MILP; returns a bound on it, inf where it has no point below the cutoff."""
         limited = replace(self._model.problem, lb=node.lower, ub=upper)
         cutoff = self.cutoff + BOUND_MARGIN * abs(self.cutoff)
         problem = with_cutoff(part_of(limited, *alive(limited)), cutoff)
@@ -200,7 +200,7 @@ class Branching:
 
 
 def _rooms(model: Switched) -> list[tuple[Ints, float]]:
-    """Rows that allow so many switches at once: their columns, and how many."""
+    """Cardinality rows over switches alone: their columns, and how many may be on."""
     problem, columns = model.problem, model.problem.column_of_entry()
     is_switch = np.isin(columns, model.switches) & (problem.data == 1.0)
     others = np.bincount(problem.indices[~is_switch], minlength=problem.n_rows)

@@ -1,8 +1,8 @@
-"""Columns that no best choice of a model with a tail needs; exact.
+"""Exact reductions of a model with a tail: columns that no optimum needs.
 
-Columns of a group exclude each other. What is minimised never falls where a cost rises in some scenario, so a column is
-replaced without loss by another of its group that costs no more in any scenario and uses no more of any limit; and one
-whose reduced cost in the relaxation passes the best choice known is in none that is better.
+Columns of a group exclude each other. The objective is monotone in the cost of every scenario, so a column is dominated
+by another of its group that costs no more in any scenario and uses no more of any limit; and a column whose reduced
+cost exceeds the gap to the best known choice is in no better one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from solvers.backends.base import Relaxation
     from solvers.problem.milp import Bools, Floats, Ints
 
-# compared per candidate, those of least expected cost; more would find little and is never wrong
+# rivals compared per candidate, of least expected cost; more would find little, fewer is never wrong
 MOST_RIVALS = 100
 SAFE = 1e-6  # of the best choice: a candidate is dropped only this far beyond it
 
 
 def not_replaced(cost: Floats, uses: Floats, group: Ints) -> Bools:
-    """Whether no other column of its group replaces each column without loss, shape `(n,)`.
+    """Mask of the columns that no other of their group dominates, shape `(n,)`.
 
     Args:
         cost: in each scenario, shape `(n, S)`.

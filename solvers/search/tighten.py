@@ -1,4 +1,4 @@
-"""Bounds from the linear relaxation and a known solution: exact, and they make the integer search short.
+"""Reduced-cost fixing and bound tightening, from the linear relaxation and a known solution; no better point is lost.
 
 With a lower bound L of the relaxation, reduced costs d >= 0 at lower bounds and a known cost Z, any point
 with x_j = lb_j + k costs at least L + k d_j; where that reaches the cutoff, x_j can be capped without losing
@@ -55,7 +55,8 @@ def largest(problem: Milp, column: int, *, cutoff: float, backend: Backend, time
     relaxation = backend.relax(replace(limited, c=objective), time_limit_s)
     if relaxation.termination is not Termination.GAP_REACHED:
         return float(problem.ub[column])
-    return min(float(problem.ub[column]), -relaxation.objective * (1 + BOUND_MARGIN))
+    most = -relaxation.objective
+    return min(float(problem.ub[column]), most + BOUND_MARGIN * abs(most))
 
 
 def safe_bound(relaxation: Relaxation) -> float:
@@ -66,7 +67,7 @@ def safe_bound(relaxation: Relaxation) -> float:
 
 
 def caps_from_reduced_costs(problem: Milp, relaxation: Relaxation, cutoff: float) -> Floats:
-    """Return upper bounds that every point cheaper than `cutoff` keeps, shape `(n_columns,)`."""
+    """Return upper bounds that every point cheaper than `cutoff` satisfies, shape `(n_columns,)`."""
     upper = problem.ub.copy()
     if relaxation.x is None or relaxation.reduced_costs is None or not math.isfinite(cutoff):
         return upper

@@ -374,6 +374,9 @@ def test_a_newcomer_can_run_the_example(tmp_path: Path, run_cli: Run) -> None:
     assert state["checkpoint_region"] in {region for region, _ in places}
     result = run_cli("advise", plan_file, "--state", str(state_file))
     assert result.code == 0 and "Zones" in result.stdout, result.stderr
+    said = " ".join(result.stdout.split())
+    names = ", ".join(zone["name"] for zone in state["zones"])
+    assert f"record used for {names}: " in said and "RECORD USED" not in said  # once for all, not in a column
 
 
 def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:

@@ -23,14 +23,16 @@ def test_list_is_sorted_and_counts(run_cli: Run) -> None:
     found = run_cli("catalog", "list", "--accelerator", "a100", "--sort", "price-per-pflop-hour")
     assert found.code == 0
     assert lines_fit(found.stdout)
-    assert found.stderr.startswith("20 of ")
+    assert found.stdout.startswith("Offers, cheapest first: 20 of ")
     assert "USD/PFLOP-H" in found.stdout
-    assert "excluded by a flag" in found.stderr
+    assert "excluded by a flag" in found.stdout and found.stderr == ""  # said once
+    data = run_cli("catalog", "list", "--accelerator", "a100", "-o", "csv")
+    assert data.stderr.startswith("20 of ") and "excluded by a flag" in data.stderr
 
 
 def test_quiet_leaves_out_the_footer(run_cli: Run) -> None:
-    assert run_cli("-q", "catalog", "list", "--max-results", "1").stderr == ""
-    assert run_cli("catalog", "list", "--max-results", "1", "-q").stderr == ""
+    assert run_cli("-q", "catalog", "list", "--max-results", "1", "-o", "csv").stderr == ""
+    assert run_cli("catalog", "list", "--max-results", "1", "-o", "csv", "-q").stderr == ""
 
 
 def test_csv_and_json_hold_the_same_offers(run_cli: Run) -> None:
@@ -59,6 +61,7 @@ def test_price_filter_and_flagged_offers(run_cli: Run) -> None:
         (("--accelerator", "a1000"), "did you mean a100-"),
         (("--provider", "amazon"), "unknown provider 'amazon'"),
         (("--region", "us-est-1"), "us-east-1"),
+        (("--region", "eu"), "'eu*' takes all that begin with it"),
         (("--purchase-option", "reserved"), "did you mean 'reserved_"),
         (("--sort", "cheapest"), "unknown sort key 'cheapest'"),
         (("--max-price", "-1"), "a number above 0"),
@@ -128,7 +131,7 @@ def test_doctor_reports_a_whole_catalog(run_cli: Run) -> None:
     found = run_cli("catalog", "doctor")
     assert found.code == 0
     assert lines_fit(found.stdout)
-    assert "the catalog is whole" in found.stdout
+    assert "the catalog is intact" in found.stdout
     values = json.loads(run_cli("catalog", "doctor", "-o", "json").stdout)
     assert values["healthy"]
     assert sum(provider["n_offers"] for provider in values["providers"]) >= 6000

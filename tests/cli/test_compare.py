@@ -131,8 +131,8 @@ def test_a_row_that_breaks_a_limit_is_marked(run_cli: Run, tmp_path: Path) -> No
     [
         (("--pick", "p4d.24xlrge"), "did you mean 'p4d.24xlarge'?"),
         (("--over", "region", "--base", "aws/us-wst-1"), "did you mean 'aws/us-west-1'?"),
-        ((), "give either --pick (types) or --over"),
-        (("--pick", THREE, "--over", "type"), "give either --pick (types) or --over"),
+        ((), "give either --pick TYPE,TYPE or --over region"),
+        (("--pick", THREE, "--over", "type"), "give either --pick TYPE,TYPE or --over region"),
     ],
 )
 def test_wrong_names_are_named(args: tuple[str, ...], message: str, run_cli: Run) -> None:

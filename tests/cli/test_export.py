@@ -62,6 +62,11 @@ def test_what_is_not_known_is_refused_by_name(
     assert result.code == 2 and said in result.stderr
 
 
+def test_a_missing_target_is_answered_with_their_names(run_cli: Run, plan: Path) -> None:
+    result = run_cli("export", str(plan))
+    assert result.code == 2 and "Targets: torchrun, slurm, " in " ".join(result.stderr.split())
+
+
 def test_answers_of_other_questions_are_refused_with_the_remedy(
     run_cli: Run, plan: Path, tmp_path: Path
 ) -> None:

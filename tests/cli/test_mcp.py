@@ -121,7 +121,7 @@ def test_answers_and_questions_have_limits(folder: Path, monkeypatch: pytest.Mon
     desk = Assistant(folder)
     with pytest.raises(InputError, match="is larger than"):
         desk.optimize(TEXT + "#" * (1 << 20))
-    with pytest.raises(InputError, match=f"1 to {MOST_OFFERS} are given"):
+    with pytest.raises(InputError, match=f"must be 1 to {MOST_OFFERS}"):
         desk.price(max_results=MOST_OFFERS + 1)
     with pytest.raises(InputError, match="the catalog has no accelerator 'nimbus'"):
         desk.price(accelerator="nimbus")

@@ -33,6 +33,17 @@ def test_examples_are_valid(name: str, kind: str, run_cli: Run) -> None:
     assert found["valid"] is True and found["kind"] == kind
 
 
+@pytest.mark.parametrize(
+    ("name", "following"),
+    [("bert-large", "planner optimize"), ("sweep", "planner sweep"), ("onprem-machines", "list")],
+)
+def test_a_valid_file_is_said_in_a_line_with_the_next_step(name: str, following: str, run_cli: Run) -> None:
+    result = run_cli("validate", str(EXAMPLES / f"{name}.yaml"), *DAY)
+    first, empty, *rest = result.stdout.splitlines()
+    assert first.split(": ")[1].startswith("valid (") and not empty
+    assert rest[0].startswith(f"next: {following} ") and len(rest) <= 2  # a long path is wrapped
+
+
 def test_all_faults_come_at_once(tmp_path: Path, run_cli: Run) -> None:
     path = tmp_path / "w.yaml"
     path.write_text(
@@ -104,6 +115,13 @@ def test_standard_input_is_a_workload(run_cli: Run, monkeypatch: pytest.MonkeyPa
     assert piped == read
     feed()
     assert run_cli("validate", "-", *DAY).stdout.startswith("-: valid (training bert-large")
+
+
+def test_an_answer_in_a_file_is_named_with_its_verdict(tmp_path: Path, run_cli: Run) -> None:
+    path = tmp_path / "valid.json"
+    done = run_cli("validate", str(BERT), "--out", str(path), *DAY)
+    assert done.stdout == "" and done.stderr == f"{path}: {BERT}: valid (training bert-large-pretrain)\n"
+    assert run_cli("-q", "validate", str(BERT), "--out", str(path), *DAY).stderr == ""
 
 
 @pytest.mark.parametrize(

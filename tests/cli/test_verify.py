@@ -40,6 +40,9 @@ def test_a_plan_on_own_machines_or_owned_commitments_holds(run_cli: Run, tmp_pat
         assert planned(run_cli, path, target)["status"] == "planned"
         done = run_cli("verify", str(target), "--workload", path)
         assert done.code == 0, done.stderr
+    assert "--details stated lists them" in done.stdout and "filters[*]" not in done.stdout
+    listed = run_cli("verify", str(target), "--workload", path, "--details", "stated").stdout
+    assert "filters[*].removed" in listed
 
 
 def test_a_plan_on_own_machines_holds_on_a_later_day(run_cli: Run, tmp_path: Path) -> None:

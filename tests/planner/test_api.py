@@ -140,6 +140,15 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert done.stdout.strip() == "['planner', 'planner.version']"
 
 
+def test_completion_offers_public_names_alone() -> None:
+    assert dir(planner) == sorted(planner.__all__)
+
+
+def test_a_wrong_argument_names_the_function() -> None:
+    with pytest.raises(TypeError, match=r"validate\(\) got an unexpected keyword argument 'deadline'"):
+        planner.validate("w.yaml", deadline="2d")  # type: ignore[call-arg]
+
+
 def test_no_module_hides_a_function() -> None:
     names = [name for name in planner.__all__ if not name.startswith("_")]
     assert [

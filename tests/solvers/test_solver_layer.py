@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import threading
@@ -169,6 +170,52 @@ def test_a_crash_of_the_solver_is_an_error_not_an_answer(monkeypatch: pytest.Mon
     solution = solve(cases.knapsack())
     assert solution.status is Status.ERROR
     assert "broken" in solution.report.message
+
+
+@pytest.mark.parametrize("start", [{}, {0: 1.0}])
+def test_a_solver_without_memory_gives_what_is_known_or_says_so(
+    start: dict[Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(problem: Any, options: Any, *, emit: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(solve_module, "run_stages", full)
+    problem = cases.knapsack()
+    if not start:
+        with pytest.raises(MemoryError):
+            solve(problem)
+        return
+    point = {problem.column_keys[at]: value for at, value in start.items()}
+    solution = solve(problem, SolveOptions(start=point))
+    assert (solution.status, solution.termination) == (Status.FEASIBLE, Termination.MEMORY_LIMIT)
+    assert solution.x == point
+
+
+def test_a_bound_from_the_box_holds_where_costs_cancel() -> None:
+    builder = MilpBuilder()
+    # in floating point, 1e16 + 1.5 - 1e16 is 2
+    builder.add_columns(
+        "x", ["a", "b", "c"], cost=[1e16, 1.5, -1e16], lower=[1.0, 1.0, 0.0], upper=[2.0, 2.0, 1.0]
+    )
+    assert solve_module.box_bound(builder.build()) <= 1.5
+    open_ended = MilpBuilder()
+    open_ended.add_columns("x", ["a"], cost=-1.0)
+    assert solve_module.box_bound(open_ended.build()) == -math.inf
+
+
+def test_scipy_is_asked_at_most_twice_whether_a_model_is_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    import scipy.optimize
+
+    calls = []
+
+    def undecided(*values: Any, **others: Any) -> Any:
+        calls.append(values)
+        text = "The problem is unbounded or infeasible."
+        return scipy.optimize.OptimizeResult(status=4, message=text, x=None, fun=None)
+
+    monkeypatch.setattr(scipy.optimize, "milp", undecided)
+    solution = get_backend("scipy").solve(cases.knapsack(), SolveOptions())
+    assert solution.termination is Termination.INFEASIBLE and len(calls) == 2
 
 
 def test_large_models_come_in_stages() -> None:

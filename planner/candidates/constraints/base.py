@@ -1,7 +1,8 @@
-"""What a constraint is: one class that says where it is set, what it removes, how it gives way and how it reads.
+"""Base class of constraints: the keys that set it, the candidates it removes, its relaxation and its description.
 
-A constraint overrides what it has; the defaults remove nothing. Adding one: a file here, its line in `registry.py`, its
-key in `planner/inputs/schema.py`, its check in the judge (docs/CONTRIBUTING.md has the list, kept true by a test).
+Subclasses override the methods that apply; the defaults remove nothing. A new one needs a file here, its line in
+`registry.py`, its key in `planner/inputs/schema.py` and its check in the judge (docs/CONTRIBUTING.md has the list, kept
+true by a test).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True, eq=False)
 class Case:
-    """What constraints look at beside the candidates.
+    """Everything that constraints need to know besides the candidates.
 
     Attributes:
         workload: its `constraints` and `fleet` hold the limits.
@@ -35,8 +36,8 @@ class Case:
         offer_set: what can be bought.
         tariffs: quota rules and prices.
         deadline_hours: from the start, None without a deadline.
-        chance: probability that the candidates at some positions meet the deadline, shape `(len(at),)`.
-        finish: hours within which they end with a probability, shape `(len(at),)`.
+        chance: probability that the candidates at the given positions meet the deadline, shape `(len(at),)`.
+        finish: hours within which they end with the given probability, shape `(len(at),)`.
     """
 
     workload: Workload
@@ -55,14 +56,14 @@ class Case:
 
 @record(frozen=True, eq=False)
 class Use:
-    """A limit on something that workers use: no more than `limit` of it in all.
+    """A resource limit of a fleet: a row `per_worker @ workers + per_busy @ work <= limit`.
 
     Attributes:
         limit_name: the constraint.
         member: which of its limits, for messages.
-        per_worker: what one worker uses however short its use, shape `(n_options,)`.
-        limit: most of all workers together, in the same unit.
-        per_busy: what the work of one worker used in full uses beside, of the same shape; None: nothing.
+        per_worker: use of one worker, however short, shape `(n_options,)`.
+        limit: most that all workers together may use, in the same unit.
+        per_busy: additional use of a fully used worker, of the same shape; None: none.
     """
 
     limit_name: str
@@ -73,11 +74,11 @@ class Use:
 
     @property
     def in_full(self) -> Floats:
-        """What a worker used in full uses, shape `(n_options,)`."""
+        """Use of a fully used worker, shape `(n_options,)`."""
         return self.per_worker if self.per_busy is None else self.per_worker + self.per_busy
 
     def of(self, units: Floats, done: Floats) -> float:
-        """What workers use that do the work `done` (in workers used in full)."""
+        """Use of `units` workers that do the work `done` (in fully used workers)."""
         return float(self.per_worker @ units) + (
             0.0 if self.per_busy is None else float(self.per_busy @ done)
         )
@@ -89,23 +90,23 @@ class Use:
 
 
 class Constraint:
-    """One limit of the user's, or one fact of a machine or price, that removes candidates.
+    """A limit set by the user, or a fact about a machine or price, that removes candidates.
 
     Attributes:
-        id: name of the filter, in plans, bits and relaxations.
-        words: what it means to the user.
-        short: the same about one job in a portfolio's report.
+        id: name of the filter in plans, bits and relaxations.
+        words: its meaning, for users.
+        short: its meaning for one job, in a portfolio's report.
         paths: keys of the workload that set it; empty for facts.
-        unit: of its limit, empty where it has none.
-        is_fact: of the machine or price: no relaxation can move it.
-        is_of_training: what answers requests may break it.
-        is_measured: its relaxation is a number; such come first.
-        is_offered: what it removes is named beside a plan where it is better.
-        needs_deadline: it is judged for each deadline, after all that does not depend on it.
-        is_of_any_deadline: it removes the same at each deadline.
-        of_each_part: a cluster bought in parts keeps it part by part, as those that choose the parts see to.
-        reasons: words of the performance model for shapes that it removes.
-        moves_too: constraints that give way with it.
+        unit: unit of its limit; empty without one.
+        is_fact: a fact about the machine or price, which no relaxation can change.
+        is_of_training: does not apply to inference.
+        is_measured: its relaxation is a number; such relaxations are listed first.
+        is_offered: better candidates that it removes are named beside a plan.
+        needs_deadline: evaluated anew for each deadline, after the constraints that do not depend on it.
+        is_of_any_deadline: removes the same candidates at every deadline.
+        of_each_part: enforced for each part of a cluster bought in parts, where the parts are chosen.
+        reasons: reasons of the performance model for the shapes that it removes.
+        moves_too: constraints that are relaxed together with it.
     """
 
     id: ClassVar[str]
@@ -124,27 +125,27 @@ class Constraint:
     moves_too: ClassVar[tuple[str, ...]] = ()
 
     def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
-        """Offers removed whatever the size, shape `(n_offers,)`; `job`: its model and where its data lie."""
+        """Mask of offers removed at any size, shape `(n_offers,)`; `job` gives the model and the place of its data."""
         return None
 
     def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
-        """Pairs of offer and node count removed before anything is timed, shape `(len(rows),)`."""
+        """Mask of pairs of offer and node count removed before anything is timed, shape `(len(rows),)`."""
         return None
 
     def mask(self, case: Case, candidates: Candidates) -> Bools | None:
-        """Timed and priced candidates removed, shape `(n_candidates,)`."""
+        """Mask of timed and priced candidates removed, shape `(n_candidates,)`."""
         return None
 
     def unsure(self, case: Case, candidates: Candidates, at: Ints) -> Bools | None:
-        """Of candidates that were not judged, as another limit removes them: which this one removes too."""
+        """Mask over candidates at `at`, removed by another limit and not evaluated here: those it would remove too."""
         return None
 
     def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
-        """Candidates to move the limit for, and how far each would move it (the least is nearest)."""
+        """Positions of candidates to relax the limit for, and how far each needs it relaxed (least first choice)."""
         return None
 
     def change(self, case: Case, candidates: Candidates, at: int) -> Change:
-        """The limit as it is and as candidate `at` needs it."""
+        """The limit as set, and the least relaxed one that admits candidate `at`."""
         for path in self.paths:
             if path.rpartition(".")[2].startswith(("include_", "allow_")):
                 return Change(self.id, "not admitted", f"{path}: true")
@@ -153,13 +154,13 @@ class Constraint:
     def loosened(
         self, limits: Constraints, case: Case, candidates: Candidates, at: int
     ) -> Constraints | None:
-        """`limits` with this one as candidate `at` needs it; None where it is no number of theirs.
+        """`limits` with this one relaxed so far that it admits candidate `at`; None if it is not a number.
 
         Args:
-            limits: those of the workload, of which others may be loosened already.
-            case: the limits as they are.
-            candidates: of which one is looked at.
-            at: its position.
+            limits: those of the workload, others of which may be relaxed already.
+            case: the limits as set.
+            candidates: all candidates.
+            at: position of the candidate.
         """
         key = self.paths[0].rpartition(".")[2] if self.paths else ""
         given, enough = getattr(limits, key, None), self.change(case, candidates, at).enough
@@ -168,30 +169,30 @@ class Constraint:
         return limits.model_copy(update={key: type(given)(enough)})
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:
-        """Rows of the fleet model.
+        """The constraint's rows in the fleet model.
 
         Args:
             case: limits and offers.
-            rows: offer of each way to be a worker, shape `(n_options,)`.
-            nodes: instances of a worker, of the same shape.
-            hours: paid hours of work of a worker used in full, of the same shape.
+            rows: offer of each kind of worker, shape `(n_options,)`.
+            nodes: instances per worker, of the same shape.
+            hours: paid hours of work of a fully used worker, of the same shape.
             setup: paid hours before and after its work, of the same shape.
         """
         return ()
 
 
 def round_up(value: float, step: float = 0.1) -> float:
-    """`value` to the next step above, so that what is shown is enough."""
+    """Round up to a multiple of `step`, so that the limit shown is sufficient."""
     from math import ceil
 
     return float(f"{ceil(value / step - 1e-9) * step:.12g}")
 
 
 def offer_fact(name: str, case: Case, candidates: Candidates, at: int, column: str) -> Change:
-    """The change of a limit `name` on what may be bought: allow what the candidate is."""
+    """The relaxation of a limit `name` on offers: allow the candidate's value of `column`."""
     return Change(name, "excluded", f"allow {case.offer_set.offers[column][int(candidates.offer[at])]}")
 
 
 def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:
-    """A mask of hardware rows as one of offers."""
+    """Expand a mask over rows of hardware to one over offers, shape `(n_offers,)`."""
     return np.asarray(mask[offer_set.hardware_of_type][offer_set.type_of_offer], dtype=np.bool_)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.model import places_of
 from catalogs.tables.partitions import not_asked, partition_of
 from catalogs.tables.regions import own_site_in, regions_in
 from planner.candidates.constraints.base import Constraint, offer_fact
-from planner.market.offers import match_globs, places_of
+from planner.market.offers import match_globs
 from planner.plan.relaxation import Change
 
 if TYPE_CHECKING:

@@ -82,8 +82,8 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
         expected_hours=float(candidates.hours[at]),
         p10_hours=low,
         p90_hours=high,
-        finish_p10=_moment(context.dates, low),
-        finish_p90=_moment(context.dates, high),
+        finish_p10=moment_after(context.dates, low),
+        finish_p90=moment_after(context.dates, high),
         expected_interruptions=float(candidates.interruptions[at]),
         spot_hours=expected_spot,
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
@@ -276,7 +276,8 @@ def _meets(candidates: Candidates, at: int) -> tuple[float | None, float | None,
     return known, known, 0.0
 
 
-def _moment(dates: Dates, hours: float) -> str:
+def moment_after(dates: Dates, hours: float) -> str:
+    """ISO 8601 timestamp so many hours after the start, to the minute."""
     return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
 
 

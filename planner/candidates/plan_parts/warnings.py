@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import load_flags
+from catalogs.tables.model import places_of
 from catalogs.tables.regions import group_names
 from planner.candidates.constraints.places import Provider, Region, Residency
 from planner.candidates.limits import mark_offers
 from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.name_check import some_names
 from planner.market.names import name_notes
-from planner.market.offers import match_names, places_of
+from planner.market.offers import match_names
 from planner.market.pricing import price_age_days
 from planner.performance.device import has_peak
 from planner.performance.evidence import load_evidence

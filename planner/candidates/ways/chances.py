@@ -1,20 +1,20 @@
-"""Chances of what runs in turn, one meaning for all that is stated or asked for.
+"""Probabilities of candidates on spot with or without a fall-back, defined once for all answers and constraints.
 
-All are calibrated (`planner.spot.meet`) and averaged over the error of the predicted work. With the room A to the
-deadline, c hours from asking for on-demand to progress on it, and work that takes T hours on spot where it would take G
-on on-demand (both grow with the error of the prediction):
+All are calibrated (`planner.spot.meet`) and averaged over the error of the predicted work. With A hours to the
+deadline, c hours from the request for on-demand to progress on it, and work that takes T hours on spot and G hours on
+on-demand (both scale with the error of the prediction):
 
     alone  = P(T <= A)                                spot alone is in time
-    needed = 1 - P(T <= A - c - (G - floor))          on-demand is asked for: at the last moment spot is not done
+    needed = 1 - P(T <= A - c - (G - floor))          spot is not done at the last moment: on-demand is requested
     meet   = P(G <= A - c) (1 - both)                 at least `alone`
     both   = p l + r (min(p, l) - p l)                on-demand does not come within c, and spot alone is too late
 
-p = 1 - had is the chance that on-demand does not come within c, l = 1 - alone / P(G <= A - c) that spot is too late
-though the speed is not, and r how far the two markets are one: when spot is scarce, so is on-demand. No record of
-on-demand is public, so that it counts as one more zone of its region does (docs/spot/launch.md). c leaves the wait for
-on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor (machine failures) are
-never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on spot: it is then in time
-as often as spot alone is.
+p = 1 - had is the probability that on-demand does not come within c, l = 1 - alone / P(G <= A - c) that spot is too
+late although the speed suffices, and r the correlation of the two markets: when spot is scarce, so is on-demand. No
+record of on-demand is public, so it counts like one more zone of its region (docs/spot/launch.md). c allows for more
+than the mean wait for on-demand (`planner.candidates.starts.allotted_level`). As c and G - floor (machine failures) are
+never negative, needed >= 1 - alone. If on-demand does not come in time, the job continues on spot, and is in time as
+often as spot alone is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True, eq=False)
 class Chances:
-    """Probabilities of the module's head, 0..1, each of shape `(n,)`; `needed` is 0 without a fall-back."""
+    """The probabilities defined above, 0..1, of shape `(n,)`; `needed` is 0 without a fall-back."""
 
     meet: Floats
     alone: Floats
@@ -46,7 +46,7 @@ class Chances:
 
 
 def chances_of(candidates: Candidates, at: Ints) -> Chances:
-    """The chances of candidates `at`, all of them in turn, by the deadline of their run."""
+    """The probabilities of candidates `at`, all of kind `IN_TURN`, by the deadline of their run."""
     cells, count = cells_of(candidates, at), len(at)
     has = cells.on_demand >= 0
     frame = frame_of(candidates, cells)
@@ -73,9 +73,9 @@ def stated_chance(candidates: Candidates, at: int) -> float | None:
 
 
 def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confidence: float) -> Bools:
-    """Whether cells meet the deadline with `confidence`.
+    """Mask of cells that meet the deadline with `confidence`.
 
-    Most do whatever the luck on spot, by on-demand that comes in time; how spot goes is worked out for the others.
+    For most of them the fall-back alone suffices; the distribution on spot is evaluated only for the others.
     """
     enough = at_least(candidates, cells, frame, 0.0) >= confidence
     open_ = np.flatnonzero(~enough)
@@ -89,26 +89,26 @@ def keep_confidence(candidates: Candidates, cells: Cells, frame: Frame, confiden
 
 
 def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: Floats | float) -> Floats:
-    """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
+    """Probability of being in time with on-demand, or with spot if that does not come; `alone` without a fall-back."""
     had = fallback_had(candidates, cells.on_demand, candidates.nodes[cells.base])
     return in_time_by_either(frame.surely, alone, had, link_of(candidates, cells))
 
 
 def in_time_by_either(surely: Floats, alone: Floats | float, had: Floats, link: Floats | float) -> Floats:
-    """Probability to be in time with on-demand, where spot alone is too late and on-demand comes.
+    """Probability of being in time with a fall-back (`meet` above).
 
     Args:
-        surely: that on-demand is in time where it comes, shape `(n,)`.
-        alone: that spot alone is in time, shape `(n,)`.
-        had: that on-demand comes, shape `(n,)`.
-        link: how far both markets are one, 0..1 (`link_of`).
+        surely: probability that on-demand is in time if it comes, shape `(n,)`.
+        alone: probability that spot alone is in time, shape `(n,)`.
+        had: probability that on-demand comes, shape `(n,)`.
+        link: correlation of both markets, 0..1 (`link_of`).
     """
     late, never = np.clip(1.0 - alone / np.maximum(surely, 1e-300), 0.0, 1.0), 1.0 - had
     return np.asarray(surely * (1.0 - scarce_together(never, late, link)), dtype=np.float64)
 
 
 def least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) -> Floats:
-    """The chance of spot alone from which on `in_time_by_either` reaches `confidence`; 1 where none does."""
+    """Least probability of spot alone at which `in_time_by_either` reaches `confidence`; 1 where none does."""
     never, both = 1.0 - had, np.maximum(1.0 - confidence / np.maximum(surely, 1e-300), -1.0)
     # slopes of `both` up to a chance of being late of `never`, and on
     steep, flat = never + link * had, never * (1.0 - link)
@@ -118,7 +118,7 @@ def least_alone(confidence: float, surely: Floats, had: Floats, link: Floats) ->
 
 
 def link_of(candidates: Candidates, cells: Cells) -> Floats:
-    """How far on-demand is scarce when spot is: as one more zone is, of its region or of another, shape `(n,)`."""
+    """Correlation of on-demand with spot scarcity: that of one more zone, in its region or another; shape `(n,)`."""
     assume, place = candidates.context.asked.assumptions, candidates.context.market.region_of_offer
     here = ((place[cells.zones] == place[cells.on_demand][:, None]) & (cells.zones >= 0)).any(axis=1)
     return np.where(here, assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)

@@ -1,4 +1,4 @@
-"""Timing of candidates that run on one offer after another: spot, and on-demand to fall back on."""
+"""Expected timing of candidates on spot in one or several zones, with or without an on-demand fall-back."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
 
 GB_PER_GIB = 2.0**30 / 1e9
 CONFIDENCE_SLIP = 1e-9  # of the probability to meet the deadline
-_BLOCK = 2_000  # cells worked out at once: their arrays then stay in the processor's cache, and are reused
+_BLOCK = 2_000  # cells per block, so that their arrays stay in the processor's cache
 
 
 @record(frozen=True, eq=False)
 class Cells:
-    """Ways to run in turn, arrays of shape `(n,)` unless said.
+    """Combinations of spot zones and a fall-back; arrays of shape `(n,)` unless stated.
 
     Attributes:
-        base: candidate of a spot offer of the same size, whose shape and times hold here too.
-        zones: spot offers, cheapest first, -1 none, shape `(n, k)`; shares: of spot up-time, of the same shape.
-        on_demand: offer to fall back on, -1 none.
-        pool: the spot capacity of all zones seen as one.
-        moves: changes of region per interruption.
+        base: candidate of a spot offer of the same size, whose shape and times apply.
+        zones: spot offers, cheapest first, -1 none, shape `(n, k)`.
+        shares: of the spot up-time, by zone, of the same shape.
+        on_demand: offer of the fall-back, -1 none.
+        pool: the spot capacity of all zones together.
+        moves: expected changes of region per interruption.
     """
 
     base: Ints
@@ -65,7 +66,7 @@ _NAMES = tuple(f.name for f in fields(Cells))
 
 
 def join_cells(parts: list[Cells]) -> Cells:
-    """Cells one after another."""
+    """Concatenate cells."""
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES if name != "pool"
     }
@@ -74,11 +75,11 @@ def join_cells(parts: list[Cells]) -> Cells:
 
 @record(frozen=True, eq=False)
 class Course:
-    """How cells are expected to run, arrays of shape `(n,)`, hours; `on_demand_hours` and `spot_hours` are paid.
+    """Expected course of cells: hours, of shape `(n,)`; `on_demand_hours` and `spot_hours` are those paid.
 
-    All are means over luck and over the error of the speed (`planner.candidates.ways.fallback`) by the model's own
-    distribution, `p_change` too. Chances that are stated are those of `planner.candidates.ways.chances`; `slack` is
-    that of the predicted speed.
+    Means over interruptions and over the error of the predicted speed (`planner.candidates.ways.fallback`), `p_change`
+    (that the fall-back is needed) and `work_share` (done on on-demand) included; the probabilities that answers state
+    are those of `planner.candidates.ways.chances`. `slack` is that at the predicted speed.
     """
 
     waiting: Floats
@@ -94,14 +95,17 @@ class Course:
 
 @record(frozen=True, eq=False)
 class Frame:
-    """What is certain of cells before spot's luck, arrays of shape `(n,)`, hours.
+    """Bounds on the course of cells that do not depend on interruptions: hours, of shape `(n,)`.
 
     Attributes:
-        waiting: before the first request; room: from it to the deadline, less what is in use but not work.
-        steady: the work on on-demand; slack: waits and losses that can be afforded, infinity without a fall-back;
-            slack_loss: what work that takes x times as long leaves less of it, over (x - 1).
-        surely: probability that on-demand alone, from the last moment on, is in time.
-        least: hours of the bare work, without any interruption; deadline: hours from the start.
+        waiting: before the first request.
+        room: from then to the deadline, without the hours in use that are not work.
+        steady: of the work on on-demand.
+        slack: waits and lost work that the deadline allows; infinity without a fall-back.
+        slack_loss: decrease of the slack if the work takes x times as long, per (x - 1).
+        surely: probability that on-demand alone, started at the last moment, is in time.
+        least: of the work without any interruption.
+        deadline: from the start.
     """
 
     waiting: Floats
@@ -119,14 +123,14 @@ class Frame:
         return taken
 
     def possible(self, confidence: float) -> Bools:
-        """Whether cells may meet the deadline with `confidence`."""
+        """Mask of cells that can meet the deadline with `confidence`."""
         has = np.isfinite(self.slack)
         sure = (self.slack >= 0) & (self.surely >= confidence - CONFIDENCE_SLIP)
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
 
 
 def cells_of(candidates: Candidates, at: Ints) -> Cells:
-    """The ways behind candidates `at`, all of them in turn; each is its own base, so work and pool may be replaced."""
+    """The cells of candidates `at`, all of kind `IN_TURN`; each is its own base, so work and pool may be replaced."""
     assert candidates.turns is not None
     own = candidates.detail[at]
     turns, row = candidates.turns, np.arange(len(at))
@@ -152,19 +156,19 @@ def take_columns(columns: Any, at: Ints | slice) -> Any:
 
 
 def frame_of(candidates: Candidates, cells: Cells) -> Frame:
-    """What is certain of cells by the deadline of the run."""
+    """The bounds of cells by the deadline of the run."""
     places, has = np.column_stack([cells.zones, cells.on_demand]), cells.on_demand >= 0
     return frame_at(candidates, cells.base, places, change_hours(candidates, cells), has)
 
 
 def frame_at(candidates: Candidates, base: Ints, places: Ints, change: Floats, has: Bools) -> Frame:
-    """The same of cells that are not known whole.
+    """The bounds of cells of which only some parts are known.
 
     Args:
         candidates: candidates that the cells are based on.
         base: those, shape `(n,)`.
-        places: offers whose regions the data must come to, -1 none, shape `(n, k)`.
-        change: hours from asking for on-demand to progress on it, shape `(n,)`.
+        places: offers whose regions need the data, -1 none, shape `(n, k)`.
+        change: hours from the request for on-demand to progress on it, shape `(n,)`.
         has: whether there is a fall-back, shape `(n,)`.
     """
     context, deadline = candidates.context, candidates.deadline_hours(base)
@@ -188,25 +192,25 @@ def frame_at(candidates: Candidates, base: Ints, places: Ints, change: Floats, h
 
 
 def change_hours(candidates: Candidates, cells: Cells) -> Floats:
-    """Hours from asking for on-demand to progress on it that the last moment leaves."""
+    """Hours from the request for on-demand to progress on it that the last moment allows for."""
     wait = allotted_hours(candidates, cells.on_demand, candidates.nodes[cells.base])
     return until_progress(candidates, cells.base, wait)
 
 
 def until_progress(candidates: Candidates, base: Ints, wait: Floats) -> Floats:
-    """Hours from asking for on-demand to progress on it after a wait."""
+    """Hours from the request for on-demand to progress on it, given the wait for it."""
     asked = candidates.context.asked
     restart = asked.restart_hours(candidates.write_hours[base])
     return np.asarray(restart + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
 
 
 def run_in_turn(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
-    """Expect how each cell runs by its deadline.
+    """Expected course of each cell up to its deadline.
 
     Args:
         candidates: candidates that the cells are based on.
-        cells: what runs where.
-        frame: what is certain of them.
+        cells: zones and fall-backs.
+        frame: their bounds.
     """
     count = len(cells.base)
     if count <= _BLOCK:

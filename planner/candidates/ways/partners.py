@@ -1,6 +1,6 @@
-"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere.
+"""Fall-backs of spot: on-demand of the same type, in its region or cheaper elsewhere.
 
-Spot at or above its price is not a discount: it is removed where on-demand serves as well.
+Spot that costs as much as on-demand or more is removed where on-demand would serve.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Partners:
-    """What the admitted spot offers of a question fall back on, the same at every deadline: worked out once."""
+    """The fall-backs of the admitted spot offers, which do not depend on the deadline; computed once."""
 
     def __init__(self, market: Market, offer_bits: Ints) -> None:
         """Take the offers and their filter bits, shape `(n_offers,)`."""
@@ -29,16 +29,16 @@ class Partners:
 
     @cached_property
     def own(self) -> Ints:
-        """On-demand of the own region where there is one, else the provider's cheapest; -1 without one."""
+        """On-demand in the same region if there is one, else the provider's cheapest; -1 without one."""
         return on_demand_partners(self._market, self._offer_bits)
 
     @cached_property
     def elsewhere(self) -> Ints:
-        """On-demand of any region that is cheaper than `own`, -1 without one."""
+        """On-demand in any region that is cheaper than `own`; -1 without one."""
         return on_demand_partners(self._market, self._offer_bits, anywhere=True)
 
     @cached_property
-    def dear(self) -> Bools:
+    def undiscounted(self) -> Bools:
         """Spot offers that cost no less than on-demand of their region."""
         return without_discount(self._market, self.own)
 
@@ -83,9 +83,9 @@ def without_discount(market: Market, partner: Ints) -> Bools:
     least = market.offer_set.least_usd_per_hour  # a price that falls over the run may end below on-demand
     spot = np.flatnonzero((partner >= 0) & market.is_spot)
     own = partner[spot]
-    dear = np.zeros(len(partner), dtype=np.bool_)
-    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
-    return dear
+    undiscounted = np.zeros(len(partner), dtype=np.bool_)
+    undiscounted[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
+    return undiscounted
 
 
 def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
@@ -98,11 +98,11 @@ def mark_no_discount(candidates: Candidates, partners: Partners) -> None:
         candidates: candidates without those that run in turn; the bits of those of one offer change in place.
         partners: what spot offers fall back on.
     """
-    if not partners.dear.any():
+    if not partners.undiscounted.any():
         return
     kept = np.flatnonzero(candidates.bits == 0)
     kept = kept[candidates.kind[kept] == SINGLE]
-    at = kept[partners.dear[candidates.offer[kept]]]
+    at = kept[partners.undiscounted[candidates.offer[kept]]]
     if not len(at):
         return
     size = candidates.shapes.n_rows

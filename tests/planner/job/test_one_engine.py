@@ -139,7 +139,7 @@ def test_a_fleet_of_one_worker_is_a_job_on_one_node(
         fleet = job.model_copy(update={"kind": "fleet", "fleet": Fleet(runs=1)})
         alone, _ = plan_job(prepare(_with(given, job), job, bundled(), options), options)
         one = _with(given, fleet)
-        plan = plan_fleet(one, prepare(one, fleet, bundled(), options), options)
+        plan, _ = plan_fleet(one, prepare(one, fleet, bundled(), options), options)
         assert (plan.status, cents(plan.total_usd)) == (alone.status, cents(alone.total_usd)), hours
 
 
