@@ -121,18 +121,3 @@ def _spilled_s(job: Footprint, devices: Devices, layout: Layouts, c: Constants) 
     spilled = np.clip(states - np.maximum(room, 0.0), 0.0, states) * GIB
     result: Floats = spilled / (devices.pcie_rate * c["offload.pcie_ratio"])
     return result
-
-
-def disk_needs(
-    checkpoint_gib: float, nodes: float, staged_data_gib: float | None, c: Constants
-) -> dict[str, float]:
-    """Local disk per node, GiB: checkpoints kept there (the last whole one beside the one being written), data cache.
-
-    Args:
-        checkpoint_gib: one checkpoint of the whole job.
-        nodes: nodes that share it.
-        staged_data_gib: data set copied to every node, None when it is streamed.
-        c: constants.
-    """
-    kept = c["memory.host.checkpoints_kept"] * checkpoint_gib / nodes
-    return {"checkpoint_gib": kept, "data_gib": staged_data_gib or 0.0}

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from planner.finops.read.adapters.adapter import Adapter, adapted_sql, load_adapters, typed_inputs
-from planner.finops.read.columns import Kind, focus_columns
+from planner.finops.read.columns import Kind
 from planner.finops.read.fields import Field
 from planner.finops.read.files import BillFile
 from planner.finops.read.model import Finding
@@ -103,9 +103,3 @@ def pair_cost_kinds(
 
 def _others(months: Mapping[str, set[date]], kind: str) -> set[date]:
     return {month for other, found in months.items() if other != kind for month in found}
-
-
-def unknown_columns(adapter: Adapter) -> list[str]:
-    """Return columns an adapter fills that FOCUS does not have (helpers start with `x_`)."""
-    known = focus_columns()["CostAndUsage"]
-    return [name for name in adapter.columns if name not in known and not name.startswith("x_")]

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from planner.errors import InputError
-from planner.files import write_atomically
 from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.files.tables import csv_rows
 from planner.spot.trace import ZoneTrace
@@ -62,11 +61,6 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     for key, probes in groups.items():
         out += _traces(path, key, probes, gang, tick_hours)
     return tuple(out)
-
-
-def write_csv_log(path: Path, traces: Iterable[ZoneTrace]) -> None:
-    """Write traces as our CSV, a row per tick, whole or not at all."""
-    write_atomically(path, csv_log_text(traces))
 
 
 def csv_log_text(traces: Iterable[ZoneTrace]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from planner.performance.constants import load_constants
 from planner.performance.memory import FULL, GIB, NONE, PARTS, SELECTIVE
 from planner.performance.memory_activations import layers_in_flight, passing
-from planner.performance.memory_host import HOST_PARTS, disk_needs, host_needs, offload_traffic_s
+from planner.performance.memory_host import HOST_PARTS, host_needs, offload_traffic_s
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.memory_risk import budget_gib, oom_probability, usable_gib
 from planner.performance.memory_states import states
@@ -261,12 +261,6 @@ def test_host_memory_counts_processes_loaders_checkpoints_and_offload() -> None:
     assert offload_traffic_s(footprint(LLAMA_8B), layout(dp=8), np.asarray([25e9]))[0] == 0.0
     two = host_needs(footprint(LLAMA_8B), layout(nodes=2, dp=16, zero=3), eight, C)
     assert two["checkpoint_gib"][0] == pytest.approx(plain["checkpoint_gib"][0] / 2)
-
-
-def test_disks_hold_two_checkpoints_and_staged_data() -> None:
-    found = disk_needs(100.0, 4, 500.0, C)
-    assert found == {"checkpoint_gib": 50.0, "data_gib": 500.0}
-    assert disk_needs(100.0, 4, None, C)["data_gib"] == 0.0
 
 
 def test_an_eager_step_of_the_optimizer_keeps_one_copy_of_the_weights_while_activations_are_gone() -> None:

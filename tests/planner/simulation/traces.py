@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.spot.trace import ZoneTrace
-from planner.spot.traces.own import write_csv_log
+from planner.spot.traces.own import csv_log_text
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -28,5 +28,5 @@ def write_recording(folder: Path, names: Sequence[str] = ("a", "b"), ticks: int 
     """A folder with one CSV of these zones."""
     traces = [zone(name, number, ticks=ticks) for number, name in enumerate(names)]
     folder.mkdir(parents=True, exist_ok=True)
-    write_csv_log(folder / "recording.csv", traces)
+    (folder / "recording.csv").write_text(csv_log_text(traces), encoding="utf-8")
     return str(folder)

@@ -19,7 +19,7 @@ from planner.spot.hazards_evidence import (
     with_mean,
 )
 from planner.spot.policy.job import SpotZone
-from planner.spot.traces.own import write_csv_log
+from planner.spot.traces.own import csv_log_text
 
 KNOWN = SpotZone("us-west-2a", "us-west-2", "p3.2xlarge", 0.9, "aws")
 NEW = tuple(SpotZone(f"eu-west-1{c}", "eu-west-1", "p3.2xlarge", 0.9, "aws") for c in "ab")
@@ -73,7 +73,7 @@ def test_own_traces_of_a_hundred_hours_stand_alone(tmp_path: Path) -> None:
     scarce = make_table(np.full(N_AGES, 2.0), np.full(N_AGES, 0.2), (0.0, 0.0), 1.0, "scarce")
     for hours, mixed in ((40, True), (400, False)):
         made = generate_traces([KNOWN], {KNOWN.name: scarce}, hours, weather=CALM)
-        write_csv_log(tmp_path / "own.csv", made)
+        (tmp_path / "own.csv").write_text(csv_log_text(made), encoding="utf-8")
         model = model_from_files([tmp_path / "own.csv"])
         table = model.table_for(KNOWN)
         assert (table.hours_seen > hours + 1) == mixed

@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.spot.generate import generate_traces
 from planner.spot.hazards import load_hazards
 from planner.spot.policy.job import SpotZone
-from planner.spot.traces.own import write_csv_log
+from planner.spot.traces.own import csv_log_text
 from planner.spot.traces.registry import FORMATS, format_of, read_traces
 from planner.spot.traces.samples import place_of, probe_hours, published, up_on_grid
 
@@ -191,7 +191,7 @@ def test_generated_traces_are_read_back(tmp_path: Path) -> None:
     ]
     tables = {zone.name: load_hazards().table_for(zone) for zone in zones}
     made = generate_traces(zones, tables, 48.0, seed=7, on_demand_usd_per_hour=3.06)
-    write_csv_log(tmp_path / "made.csv", made)
+    (tmp_path / "made.csv").write_text(csv_log_text(made), encoding="utf-8")
     for wrote, read in zip(made, read_traces(tmp_path / "made.csv"), strict=True):
         assert (wrote.up == read.up).all()
         for name in (
