@@ -114,11 +114,11 @@ def list_offers(
     limit = options["max_results"] or query_result.offers.n_rows
     table = query_result.offers.take(range(min(limit, query_result.offers.n_rows)))
     kept_out = (
-        f"; {query_result.n_flagged} more excluded by a flag (--allow-flagged)"
+        f"; {query_result.n_flagged:,} more excluded by a flag (--allow-flagged)"
         if query_result.n_flagged
         else ""
     )
-    summary = f"{table.n_rows} of {query_result.offers.n_rows} shown{kept_out}"
+    summary = f"{table.n_rows:,} of {query_result.offers.n_rows:,} shown{kept_out}"
     if query_result.unpriced:
         summary += f"; no price there: {_some(query_result.unpriced)}"
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {summary}")

@@ -1,4 +1,4 @@
-"""Values that a shell completes: instance types, regions and providers of the catalog, presets of models.
+"""Values that a shell completes: instance types, regions and providers of the catalog, presets, targets of exports.
 
 Click asks for them only while a shell completes, so nothing here is read otherwise.
 """
@@ -41,6 +41,20 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     from planner.inputs.presets import load_presets
 
     return sorted(name for name in load_presets() if name.startswith(incomplete.lower()))
+
+
+def export_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Targets of `planner export` that begin with the typed text."""
+    from planner.export.registry import TARGETS
+
+    return [name for name in TARGETS if name.startswith(incomplete)]
+
+
+def frameworks(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Frameworks whose flags `planner export` knows that begin with the typed text."""
+    from planner.export.frameworks.registry import FRAMEWORKS
+
+    return [name for name in FRAMEWORKS if name.startswith(incomplete)]
 
 
 def _column(name: str) -> list[str]:

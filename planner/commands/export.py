@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.commands.completing import export_targets, frameworks
 from planner.commands.options import examples
 from planner.commands.output import show_text
 
@@ -55,13 +56,14 @@ class _Target(click.ParamType[str]):
     "--to",
     "target",
     type=_Target(),
+    shell_complete=export_targets,
     required=True,
     metavar="TARGET",
     help="What to write; --list names the targets.",
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
               help="Folder for the files; without it (or -) a single file goes to stdout.")  # fmt: skip
-@click.option("--framework", default="none", show_default=True, metavar="NAME",
+@click.option("--framework", shell_complete=frameworks, default="none", show_default=True, metavar="NAME",
               help="State the parallel layout as this framework's own flags; --list names them.")  # fmt: skip
 @click.option("--option", "values", multiple=True, metavar="KEY=VALUE",
               help="An option of the target, as --list names them; may be repeated.")  # fmt: skip

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from catalogs.tables.table import Floats
 from planner.commitments.answer import CommitAnswer, Expiring, File, Line, Source
 from planner.commitments.avoid_loss import avoid_loss, loss_of
 from planner.commitments.build import Built, build_model, horizon_years
+from planner.commitments.clock import Clock
 from planner.commitments.figures import (
     break_evens,
     level_of,
@@ -102,7 +104,7 @@ def advise(
     futures, notes = _futures(loaded, from_bill, years)
     built = build_model(question, prices, futures, years)
     stage("search")
-    clock = _Clock(begun + time_limit_s)
+    clock = Clock(begun + time_limit_s)
     limit_s = SEARCH_SHARE * clock.left_s()
     if from_bill is None:
         solved = solve_commit(built.model, gap=gap, time_limit_s=limit_s, progress=progress)
@@ -111,15 +113,15 @@ def advise(
         notes += [] if model is built.model else [_DEARER]
         built = replace(built, model=model)
     plain = solved
-    interrupted = solved.reason == Termination.INTERRUPTED.value
-    clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
+    if solved.reason == Termination.INTERRUPTED.value:
+        clock.stop()  # whoever interrupts waits for no further figure
     if question.risk.loss_price:
         stage("less to lose")
         solved, cut = _seldom_loses(built.model, plain, question.risk, gap, clock)
         notes += cut
     figures = _figures(built, solved, question, clock, with_regret, stage)
     if figures.skipped:
-        why = "interrupted before" if interrupted else "the time limit left no room for"
+        why = "interrupted before" if clock.interrupted else "the time limit left no room for"
         notes.append(f"{why}: {', '.join(figures.skipped.values())}")
     notes += _binding(built.model, solved.x)
     unpriced = without_commitments(question.pools, prices, question.options.allow)
@@ -144,12 +146,15 @@ def _futures(loaded: LoadedCommit, from_bill: FromBill | None, years: int) -> tu
 
 
 def _seldom_loses(
-    model: CommitModel, plain: Solved, risk: Risk, gap: float, clock: _Clock
+    model: CommitModel, plain: Solved, risk: Risk, gap: float, clock: Clock
 ) -> tuple[Solved, list[str]]:
     """What seldom loses in place of what is best, and that its search was cut short."""
     until = time.perf_counter() + AVOID_SHARE * clock.left_s()
-    solved, whole = avoid_loss(model, plain, risk, gap=gap, deadline=until)
-    return solved, [] if whole else ["the time limit ended the search for purchases that rarely lose"]
+    solved, ended = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    if ended is Termination.INTERRUPTED:
+        clock.stop()
+    by = "Ctrl-C" if clock.interrupted else "the time limit"
+    return solved, [f"{by} ended the search for purchases that rarely lose"] if ended else []
 
 
 def _binding(model: CommitModel, x: Floats) -> list[str]:
@@ -159,25 +164,6 @@ def _binding(model: CommitModel, x: Floats) -> list[str]:
     if not len(more) or float(upfront @ x) + float(more.min()) <= model.upfront_limit_usd:
         return []
     return [f"the upfront limit of {usd(model.upfront_limit_usd)} leaves no room for one more unit"]
-
-
-class _Clock:
-    """Tells whether there is time for one more figure, going by how long the last took."""
-
-    def __init__(self, end: float) -> None:
-        self._end, self._last, self._mark = end, 0.0, time.perf_counter()
-
-    def left_s(self) -> float:
-        return max(self._end - time.perf_counter(), 0.0)
-
-    def begin(self) -> None:
-        self._mark = time.perf_counter()
-
-    def done(self) -> None:
-        self._last = time.perf_counter() - self._mark
-
-    def allows(self) -> bool:
-        return self.left_s() > self._last
 
 
 @record(frozen=True, eq=False)
@@ -194,42 +180,45 @@ def _figures(
     built: Built,
     solved: Solved,
     question: CommitQuestion,
-    clock: _Clock,
+    clock: Clock,
     with_regret: bool,
     stage: Callable[[str], None],
 ) -> _Figures:
     x, skipped = solved.x, dict[str, str]()
     stage("figures of the plan")
-    clock.begin()
     recourse = Recourse(built.model)
-    nothing = level_of(built, np.zeros_like(x), 0.0, None, recourse)
-    clock.done()
-    clock.begin()
-    levels = [nothing, level_of(built, x, 1.0, nothing.expected_usd, recourse)]
-    clock.done()
+    nothing: Level = clock.needed(lambda: level_of(built, np.zeros_like(x), 0.0, None, recourse))
+    levels = [nothing, clock.needed(lambda: level_of(built, x, 1.0, nothing.expected_usd, recourse))]
     falls = []
     for share in FALLS:
-        if not clock.allows():
+        fall = clock.optional(partial(_fall, built, question, x, share))
+        if fall is None:
             skipped[f"falls {share:g}"] = f"{100 * (1 - share):.0f} % less demand"
-            continue
-        clock.begin()
-        less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
-        falls.append(level_of(_aligned(built, less), x, share))
-        clock.done()
+        else:
+            falls.append(fall)
     regret = None
     if with_regret:
         stage("regret: each scenario alone")
-        regret = regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s())
+        regret, interrupted = regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s())
+        if interrupted:
+            clock.stop()
     if with_regret and (regret is None or regret.scenarios < len(built.futures.names)):
         skipped["regret"] = "the regret of every scenario"
     for share in LEVELS:
-        if not clock.allows():
+        scaled_x = scaled(built.model, x, share)
+        level = clock.optional(partial(level_of, built, scaled_x, share, nothing.expected_usd, recourse))
+        if level is None:
             skipped[f"levels {share:g}"] = f"{100 * share:.0f} % of the plan"
-            continue
-        level_x = scaled(built.model, x, share)
-        levels.append(level_of(built, level_x, share, nothing.expected_usd, recourse))
+        else:
+            levels.append(level)
     levels.sort(key=lambda level: level.share)
     return _Figures(tuple(levels), tuple(falls), regret, skipped)
+
+
+def _fall(built: Built, question: CommitQuestion, x: Floats, share: float) -> Level:
+    """The plan where only this share of demand remains."""
+    less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
+    return level_of(_aligned(built, less), x, share)
 
 
 def _assemble(

@@ -21,6 +21,7 @@ from planner.commitments.answer import Loss
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import CENT_TENTHS, NO_USD, Solved
+from solvers.problem.solution import Termination
 from solvers.search.decompose import OutOfTimeError
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ _CLOSE = 1e-9  # of what buying nothing costs: no loss but rounding
 
 def avoid_loss(
     model: CommitModel, solved: Solved, risk: Risk, *, gap: float = 1e-3, deadline: float = math.inf
-) -> tuple[Solved, bool]:
-    """Return the purchases of least objective and priced chance of a loss, and whether the search was not cut short.
+) -> tuple[Solved, Termination | None]:
+    """Return the purchases of least objective and priced chance of a loss, and what ended the search early.
 
     Args:
         model: the question.
@@ -45,15 +46,15 @@ def avoid_loss(
         deadline: of `time.perf_counter`.
     """
     search = _Search(model, solved, risk, deadline)
-    whole = search.run()
+    ended = search.run()
     if np.array_equal(search.x, solved.x):
-        return solved, whole
+        return solved, ended
     objective = first_stage(model).objective(search.x, search.recourse)
     near = objective - solved.bound_usd <= gap * abs(objective) + NO_USD
     return replace(
         solved, status="optimal" if near else "feasible", reason=REASON, method=METHOD, x=search.x,
         recourse=search.recourse, objective_usd=objective,
-    ), whole  # fmt: skip
+    ), ended  # fmt: skip
 
 
 def loss_of(model: CommitModel, solved: Solved, plain: Solved, risk: Risk) -> Loss:
@@ -100,16 +101,18 @@ class _Search:
         self._best = self._weigh(full, solved.recourse)
         self._most = self._chance(full, solved.recourse)
 
-    def run(self) -> bool:
-        """Search; False where the deadline ended it."""
+    def run(self) -> Termination | None:
+        """Search; what ended it early."""
         bought = np.flatnonzero(self._full)
         try:
             shares = min((np.full(len(bought), share) for share in SHARES), key=self._value)
             for start in (shares, np.zeros(len(bought))):
                 self._descend(start.copy())
         except OutOfTimeError:
-            return False
-        return True
+            return Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            return Termination.INTERRUPTED
+        return None
 
     def _descend(self, shares: Floats) -> None:
         best, moved, rounds = self._value(shares), True, 0

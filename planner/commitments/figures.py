@@ -126,21 +126,27 @@ def scaled(model: CommitModel, x: Floats, share: float) -> Floats:
     return np.asarray(np.where(whole, np.rint(x * share), x * share))
 
 
-def regret_of(model: CommitModel, x: Floats, recourse: Floats, time_limit_s: float) -> Regret | None:
+def regret_of(
+    model: CommitModel, x: Floats, recourse: Floats, time_limit_s: float
+) -> tuple[Regret | None, bool]:
     """Return the regret against perfect foresight: each scenario solved alone, then compared with what `x` costs there.
 
-    Scenarios that the clock does not allow are left out and the number says so; None without any.
+    Scenarios that the clock or Ctrl-C does not allow are left out and the number says so; None without any. With it:
+    whether Ctrl-C ended it.
     """
     stage = first_stage(model)
     begun = time.perf_counter()
-    found, chances, best = [], [], []
+    found, chances, best, interrupted = [], [], [], False
     for scenario in range(len(model.probability)):
         left = time_limit_s - (time.perf_counter() - begun)
         if left <= 0:
             break
-        alone = _alone(model, scenario)
-        cheapest = solve_commit(alone, gap=FOREGONE, time_limit_s=left, start=x)
-        if cheapest.reason == Termination.INTERRUPTED.value:
+        try:
+            cheapest = solve_commit(_alone(model, scenario), gap=FOREGONE, time_limit_s=left, start=x)
+            interrupted = cheapest.reason == Termination.INTERRUPTED.value
+        except KeyboardInterrupt:
+            interrupted = True
+        if interrupted:
             break
         if cheapest.status != "optimal":  # its best is not known
             continue
@@ -148,7 +154,7 @@ def regret_of(model: CommitModel, x: Floats, recourse: Floats, time_limit_s: flo
         best.append(cheapest.objective_usd)
         chances.append(float(model.probability[scenario]))
     if not found:
-        return None
+        return None, interrupted
     weight = np.array(chances) / sum(chances)
     regrets = np.maximum(np.array(found), 0.0)  # the scenario's own optimum is known to a gap only
     order = np.argsort(regrets)
@@ -157,7 +163,7 @@ def regret_of(model: CommitModel, x: Floats, recourse: Floats, time_limit_s: flo
     return Regret(
         mean, float(regrets[order][min(at, len(order) - 1)]), float(regrets.max()),
         mean / float(weight @ np.array(best)) if any(best) else 0.0, len(found),
-    )  # fmt: skip
+    ), interrupted  # fmt: skip
 
 
 def _alone(model: CommitModel, scenario: int) -> CommitModel:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.pipelines.pools_screen import pools_screen
+from planner.pipelines.pools_screen import as_known, pools_screen
 from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent, usd
@@ -55,9 +55,8 @@ def pools_report(pools: Pools, *, details: Collection[str] = ()) -> Answer:
     title = f"{pools.workload}: {pools.reason}"
     sections: tuple[Section, ...] = _colocated(pools)
     if pools.pools:
-        title = (
-            f"{pools.workload} on two pools: {usd(pools.cost_usd)}, {hours(pools.hours)} h{_beside(pools)}"
-        )
+        cost = as_known(pools.cost_usd, pools)
+        title = f"{pools.workload} on two pools: {cost}, {hours(pools.hours)} h{_beside(pools)}"
         sections = (_pools(pools), _step(pools), *_colocated(pools), _proof(pools))
     summary = (pools.reason,) if pools.reason and pools.pools else ()
     whole = Answer(
@@ -156,7 +155,7 @@ def _beside(pools: Pools) -> str:
     one = pools.colocated or pools.same_ways
     if one is None or one.cost_usd >= pools.cost_usd:
         return ""
-    return f"; one colocated cluster is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
+    return f"; one colocated cluster is cheaper: {as_known(one.cost_usd, pools)}, {hours(one.hours)} h"
 
 
 def _claim(pools: Pools) -> str:

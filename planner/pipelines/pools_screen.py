@@ -76,8 +76,12 @@ def _half_usd(pools: Pools) -> float:
     return float(high - low) / 2.0
 
 
+def as_known(usd: Decimal, pools: Pools) -> str:
+    """An amount in the digits that are known of it, if its interval is as wide for its size as that of the sum."""
+    return dollars(usd, _places(usd, pools))
+
+
 def _places(usd: Decimal, pools: Pools) -> int:
-    """Decimals of an amount whose interval is as wide for its size as that of the sum."""
     known = _half_usd(pools) * float(usd / pools.cost_usd) if pools.cost_usd else 0.0
     return min(known_places(float(usd), known), 0 if usd >= _WHOLE_FROM else 2)
 
@@ -87,9 +91,7 @@ def _cost(pools: Pools) -> Row:
     low, high = (dollars(end, places) for end in pools.between_usd)
     text = f"{dollars(pools.cost_usd, places)} expected; 80 %: {low} to {high}, if the errors of both pools coincide"
     if pools.moved_usd:
-        text += (
-            f"; {dollars(pools.moved_usd, _places(pools.moved_usd, pools))} of it weights between the regions"
-        )
+        text += f"; {as_known(pools.moved_usd, pools)} of it weights between the regions"
     return ("cost_usd", "cost", pools.cost_usd, "usd", text)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.portfolios.report_values import searched, values_of
-from planner.portfolios.screen import portfolio_screen
+from planner.portfolios.screen import portfolio_screen, total_as_known
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.spread import beside_of, price_dates
 from planner.render import claims
@@ -118,7 +118,7 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
         return title, (f"Change that makes one possible: {changes}",) if changes else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
     jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"
-    headline = f"{name}: {jobs} for {usd(totals['cost_usd'])}{left}"
+    headline = f"{name}: {jobs} for {total_as_known(totals['cost_usd'], totals)}{left}"
     gap = values["proof"]
     best = min(gap["gap_exact_ratio"], gap["gap_solver_ratio"])
     of = searched(answer).rstrip(",")
@@ -129,9 +129,9 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
     )
     word = "optimal" if answer.result.status is Status.OPTIMAL else "feasible"
     budget = totals["budget_usd"]
-    rest = f"; budget {usd(budget)}" if budget is not None else ""
+    rest = f"; budget {dollars_stated(budget)}" if budget is not None else ""
     if abs(totals["counted_usd"] - totals["cost_usd"]) >= 0.005:
-        rest += f"; {usd(totals['counted_usd'])} with delay and lost value (the objective)"
+        rest += f"; {total_as_known(totals['counted_usd'], totals)} with delay and lost value (the objective)"
     return headline, (f"{word}, {how}{rest}",)
 
 

@@ -99,19 +99,26 @@ def _is_sized(job: _Values) -> bool:
     return any("lines" not in part for part in job.get("parts", ()))
 
 
-def _usd(value: float) -> str:
-    return dollars(Decimal(repr(round(value, 6))), places(value))
-
-
 def places(usd: float, half: float = 0.0) -> int:
     """Decimals to which a cost with this half-width is printed."""
     return min(known_places(usd, half), 0 if usd >= _WHOLE_FROM else 2)
 
 
+def total_as_known(usd: float, totals: _Values) -> str:
+    """A total in the digits that the interval of the whole cost leaves."""
+    return dollars(Decimal(repr(round(usd, 6))), places(totals["cost_usd"], _half(totals)))
+
+
+def _half(totals: _Values) -> float:
+    """Half of the interval of the whole cost; 0: none is known."""
+    low, high = totals["cost_p10_usd"], totals["cost_p90_usd"]
+    return 0.0 if low is None else float(high - low) / 2.0
+
+
 def _known_ratio(totals: _Values) -> float:
     """Half of the interval of the whole cost over it, which is about that of each job; 0: none is known."""
-    total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
-    return 0.0 if low is None or not total else float(high - low) / 2.0 / total
+    total = totals["cost_usd"]
+    return _half(totals) / total if total else 0.0
 
 
 def _half_places(usd: float, ratio: float) -> int:
@@ -120,13 +127,11 @@ def _half_places(usd: float, ratio: float) -> int:
 
 def _cost(totals: _Values, sized: int) -> Row:
     total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
-    half = 0.0
     if low is None:
         why = "all jobs were sized elsewhere" if sized >= totals["planned"] else "too many different machines"
-        parts = [f"{_usd(total)} expected", f"no interval: {why}"]
+        parts = [f"{total_as_known(total, totals)} expected", f"no interval: {why}"]
     else:
-        half = (high - low) / 2.0
-        shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
+        shown = [total_as_known(end, totals) for end in (total, low, high)]
         spread = f"{shown[1]} to {shown[2]}, if the errors of all jobs coincide"
         parts = [
             f"{shown[0]} expected",
@@ -135,7 +140,7 @@ def _cost(totals: _Values, sized: int) -> Row:
         if sized:
             parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:
-        counted = dollars(Decimal(repr(round(totals["counted_usd"], 6))), places(total, half))
+        counted = total_as_known(totals["counted_usd"], totals)
         parts.append(f"{counted} with delay and lost value (the objective)")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
 

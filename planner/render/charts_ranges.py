@@ -12,10 +12,12 @@ from planner.render.svg import (
     INK,
     MUTED,
     PALETTE,
+    LogScale,
     Scale,
     escaped,
     fit,
     line,
+    log_ticks,
     number,
     rect,
     tag,
@@ -28,6 +30,8 @@ from planner.render.units import compact, number_of, show, tidy
 Drawn = tuple[float, list[str]]
 _PLOT_PX, _ROW_PX, _BAR_PX, _DOT_PX = 220.0, 28.0, 16.0, 16.0
 _MAX_ROWS = 60
+_WIDE_PX = 450.0
+_LOG_LEAST, _LOG_RATIOS = 1e-6, (30.0, 1e9)  # smallest value of a logarithmic axis; largest over smallest
 
 
 def _series(chart: Chart, name: str) -> list[float | None]:
@@ -70,12 +74,13 @@ def draw_steps(chart: Chart, currency: str, width: float) -> Drawn:
         return 0.0, []
     points.sort()
     marks_y = ticks(0.0, max(y for _, y, _ in points), 4)
-    marks_x = ticks(0.0, max(x for x, _, _ in points), 6 if width >= 500 else 3)
     texts = [compact(mark, chart.unit) for mark in marks_y]
     left, top = max(text_px(text, 11) for text in texts) + 8, 10.0
     bottom = top + _PLOT_PX
-    x_of, y_of = Scale(marks_x[0], marks_x[-1], left, width - 12), Scale(marks_y[0], marks_y[-1], bottom, top)
-    parts = _axis(marks_x, x_of, top, bottom, "quantity", chart.axis)
+    marks_x, x_of = _bottom([x for x, _, _ in points], left, width - 12)
+    y_of = Scale(marks_y[0], marks_y[-1], bottom, top)
+    words_x = f"{chart.axis} (logarithmic)" if chart.axis and isinstance(x_of, LogScale) else chart.axis
+    parts = _axis(marks_x, x_of, top, bottom, "quantity", words_x)
     for mark, text in zip(marks_y, texts, strict=True):
         parts.append(line(left, y_of.at(mark), width, y_of.at(mark)))
         parts.append(words(left - 6, y_of.at(mark) + 4, text, anchor="end", color=MUTED, size=11))
@@ -92,6 +97,16 @@ def draw_steps(chart: Chart, currency: str, width: float) -> Drawn:
         parts.append(tag("circle", {"cx": x_of.at(x), "cy": y_of.at(y), "r": 3.5, "fill": PALETTE[0]}, hint))
     parts += _named(chart, x_of, y_of, top)
     return bottom + (42 if chart.axis else 24), parts
+
+
+def _bottom(values: Sequence[float], left: float, right: float) -> tuple[list[float], Scale]:
+    """Marks and scale of the axis of a staircase: logarithmic where most steps would stand at its left edge."""
+    low, high, wide = min(values), max(values), right - left >= _WIDE_PX
+    if low >= _LOG_LEAST and _LOG_RATIOS[0] <= high / low <= _LOG_RATIOS[1]:
+        marks = log_ticks(low, high, 12 if wide else 4)
+        return marks, LogScale(marks[0], marks[-1], left, right)
+    marks = ticks(0.0, high, 6 if wide else 3)
+    return marks, Scale(marks[0], marks[-1], left, right)
 
 
 def _named(chart: Chart, x_of: Scale, y_of: Scale, top: float) -> list[str]:

@@ -101,12 +101,14 @@ def days_of(value: float | None) -> str:
 
 
 def percent(ratio: float | None, digits: int = 1) -> str:
-    """Format a ratio as a percentage: `37.5 %`; a shortfall never rounds up to 100 %."""
+    """Format a ratio as a percentage: `37.5 %`; what falls short of 100 % or exceeds it does not round to it."""
     if ratio is None or not math.isfinite(ratio):
         return UNKNOWN
     text = f"{ratio * 100:,.{digits}f}"
     if ratio < 1 - _NOISE and round(ratio * 100, digits) >= 100:
         text = f"{100 - 10**-digits:.{digits}f}"
+        return f">{text} %"
+    if ratio > 1 + _NOISE and round(ratio * 100, digits) <= 100:
         return f">{text} %"
     return f"{text if text.strip('-0.') else text.lstrip('-')} %"
 

@@ -119,6 +119,31 @@ class Scale:
         return self.start_px + min(max(part, 0.0), 1.0) * (self.end_px - self.start_px)
 
 
+@record(frozen=True)
+class LogScale(Scale):
+    """A map from the logarithms of values above 0 to pixels."""
+
+    def at(self, value: float) -> float:
+        """The pixel of a value; values outside are held at the edge."""
+        held = min(max(value, self.low), self.high)
+        part = math.log(held / self.low) / math.log(self.high / self.low)
+        return self.start_px + part * (self.end_px - self.start_px)
+
+
+def log_ticks(low: float, high: float, count: int) -> list[float]:
+    """Round values that enclose `low` to `high`, which are above 0.
+
+    They are 1, 2 and 5 times the powers of ten; if these are more than `count`, the ends and the powers.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    all_of = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    first = max(value for value in all_of if value <= low * (1 + 1e-9))
+    last = min(value for value in all_of if value >= high * (1 - 1e-9))
+    between = [value for value in all_of if first <= value <= last]
+    decades = [value for value in between if math.isclose(value, 10.0 ** round(math.log10(value)))]
+    return between if len(between) <= count else sorted({first, *decades, last})
+
+
 def ticks(low: float, high: float, count: int) -> list[float]:
     """Round values that enclose `low` to `high` in about `count` steps of 1, 2, 2.5 or 5 times a power of ten."""
     if not high > low:

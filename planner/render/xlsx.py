@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +23,7 @@ _CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "li
                 "parts": "bar"}  # fmt: skip
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
+_OPTIONAL_DECIMALS = re.compile(r"(?<=0)\.(#+)$")
 _TIMES = frozenset(("date", "moment", "moment_short"))
 
 
@@ -260,9 +262,8 @@ class _Writer:
             found = (
                 round(found, 9) + 0.0 if unit == "money" else found
             )  # what sums leave behind is no red minus
-            sheet.write_number(
-                row, column, found, self._style(f"unit {unit}", num_format=self._pattern(unit))
-            )
+            pattern = self._pattern(unit, found)
+            sheet.write_number(row, column, found, self._style(f"number {pattern}", num_format=pattern))
             return
         plain = ("yes" if value else "no") if isinstance(value, bool) else plain_value(value)
         is_time = unit in _TIMES or (unit == "quantity" and bool(ISO_DAY.fullmatch(str(plain))))
@@ -275,14 +276,20 @@ class _Writer:
         elif plain is not None:
             self._text(sheet, row, column, plain, self._wrapped)
 
-    def _pattern(self, unit: Unit) -> str:
-        """The number format of a unit."""
+    def _pattern(self, unit: Unit, value: float) -> str:
+        """The number format of a value of a unit.
+
+        Spreadsheets show the point of a format such as `0.##` after whole numbers too, so these get one without.
+        """
         code = "" if self._currency == UNKNOWN_CURRENCY else self._currency
         safe = "".join(c for c in code if c.isalnum())[:8]
         cents = "0" if not money_places(self._currency) else f"0.{'0' * money_places(self._currency)}"
-        pattern = (
-            f"#,##{cents}" if unit == "money" else style_of("quantity" if unit in _TIMES else unit).sheet
-        )
+        pattern = style_of("quantity" if unit in _TIMES else unit).sheet
+        optional = _OPTIONAL_DECIMALS.search(pattern)
+        if unit == "money" or (unit == "money_short" and value != round(value)):
+            pattern = f"#,##{cents}"
+        elif optional and float(f"{value:.{len(optional[1])}f}").is_integer():
+            pattern = _OPTIONAL_DECIMALS.sub("", pattern)
         if unit in ("money", "money_short", "money_per_hour", "unit_price"):
             mark = f"[${safe}] " if safe else ""
             return f"{mark}{pattern};[Red]-{mark}{pattern}"

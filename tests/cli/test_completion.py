@@ -27,6 +27,8 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ("catalog list --region eu-north", "eu-north-1"),
         ("catalog show p4d", "p4d.24xlarge"),
         ("init --model llama-3.1-8", "llama-3.1-8b"),
+        ("export plan.json --to slu", "slurm"),
+        ("export plan.json --to slurm --framework meg", "megatron"),
     ],
 )
 def test_values_are_completed(

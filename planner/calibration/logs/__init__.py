@@ -126,8 +126,19 @@ def detect(head: bytes) -> str:
     return "csv"
 
 
+def _folder(path: Path) -> str:
+    """What to name in place of a folder, which TensorBoard takes: the event file that was written last."""
+    events = sorted(path.rglob("events.out.tfevents.*"), key=lambda file: (file.stat().st_mtime, file.name))
+    if not events:
+        return f"{path}: is a folder; name the log in it"
+    more = f"; {len(events) - 1:,} older in it" if len(events) > 1 else ""
+    return f"{path}: is a folder; name the event file of one run: {events[-1]}{more}"
+
+
 def _head(path: Path) -> bytes:
     try:
+        if path.is_dir():
+            raise InputError(_folder(path))
         if path.exists() and not path.is_file():
             raise InputError(
                 f"{path}: cannot be read: not a regular file; save the log to one, for it is read twice"

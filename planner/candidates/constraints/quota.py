@@ -46,8 +46,10 @@ class Quota(Constraint):
         machine, over = _exceeded(case, candidates, at)
         if not over:  # another part's, or what is not known
             return super().change(case, candidates, at)
-        before = ", ".join(f"{limit.limit:,g} {machine.unit_on(limit)} of {limit.quota}" for limit, _ in over)
-        after = ", ".join(f"{needed:,g}" for _, needed in over)
+        before = ", ".join(
+            f"{limit.limit:,.12g} {machine.unit_on(limit)} of {limit.quota}" for limit, _ in over
+        )
+        after = ", ".join(f"{needed:,.12g}" for _, needed in over)
         return Change(self.id, before, after, *((over[0][0].limit, over[0][1]) if len(over) == 1 else ()))
 
     def loosened(

@@ -52,7 +52,7 @@ class LeastThroughput(Constraint):
         speed = asked * case.job.units_per_step / step / throughput_floor(case.limits, case.job)
         digit = 10.0 ** (math.floor(math.log10(speed)) - 2)
         enough = float(f"{math.floor(speed / digit) * digit:.12g}")
-        return Change(self.id, f"{asked:,g} {unit}", f"{enough:,g} {unit}", asked, enough)
+        return Change(self.id, f"{asked:,.12g} {unit}", f"{enough:,.12g} {unit}", asked, enough)
 
     def loosened(
         self, limits: Constraints, case: Case, candidates: Candidates, at: int

@@ -16,6 +16,7 @@ from planner.commitments.model import CommitColumn, CommitModel, Hours, first_st
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.inputs.commit_schema import Risk
+from solvers.problem.solution import Termination
 from tests.cli.test_commit import PLANS, write
 from tests.conftest import CliResult
 from tests.draws import share_of
@@ -37,9 +38,9 @@ def weighed(model: CommitModel, x: Floats, risk: Risk) -> float:
 def test_no_single_share_of_a_purchase_is_better(seed: int) -> None:
     model = random_model(seed)
     plain = solve_commit(model, gap=1e-6)
-    found, whole = avoid_loss(model, plain, RISK)
+    found, ended = avoid_loss(model, plain, RISK)
     best = weighed(model, found.x, RISK)
-    assert whole
+    assert ended is None
     assert best <= min(weighed(model, plain.x, RISK), weighed(model, np.zeros_like(plain.x), RISK)) + 1e-9
     integer = first_stage(model).integer
     for number in np.flatnonzero(plain.x):
@@ -102,8 +103,8 @@ def test_money_in_other_units_buys_the_same(seed: int) -> None:
 def test_a_search_without_time_buys_nothing_worse() -> None:
     model = two_futures(0.1)
     plain = solve_commit(model)
-    found, whole = avoid_loss(model, plain, RISK, deadline=0.0)
-    assert not whole and found.x[0] == 10
+    found, ended = avoid_loss(model, plain, RISK, deadline=0.0)
+    assert ended is Termination.TIME_LIMIT and found.x[0] == 10
     assert weighed(model, found.x, RISK) <= weighed(model, np.zeros(1), RISK)
 
 

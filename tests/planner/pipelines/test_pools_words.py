@@ -12,14 +12,18 @@ from planner.pipelines.pools_report import _against, _beside
 
 
 def found(**more: Any) -> Any:
-    return cast("Any", SimpleNamespace(cost_usd=Decimal(1000), colocated=None, same_ways=None, **more))
+    between = (Decimal(900), Decimal(1100))
+    pair = SimpleNamespace(
+        cost_usd=Decimal(1000), between_usd=between, colocated=None, same_ways=None, **more
+    )
+    return cast("Any", pair)
 
 
-@pytest.mark.parametrize(("usd", "cheaper"), [(137, True), (1000, False), (1040, False)])
-def test_one_cluster_that_is_cheaper_is_in_the_headline(usd: int, cheaper: bool) -> None:
+@pytest.mark.parametrize(("usd", "cheaper"), [("137.31", True), ("1000", False), ("1040", False)])
+def test_one_cluster_that_is_cheaper_is_in_the_headline(usd: str, cheaper: bool) -> None:
     pair = found()
     pair.colocated = SimpleNamespace(cost_usd=Decimal(usd), hours=20.0)
-    assert ("one colocated cluster is cheaper: $137" in _beside(pair)) is cheaper
+    assert ("one colocated cluster is cheaper: $137," in _beside(pair)) is cheaper
     assert _beside(found()) == ""
 
 

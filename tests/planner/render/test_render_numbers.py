@@ -128,9 +128,17 @@ def test_changes_of_hours_have_a_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.375, "37.5 %"), (0.99999, ">99.9 %"), (1.0, "100.0 %"), (None, "unknown")]
+    ("value", "text"),
+    [
+        (0.375, "37.5 %"),
+        (0.99999, ">99.9 %"),
+        (1.0, "100.0 %"),
+        (1.0004, ">100.0 %"),
+        (1.0006, "100.1 %"),
+        (None, "unknown"),
+    ],
 )
-def test_a_ratio_below_one_never_reads_as_certainty(value: float | None, text: str) -> None:
+def test_a_ratio_near_one_never_reads_as_one(value: float | None, text: str) -> None:
     assert numbers.percent(value) == text
 
 

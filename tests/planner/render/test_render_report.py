@@ -75,6 +75,17 @@ def test_a_workbook_has_a_column_and_a_type_for_every_part() -> None:
     assert [cell.value for cell in book["Rows"][2]] == [EVIL, 5]
 
 
+def test_whole_numbers_of_a_workbook_have_no_decimal_point() -> None:
+    """Spreadsheets write 3 in the format `#,##0.####` as `3.`."""
+    columns = (Column("nodes", "nodes", "count"), Column("spent", "spent", "money_short"))
+    table = table_section("use", "Use", columns, [(3, 62000), (2.5, 32339.4), (1.00001, 0)])
+    made = render_answer(replace(ANSWER, sections=(table,)), "xlsx")
+    assert isinstance(made, bytes)
+    rows = list(load_workbook(io.BytesIO(made))["Use"].iter_rows(min_row=2, max_row=4))
+    formats = [[cell.number_format.split(";")[0].rpartition(" ")[2] for cell in row] for row in rows]
+    assert formats == [["#,##0", "#,##0"], ["#,##0.####", "#,##0.00"], ["#,##0", "#,##0"]]
+
+
 def test_a_warning_of_the_screen_is_not_said_again_behind_it() -> None:
     """Pages, Markdown and workbooks had it twice, of forecasts and fleets all of them."""
     both = Section("warnings", "Warnings", ("said above", "said here"), warning=True)

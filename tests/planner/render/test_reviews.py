@@ -308,6 +308,36 @@ def test_a_bridge_with_small_steps_says_that_its_axis_is_cut() -> None:
     assert "The axis begins at" not in draw(grown, currency="USD")
 
 
+@pytest.mark.parametrize(("last", "told"), [(4210.0, True), (400.0, False)])
+def test_a_staircase_over_orders_of_magnitude_has_a_logarithmic_axis(last: float, told: bool) -> None:
+    """The steps that matter stood within a twentieth of the width."""
+    from planner.render.charts import draw
+
+    series = (("x", (16.7, 33.0, last)), ("cost", (3400.0, 750.0, 540.0)))
+    chart = Chart("c", "C", "steps", ("a", "b", "c"), series, "usd", "", axis="deadline, h")
+    assert ("deadline, h (logarithmic)" in draw(chart, currency="USD")) is told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "count", "wanted"),
+    [
+        (16.7, 4210, 12, [10, 20, 50, 100, 200, 500, 1000, 2000, 5000]),
+        (16.7, 4210, 4, [10, 100, 1000, 5000]),
+        (20, 1000, 4, [20, 100, 1000]),
+        (0.3, 12, 9, [0.2, 0.5, 1, 2, 5, 10, 20]),
+    ],
+)
+def test_marks_of_a_logarithmic_axis(low: float, high: float, count: int, wanted: list[float]) -> None:
+    from planner.render.svg import LogScale, log_ticks
+
+    marks = log_ticks(low, high, count)
+    assert marks == pytest.approx(wanted)
+    scale = LogScale(marks[0], marks[-1], 100.0, 500.0)
+    assert [scale.at(end) for end in (marks[0], marks[-1], 10 * marks[-1])] == [100.0, 500.0, 500.0]
+    middle = (marks[0] * marks[-1]) ** 0.5
+    assert scale.at(middle) == pytest.approx(300.0)
+
+
 def test_a_step_of_float_dust_is_nothing() -> None:
     from planner.render.charts import draw
 
