@@ -16,6 +16,7 @@ import contextlib
 import functools
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -38,6 +39,7 @@ _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of whic
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
 _NONE_FOUND = "No usable temporary directory"  # as Python's `tempfile` begins to say it
 _NO_TEMPORARY = "set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp)"
+_LONG_WORD = re.compile(r"\S{201,}")  # a value, a path or an option that nobody reads to its end
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
@@ -275,9 +277,18 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def as_shown(message: str) -> str:
+    """A message as a terminal may show it: printable, and of a long value its two ends, 200 characters in all.
+
+    >>> as_shown("--set " + "x" * 5000 + ": expected KEY=VALUE")  # doctest: +ELLIPSIS
+    '--set xxx...xxx: expected KEY=VALUE'
+    """
+    return _LONG_WORD.sub(lambda word: f"{word[0][:98]}...{word[0][-99:]}", _printable(message))
+
+
 def fail(message: str, code: int) -> int:
     """Say what went wrong; returns the exit code."""
-    click.echo(f"error: {_printable(message)}", file=sys.stderr)
+    click.echo(f"error: {as_shown(message)}", file=sys.stderr)
     return code
 
 

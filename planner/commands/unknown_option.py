@@ -1,8 +1,17 @@
-"""An option that there is not, but whose name is a key of the workload: how `--set` is written."""
+"""Errors of the command line: where an option that there is not names a key of the workload, how `--set` is written."""
 
 from __future__ import annotations
 
 import click
+
+from planner.startup import as_shown
+
+
+def for_terminal(error: click.ClickException) -> click.ClickException:
+    """The error as a terminal shows it, with the `--set` that was meant."""
+    said = with_setting(error)
+    said.message = as_shown(said.message)
+    return said
 
 
 def with_setting(error: click.ClickException) -> click.ClickException:
