@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
@@ -119,6 +119,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     if not is_program:
         share_freed_memory()
         return None
+    _open_streams()
     _start_quickly()
     atexit.register(_leave)
     return _end_with
@@ -286,9 +287,28 @@ def as_shown(message: str) -> str:
     return _LONG_WORD.sub(lambda word: f"{word[0][:98]}...{word[0][-99:]}", _printable(message))
 
 
+def _open_streams() -> None:
+    """Open the standard streams that whoever started the program closed (`>&-`), before another file has their number.
+
+    Reading gives nothing, messages go nowhere, and writing an answer fails as on a full disk.
+    """
+    ways = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for number, (name, way) in enumerate(ways.items()):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, way)
+            if opened != number:
+                os.dup2(opened, number)
+            setattr(
+                sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
+            )
+
+
 def fail(message: str, code: int) -> int:
-    """Say what went wrong; returns the exit code."""
-    click.echo(f"error: {as_shown(message)}", file=sys.stderr)
+    """Say what went wrong, where that can be written; returns the exit code."""
+    try:
+        click.echo(f"error: {as_shown(message)}", file=sys.stderr)
+    except OSError:
+        abandon(sys.stderr)
     return code
 
 
@@ -337,6 +357,11 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
 
 def abandon_stdout() -> int:
     """Point standard output at nothing, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    abandon(sys.stdout)
     return EXIT_BROKEN_PIPE
+
+
+def abandon(stream: TextIO) -> None:
+    """Point a stream that cannot be written at nothing, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

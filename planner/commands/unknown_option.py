@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from planner.startup import as_shown
+from planner.startup import abandon, as_shown
 
 
-def for_terminal(error: click.ClickException) -> click.ClickException:
-    """The error as a terminal shows it, with the `--set` that was meant."""
+def show(error: click.ClickException) -> None:
+    """Show the error, where that can be written, with the `--set` that was meant."""
     said = with_setting(error)
     said.message = as_shown(said.message)
-    return said
+    try:
+        said.show(sys.stderr)
+    except OSError:
+        abandon(sys.stderr)
 
 
 def with_setting(error: click.ClickException) -> click.ClickException:

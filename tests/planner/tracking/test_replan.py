@@ -123,7 +123,7 @@ def test_a_commitment_that_has_ended_by_now_is_no_way_to_go_on(plan: planner.Pla
 
 def test_a_run_in_phases_is_refused_by_name(plan: planner.Plan) -> None:
     phases = "training.phases=[{share: 0.9, sequence_length: 128}, {share: 0.1, sequence_length: 512}]"
-    with pytest.raises(InputError, match="training.phases: --replan takes no run in phases"):
+    with pytest.raises(InputError, match=r"training\.phases: --replan takes no run in phases"):
         replan(tracked(plan, 1.0), with_settings(load_workload(WORKLOAD), [phases]))
 
 
