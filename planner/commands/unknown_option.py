@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -11,10 +12,10 @@ from planner.startup import abandon, as_shown
 
 def show(error: click.ClickException) -> None:
     """Show the error, where that can be written, with the `--set` that was meant."""
-    said = with_setting(error)
-    said.message = as_shown(said.message)
+    said = io.StringIO()
+    with_setting(error).show(said)
     try:
-        said.show(sys.stderr)
+        click.echo(as_shown(said.getvalue()), file=sys.stderr, nl=False)
     except OSError:
         abandon(sys.stderr)
 
