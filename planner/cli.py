@@ -386,7 +386,7 @@ def _guarded(arguments: list[str], session: Session) -> int:
         return int(stop.exit_code)
     except click.ClickException as error:
         unknown = importlib.import_module("planner.commands.unknown_option")
-        unknown.with_setting(error).show(sys.stderr)
+        unknown.show(error)
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()

@@ -16,13 +16,14 @@ import contextlib
 import functools
 import gc
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
@@ -38,6 +39,7 @@ _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of whic
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
 _NONE_FOUND = "No usable temporary directory"  # as Python's `tempfile` begins to say it
 _NO_TEMPORARY = "set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp)"
+_LONG_WORD = re.compile(r"\S{201,}")  # a value, a path or an option that nobody reads to its end
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
@@ -117,6 +119,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     if not is_program:
         share_freed_memory()
         return None
+    _open_streams()
     _start_quickly()
     atexit.register(_leave)
     return _end_with
@@ -275,9 +278,37 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def as_shown(message: str) -> str:
+    """A message as a terminal may show it: printable, and of a long value its two ends, 200 characters in all.
+
+    >>> as_shown("--set " + "x" * 5000 + ": expected KEY=VALUE")  # doctest: +ELLIPSIS
+    '--set xxx...xxx: expected KEY=VALUE'
+    """
+    return _LONG_WORD.sub(lambda word: f"{word[0][:98]}...{word[0][-99:]}", _printable(message))
+
+
+def _open_streams() -> None:
+    """Open the standard streams that whoever started the program closed (`>&-`), before another file has their number.
+
+    Reading gives nothing, messages go nowhere, and writing an answer fails as on a full disk.
+    """
+    ways = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for number, (name, way) in enumerate(ways.items()):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, way)
+            if opened != number:
+                os.dup2(opened, number)
+            setattr(
+                sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
+            )
+
+
 def fail(message: str, code: int) -> int:
-    """Print an error message; returns the exit code."""
-    click.echo(f"error: {_printable(message)}", file=sys.stderr)
+    """Print an error message, where that is possible; returns the exit code."""
+    try:
+        click.echo(f"error: {as_shown(message)}", file=sys.stderr)
+    except OSError:
+        abandon(sys.stderr)
     return code
 
 
@@ -326,6 +357,11 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
 
 def abandon_stdout() -> int:
     """Point standard output at nothing, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    abandon(sys.stdout)
     return EXIT_BROKEN_PIPE
+
+
+def abandon(stream: TextIO) -> None:
+    """Point a stream that cannot be written at nothing, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import stat
@@ -36,7 +37,12 @@ def is_folder(path: Path) -> bool:
     listed, and nothing of what is only looked for.
     """
     sys.audit("planner.looked_for", path)
-    return path.is_dir()
+    try:
+        return path.is_dir()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no folder can be called so
+            return False
+        raise
 
 
 def open_copy(path: Path) -> BinaryIO:

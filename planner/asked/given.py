@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planner.asked.options import Options, utc_now
 from planner.errors import InputError
+from planner.inputs.quantities import of_our_time
 
 Day = date | str
 """A day: a `date`, a `datetime`, or text such as `2026-11-20`."""
@@ -23,16 +24,18 @@ def day_of(day: Day | None) -> date | None:
     """A day that may be text.
 
     Raises:
-        InputError: the text is not a date.
+        InputError: the text is not a date, or the date is of no year of our time.
     """
-    if isinstance(day, datetime):
-        return day.date()
-    if not isinstance(day, str):
-        return day
+    if day is None:
+        return None
     try:
-        return date.fromisoformat(day)
+        given = date.fromisoformat(day) if isinstance(day, str) else day
     except ValueError:
         raise InputError(f"{day!r} is not a date; write it as 2026-11-20") from None
+    try:
+        return of_our_time(given.date() if isinstance(given, datetime) else given)
+    except ValueError as error:
+        raise InputError(f"a day {error}") from None
 
 
 def month_of(month: Day | None) -> date | None:

@@ -104,10 +104,13 @@ def ratio_type(example: str = "0.1% or 0.001") -> Written[float]:
 
 
 def _day(text: str) -> datetime:
+    from planner.inputs.quantities import of_our_time
+
     try:
-        return datetime.combine(date.fromisoformat(text), time(), tzinfo=UTC)
+        day = date.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a date; write it as 2026-11-20") from None
+    return datetime.combine(of_our_time(day), time(), tzinfo=UTC)
 
 
 SECONDS = Written("duration", _seconds)  # above 0

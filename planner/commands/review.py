@@ -38,10 +38,13 @@ DIALECT_NAMES = ("duckdb", "spark", "databricks", "bigquery", "snowflake", "clic
 
 
 def _month(text: str) -> date:
+    from planner.inputs.quantities import of_our_time
+
     try:
-        return date.fromisoformat(f"{text.strip()}-01")
+        month = date.fromisoformat(f"{text.strip()}-01")
     except ValueError:
         raise ValueError(f"{text!r} is not a month; write it as 2026-10") from None
+    return of_our_time(month)
 
 
 _MONTH = Written("month", _month)  # its first day

@@ -31,13 +31,15 @@ SECTIONS = ("run", "split", "interruptions", "causes", "gates", "ways")
 
 def _moment(text: str) -> datetime:
     """An aware moment."""
+    from planner.inputs.quantities import of_our_time
+
     if text.strip().lower() == "now":
         return datetime.now(UTC)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a timestamp; write it as 2026-11-20T08:00Z, or now") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return of_our_time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
 
 def _chance(text: str) -> float:

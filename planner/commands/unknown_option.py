@@ -1,8 +1,23 @@
-"""An option that there is not, but whose name is a key of the workload: how `--set` is written."""
+"""Errors of the command line: where an option that there is not names a key of the workload, how `--set` is written."""
 
 from __future__ import annotations
 
+import io
+import sys
+
 import click
+
+from planner.startup import abandon, as_shown
+
+
+def show(error: click.ClickException) -> None:
+    """Show the error, where that can be written, with the `--set` that was meant."""
+    said = io.StringIO()
+    with_setting(error).show(said)
+    try:
+        click.echo(as_shown(said.getvalue()), file=sys.stderr, nl=False)
+    except OSError:
+        abandon(sys.stderr)
 
 
 def with_setting(error: click.ClickException) -> click.ClickException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -49,7 +50,8 @@ def write_files(files: Sequence[ExportFile], folder: Path, *, force: bool = Fals
         else:  # nothing to write, yet another process may have been killed while it wrote the same
             sweep(path.resolve())
         if file.executable:
-            path.chmod(0o755)
+            mode = stat.S_IMODE(path.stat().st_mode)
+            path.chmod(mode | (mode & 0o444) >> 2)  # those who may read it, as the umask says, may run it
     return paths
 
 

@@ -9,12 +9,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.measured import EXAMPLE, parse_measured
 from planner.units import parse_cost, parse_count, parse_duration, parse_money, parse_size
 
+_Moment = TypeVar("_Moment", bound=date)
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
 _ISO_LIKE = 4  # digits of a year before the first dash
@@ -49,7 +50,11 @@ def date_hint(value: object) -> str:
 
 def parse_moment(value: object) -> date | datetime:
     """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset) of our time."""
-    moment = _parse_moment(value)
+    return of_our_time(_parse_moment(value))
+
+
+def of_our_time(moment: _Moment) -> _Moment:
+    """The day or moment as it is; ValueError where it is of no year for which anything is known."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise ValueError(f"must be in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
     return moment

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from planner.errors import InputError
+from planner.inputs.quantities import of_our_time
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.tracking.causes import find_causes
@@ -215,14 +216,25 @@ def _grows(units: Floats) -> bool:
 
 def _last_moment(planned: Planned, progress: Progress, asked: Ask) -> datetime:
     """The moment of the last row; of a log without moments as long after the start as its steps took."""
-    moment = progress.moment(float(progress.seconds[-1]))
-    if moment is not None:
-        return moment
     started = asked.started or planned.start + timedelta(hours=planned.lead_hours)
-    return started + timedelta(seconds=float(progress.seconds[-1] - progress.seconds[0]))
+    try:
+        moment = progress.moment(float(progress.seconds[-1]))
+        if moment is None:
+            moment = started + timedelta(seconds=float(progress.seconds[-1] - progress.seconds[0]))
+        return of_our_time(moment)
+    except (
+        ValueError,
+        OverflowError,
+        OSError,
+    ) as error:  # beyond the calendar, or what the system knows of it
+        raise InputError(f"{progress.source}: the time of the last row: {error}") from None
 
 
 def _check(planned: Planned, progress: Progress, done: float, last: datetime, now: datetime) -> None:
+    try:
+        of_our_time(now)
+    except ValueError as error:
+        raise InputError(f"now: {error}") from None
     if done > planned.steps * 1.01 + 1.0:
         raise InputError(
             f"{progress.source}: step {done:,.0f} is beyond the plan's {planned.steps:,.0f} steps: another run's log, "

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.store.load import load_catalog
-from planner.asked.options import Options, utc_now
+from planner.asked.options import Options
 from planner.candidates.choose import best_where
 from planner.candidates.engine import Engine
 from planner.candidates.plan_parts.summary import summarize
@@ -111,12 +111,18 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
 def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tuple[str, ...]]:
     """The workload with what is left of work, time and money, and with the measured speed."""
     planned = tracked.planned
+    if loaded.workload.training is not None and loaded.workload.training.phases:
+        raise InputError(
+            f"{loaded.path}: training.phases: --replan takes no run in phases, as what is left is not the whole run in "
+            "small: plan the phases that are left as a workload of their own, or leave --replan out"
+        )
     left = work_setting(loaded.workload, tracked.left_steps / planned.steps)
     if left is None:
         raise InputError(
             f"{loaded.path}: --replan is for training jobs with training.tokens, samples, epochs or steps"
         )
-    settings = [left]
+    # what ends, such as a commitment, has its hours from now on, not from the first start
+    settings = [left, f"start={tracked.now.isoformat(timespec='seconds')}", "earliest_start=null"]
     notes: list[str] = []
     if planned.deadline is not None:
         minutes = (planned.deadline - tracked.now) / timedelta(minutes=1)
@@ -184,7 +190,7 @@ class _Ways:
 
     def __init__(self, tracked: Tracked, rest: LoadedWorkload, catalog_dir: Path | None) -> None:
         catalog = load_catalog(catalog_dir)
-        self._tracked, self._run = tracked, prepare(rest, rest.workload, catalog, Options(utc_now()))
+        self._tracked, self._run = tracked, prepare(rest, rest.workload, catalog, Options(tracked.now))
 
     def best(self, action: str) -> Way:
         """The best candidate within one way."""

@@ -189,6 +189,21 @@ def test_wrong_flags_are_usage_errors(run_cli: Run, args: tuple[str, ...]) -> No
 @pytest.mark.parametrize(
     "args",
     [
+        ("optimize", "{}"), ("optimize", f"{ROOT}/examples/bert-large.yaml", "--set", "{}"), ("catalog", "show", "{}"),
+        ("optimize", "w.yaml", "--as-of", "{}"), ("optimize", "--{}"), ("{}",), ("schema", "{}"),
+    ],
+)  # fmt: skip
+def test_of_a_long_argument_the_two_ends_are_quoted(run_cli: Run, args: tuple[str, ...]) -> None:
+    long = f"begins{'x' * 5000}\x1b[2Jends"
+    done = run_cli(*(arg.format(long) for arg in args))
+    assert done.code == 2
+    assert "begins" in done.stderr and "ends" in done.stderr and "\x1b" not in done.stderr
+    assert max(map(len, done.stderr.split())) <= 200
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
         ("optimize", "w.yaml", "--certificate"),
         ("portfolio", "jobs.yaml", "--certificate"),
         ("commit", "question.yaml", "--certificate"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import CliResult
+from tests.conftest import ROOT, CliResult
 
 LONG = "/tmp/" + "x" * 300
 VARIABLES = (
@@ -41,3 +41,13 @@ def test_an_odd_home_is_no_internal_error(
     )  # the user's settings are there
     assert done.code in ((0, 2) if may_be_refused else (0,)), done.stderr
     assert done.code == 0 or ("File name too long" in done.stderr and done.stderr.count("\n") == 1)
+
+
+@pytest.mark.catalog("small")
+@pytest.mark.parametrize("variable", ["XDG_DATA_HOME", "PLANNER_DATA_DIR", "PLANNER_CACHE_DIR"])
+def test_a_plan_needs_no_folder_that_cannot_be(
+    variable: str, monkeypatch: pytest.MonkeyPatch, run_cli: Callable[..., CliResult]
+) -> None:
+    monkeypatch.setenv(variable, LONG)
+    done = run_cli("optimize", str(ROOT / "examples" / "bert-large.yaml"))
+    assert done.code == 0, done.stderr

@@ -33,6 +33,7 @@ from planner.inputs.sweep_load import load_sweep
 from planner.inputs.tco_load import load_tco
 from planner.plan.certificates import check_certificate
 from planner.plan.file import load_plan
+from planner.plan.ids import CostId
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
 from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION
@@ -44,6 +45,8 @@ OLD = ROOT / "tests" / "fixtures" / "versions"
 TOTALS = {"plan.v1": "265.109651206104", "plan.v2": "265.109651206104", "fleet-plan.v1": "28.987624068358"}
 READERS: dict[str, Callable[[Path], Any]] = {
     "workload.v1.yaml": load_workload,
+    "workload-phases.v1.yaml": load_workload,
+    "workload-fleet.v1.yaml": load_workload,
     "portfolio.v1.yaml": load_portfolio,
     "pipeline.v1.yaml": load_pipeline,
     "commit.v1.yaml": load_commit,
@@ -67,6 +70,24 @@ def test_a_saved_plan_is_read_shown_and_saved_anew(name: str) -> None:
     assert again == plan
     for output in set(ANSWER_FORMATS) - {"xlsx"}:
         assert render_answer(plan_answer(plan), output)
+
+
+def test_what_plans_of_version_2_say_since_they_were_first_written_is_read() -> None:
+    """Phases, remedies as numbers, and what a commitment that ends in mid-run costs after its end."""
+    phases = load_plan(OLD / "phases-plan.v2.json")
+    assert phases.phase_step_times_s is not None and phases.phase_layouts is not None
+    assert len(phases.phase_step_times_s) == len(phases.phase_layouts) == 2
+    (remedy,) = load_plan(OLD / "infeasible.v2.json").relaxations
+    assert [(one.constraint, one.limit, one.enough) for one in remedy.changes] == [
+        ("deadline", 1 / 6, 2.8),
+        ("budget", 1.0, 33.86),
+    ]
+    fleet = load_plan(OLD / "later-fleet-plan.v2.json")
+    assert CostId.AFTER_END in {cost.id for line in fleet.lines for cost in line.costs}
+    for name in ("phases-plan", "infeasible", "later-fleet-plan"):
+        values = json.loads((OLD / f"{name}.v2.json").read_text())
+        again = json.loads(str(render_answer(plan_answer(load_plan(OLD / f"{name}.v2.json")), "json")))
+        assert again == {**values, **{key: again[key] for key in again.keys() - values.keys()}}
 
 
 def test_every_version_of_a_plan_has_a_file() -> None:

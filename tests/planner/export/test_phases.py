@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import stat
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +129,16 @@ grep PLANNER_PHASE "$script" >>phases
 echo 7
 """
     files = export_phases(launch, each, "slurm", Options("deepspeed"))
-    write_files(files, tmp_path)
+    usual = os.umask(0o027)
+    try:
+        write_files(files, tmp_path)
+    finally:
+        os.umask(usual)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*.s*")}
+    assert modes == {
+        "submit.sh": 0o750,
+        "job.sbatch": 0o640,
+    }  # as the umask says, and what starts them may be run
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "sbatch").write_text(sbatch)
     (tmp_path / "bin" / "sbatch").chmod(0o755)

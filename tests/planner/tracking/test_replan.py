@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +107,24 @@ def test_a_wait_for_capacity_makes_the_same_capacity_later_and_less_sure(plan: p
         said = [note for note in found.replan.notes if "no step for" in note]
         assert ["request for the same capacity" in note for note in said] == [True] * bool(hours)
     assert ends[0] < ends[1] < ends[2] and chances[0] > chances[1] > chances[2]
+
+
+def test_a_commitment_that_has_ended_by_now_is_no_way_to_go_on(plan: planner.Plan) -> None:
+    """The rest begins now, whatever start the workload states and whatever the clock shows."""
+    run = tracked(plan, 1.0)
+    owned = "{provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 4"
+    for hours, is_there in ((-1.0, False), (20_000.0, True)):
+        ends = (run.now + timedelta(hours=hours)).isoformat(timespec="seconds")
+        begin = (run.now - timedelta(days=2)).isoformat(timespec="seconds")
+        settings = (f"commitments=[{owned}, expires: '{ends}'}}]", f"start={begin}")
+        ways = ways_of(replan(run, with_settings(load_workload(WORKLOAD), settings)))
+        assert any("already paid" in way.choice for way in ways.values()) is is_there
+
+
+def test_a_run_in_phases_is_refused_by_name(plan: planner.Plan) -> None:
+    phases = "training.phases=[{share: 0.9, sequence_length: 128}, {share: 0.1, sequence_length: 512}]"
+    with pytest.raises(InputError, match=r"training\.phases: --replan takes no run in phases"):
+        replan(tracked(plan, 1.0), with_settings(load_workload(WORKLOAD), [phases]))
 
 
 @pytest.mark.parametrize(("bought", "is_request"), [("on_demand", True), ("spot", False), ("owned", False)])
