@@ -31,8 +31,8 @@ class Bridge:
 
     Attributes:
         before, after: cost of the two months.
-        price, volume, mix, new, retired: see the module; other: refunds, and credits, fees and corrections without
-            a quantity.
+        price, volume, mix, new, retired: see the module; other: refunds, credits, corrections of earlier months,
+            and fees without a quantity.
     """
 
     before: float
