@@ -122,7 +122,9 @@ def _costless(inputs: Inputs) -> str:
     """Rows whose quantity has no part in prices and volumes, since nobody knows what it cost."""
     gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
     why = [
-        f"{gate.month:%B %Y}: {check.reason}" for gate in gates for check in gate.failed(frozenset({"unknown_cost"}))
+        f"{gate.month:%B %Y}: {check.reason}"
+        for gate in gates
+        for check in gate.failed(frozenset({"unknown_cost"}))
     ]
     return f"Quantities without a cost are in no price and no volume ({'; '.join(why)})." if why else ""
 

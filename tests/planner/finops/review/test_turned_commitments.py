@@ -73,3 +73,33 @@ def test_what_goes_on_or_is_small_is_not_spoken_of(more: list[dict[str, str]], t
     rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=True), *more]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
     assert "Of commitments" not in section(made, "bridge").sentences[0]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["paid at once", "by its charges"])
+def test_a_plan_that_ends_within_the_month_is_named_in_it(known: bool, tmp_path: Path) -> None:
+    """October's review had no word of a plan that ended on the 14th; November's was the first."""
+    covered = [row for row in month_of(OCTOBER, covered=True) if row["ChargePeriodStart"] < "2026-10-15"]
+    later = [row for row in month_of(OCTOBER, covered=False) if row["ChargePeriodStart"] >= "2026-10-15"]
+    rows = [*month_of(SEPTEMBER, covered=True), *covered, *later]
+    if known:
+        rows.append(
+            charge(date(2025, 10, 15), 21900, days=365, ChargeCategory="Purchase", ChargeFrequency="One-Time",
+                   EffectiveCost="0", CommitmentDiscountId="arn:sp-1", CommitmentDiscountName="sp-1",
+                   CommitmentDiscountType="Savings Plan", PricingCategory="Committed")
+        )  # fmt: skip
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("commitments", "actions"))
+    said = section(made, "commitments").sentences[-1]
+    how = "ended on 14 October" if known else "has no charge after 14 October"
+    assert said == f"sp-1 of AWS {how}: what it covered costs its price without a commitment since then."
+    assert figures(made)["commitments_ending_count"].value == 0
+    decided = [row for row in rows_of(made, "actions", "actions") if "sp-1" in row["what"]]
+    assert [row["what"] for row in decided] == [
+        "Decide on sp-1 (arn:sp-1), which ended on 14 October"
+    ] * known
+
+
+def test_of_a_plan_whose_last_days_may_come_late_nothing_is_said(tmp_path: Path) -> None:
+    rows = [row for row in month_of(OCTOBER, covered=True) if row["ChargePeriodStart"] < "2026-10-29"]
+    rows += [*month_of(SEPTEMBER, covered=True), *each_day(OCTOBER, ENDS[OCTOBER])]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("commitments",))
+    assert "no charge after" not in " ".join(section(made, "commitments").sentences)
