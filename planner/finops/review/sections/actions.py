@@ -30,7 +30,12 @@ from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.owners import main_owner, with_owners
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
-from planner.finops.review.sections.turned_commitments import begun_commitments, expiries, last_day_of
+from planner.finops.review.sections.turned_commitments import (
+    begun_commitments,
+    expiries,
+    last_day_of,
+    when_words,
+)
 from planner.finops.things.together import Rate, ask_steady, ask_together
 from planner.render.currency import with_currency
 
@@ -367,14 +372,12 @@ def _renew(inputs: Inputs) -> list[Action]:
             saves = None if math.isnan(saving) else saving
         if saves is not None and saves <= 0:
             continue
-        last = last_day_of(row)
-        has_ended = last < inputs.last_day
+        has_ended = last_day_of(row) < inputs.last_day
         if has_ended and provider in begun:
             continue  # what it covered may be covered by another one
         out.append(Action(
-            "renew", f"Decide on {name}" + (f", which ended on {last:%-d %B}" if has_ended else f" before {str(row['period_end'])[:10]}"),
-            "so did its saving, which is what the month still had" if has_ended else "it ends then, and so does its saving",
-            saves,
+            "renew", f"Decide on {name}{when_words(row, has_ended)}",
+            f"it {'ended' if has_ended else 'ends'} then, and so {'did' if has_ended else 'does'} its saving", saves,
             main_owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
             basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.counted_twice import quality_checks
-from planner.finops.frames import records_of, rows_of
+from planner.finops.frames import rows_of
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
@@ -243,8 +243,8 @@ def _ending(ends: list[dict[str, Any]]) -> Table:
         for r in ends[:TOP]
     ]  # fmt: skip
     return table(
-        "commitments_ending", "Ended in the month or ending soon", [("name", "Commitment", "text"), ("id", "Id", "text"),
-        ("type", "Type", "text"), ("start", "Start", "date"), ("end", "End", "date"),
+        "commitments_ending", "Ended in the month or ending soon",
+        [("name", "Commitment", "text"), ("id", "Id", "text"), ("type", "Type", "text"), ("start", "Start", "date"), ("end", "End", "date"),
         ("cost", "Cost of the whole term", "money")], rows,
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ _LATE_DAYS = 3
 
 
 def expiries(inputs: Inputs) -> list[dict[str, Any]]:
-    """Commitments that ended in the month or end soon, of the ContractCommitment dataset first, else by their purchase."""
+    """Commitments that ended in the month or end soon: of the ContractCommitment dataset, else by their purchase."""
     import pandas as pd
 
     frames = [frame for kpi in ("commitment_expiries", "commitment_terms") if len(frame := inputs.ask(kpi))]
@@ -32,6 +32,15 @@ def last_day_of(row: dict[str, Any], end: str = "period_end") -> date:
     """The last day that a period has, which ends at or within it."""
     moment = datetime.fromisoformat(str(row[end])[:19])
     return (moment - timedelta(seconds=1)).date()
+
+
+def when_words(row: dict[str, Any], has_ended: bool) -> str:
+    """` before 2026-11-15`, or `, which ended on 14 October`."""
+    return (
+        f", which ended on {last_day_of(row):%-d %B}"
+        if has_ended
+        else f" before {str(row['period_end'])[:10]}"
+    )
 
 
 def ended_words(inputs: Inputs) -> str:
