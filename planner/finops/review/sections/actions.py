@@ -30,12 +30,7 @@ from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.owners import main_owner, with_owners
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
-from planner.finops.review.sections.turned_commitments import (
-    begun_commitments,
-    expiries,
-    last_day_of,
-    when_words,
-)
+from planner.finops.review.sections.turned_commitments import undecided
 from planner.finops.things.together import Rate, ask_steady, ask_together
 from planner.render.currency import with_currency
 
@@ -361,8 +356,8 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
 
 def _renew(inputs: Inputs) -> list[Action]:
     used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
-    out, begun = [], {text(one["provider"]) for one in begun_commitments(inputs)}
-    for row in expiries(inputs):
+    out = []
+    for row in undecided(inputs):
         name, key = _commitment_name(row), row["commitment_id"]
         saves, provider = None, ""
         if key in used.index:
@@ -372,12 +367,8 @@ def _renew(inputs: Inputs) -> list[Action]:
             saves = None if math.isnan(saving) else saving
         if saves is not None and saves <= 0:
             continue
-        has_ended = last_day_of(row) < inputs.last_day
-        if has_ended and provider in begun:
-            continue  # what it covered may be covered by another one
         out.append(Action(
-            "renew", f"Decide on {name}{when_words(row, has_ended)}",
-            f"it {'ended' if has_ended else 'ends'} then, and so {'did' if has_ended else 'does'} its saving", saves,
+            "renew", f"Decide on {name}{row['when']}", "its saving ends with it", saves,
             main_owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
             basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip

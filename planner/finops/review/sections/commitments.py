@@ -244,7 +244,8 @@ def _ending(ends: list[dict[str, Any]]) -> Table:
     ]  # fmt: skip
     return table(
         "commitments_ending", "Ended in the month or ending soon",
-        [("name", "Commitment", "text"), ("id", "Id", "text"), ("type", "Type", "text"), ("start", "Start", "date"), ("end", "End", "date"),
+        [("name", "Commitment", "text"), ("id", "Id", "text"), ("type", "Type", "text"),
+        ("start", "Start", "date"), ("end", "End", "date"),
         ("cost", "Cost of the whole term", "money")], rows,
     )  # fmt: skip
 

@@ -34,13 +34,22 @@ def last_day_of(row: dict[str, Any], end: str = "period_end") -> date:
     return (moment - timedelta(seconds=1)).date()
 
 
-def when_words(row: dict[str, Any], has_ended: bool) -> str:
-    """` before 2026-11-15`, or `, which ended on 14 October`."""
-    return (
-        f", which ended on {last_day_of(row):%-d %B}"
-        if has_ended
-        else f" before {str(row['period_end'])[:10]}"
-    )
+def undecided(inputs: Inputs) -> list[dict[str, Any]]:
+    """The expiries with a `when`; of those that have ended only where no commitment of their provider has begun."""
+    there, here = _costly(inputs)
+    begun = here[~here["commitment_id"].isin(there["commitment_id"])]["provider"].tolist()
+    provider = dict(zip(here["commitment_id"], here["provider"], strict=True))
+    out = []
+    for row in expiries(inputs):
+        has_ended = last_day_of(row) < inputs.last_day
+        when = (
+            f", which ended on {last_day_of(row):%-d %B}"
+            if has_ended
+            else f" before {str(row['period_end'])[:10]}"
+        )
+        if not has_ended or provider.get(row["commitment_id"]) not in begun:
+            out.append(row | {"when": when})
+    return out
 
 
 def ended_words(inputs: Inputs) -> str:
@@ -60,14 +69,6 @@ def ended_words(inputs: Inputs) -> str:
         return ""
     more = [f"{len(said) - _NAMED} more did so too"] if len(said) > _NAMED else []
     return f"{and_words([*said[:_NAMED], *more])}: what it covered costs its price without a commitment since then."
-
-
-def begun_commitments(inputs: Inputs) -> list[dict[str, Any]]:
-    """Those that the month has and the month before lacks, with a `cost`; none without a month before."""
-    there, here = _costly(inputs)
-    if inputs.before is None:
-        return []
-    return records_of(here[~here["commitment_id"].isin(there["commitment_id"])])
 
 
 def _costly(inputs: Inputs) -> tuple[Any, Any]:
