@@ -49,7 +49,7 @@ _SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, 
 
 @record(frozen=True, eq=False)
 class Split:
-    """The change of everything bought; `changes` has one row per provider, service and unit."""
+    """The change of everything bought; `changes` has the rows of `things/queries/changes.sql`."""
 
     changes: Any
     bridge: Bridge

@@ -97,8 +97,8 @@ def turned_words(inputs: Inputs) -> str:
     if not turned:
         return ""
     return (
-        f"Of commitments, {' and '.join(turned)}: use that is covered in one of the months only counts as less use or "
-        "things that ended at its old price, and as more use or new things at its new one."
+        f"Of commitments, {' and '.join(turned)}: use that is covered in one of the months only has another price, "
+        "which counts as mix; where its SKU is another, as things that ended and new things."
     )
 
 

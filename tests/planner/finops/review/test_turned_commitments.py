@@ -33,9 +33,13 @@ def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) ->
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "actions"))
     assert (
         "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: use that is covered in "
-        "one of the months only counts as less use or things that ended at its old price, and as more use or new "
-        "things at its new one."
+        "one of the months only has another price, which counts as mix; where its SKU is another, as things that ended "
+        "and new things."
     ) in section(made, "bridge").sentences[0]
+    found = figures(made)  # 10 hours more at the mean of 6 and 10, the others from 6 to 10
+    assert found["bridge_volume_money"].value == pytest.approx(80)
+    assert found["bridge_mix_money"].value == pytest.approx(1220)
+    assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
     (action,) = rows_of(made, "actions", "actions")
     assert action["saves"] == pytest.approx(0.4 * 3100)
     assert "your AWS commitments saved 40 % in September 2026" in action["why"]
@@ -59,7 +63,7 @@ def test_of_a_plan_that_was_renewed_nothing_is_said_to_have_ended(tmp_path: Path
     assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
     assert (
         "sp-1 of AWS (1,800 USD in September 2026) ended by October 2026 and sp-2 of AWS (1,860 USD in October 2026) "
-        "began after September 2026: use that is covered in one of the months only counts as"
+        "began after September 2026: use that is covered in one of the months only has another price"
     ) in section(made, "bridge").sentences[0]
 
 
