@@ -34,37 +34,47 @@ def last_day_of(row: dict[str, Any], end: str = "period_end") -> date:
     return (moment - timedelta(seconds=1)).date()
 
 
-def undecided(inputs: Inputs) -> list[dict[str, Any]]:
-    """The expiries with a `when`; of those that have ended only where no commitment of their provider has begun."""
-    there, here = _costly(inputs)
-    begun = here[~here["commitment_id"].isin(there["commitment_id"])]["provider"].tolist()
-    provider = dict(zip(here["commitment_id"], here["provider"], strict=True))
-    out = []
-    for row in expiries(inputs):
-        has_ended = last_day_of(row) < inputs.last_day
-        when = (
-            f", which ended on {last_day_of(row):%-d %B}"
-            if has_ended
-            else f" before {str(row['period_end'])[:10]}"
-        )
-        if not has_ended or provider.get(row["commitment_id"]) not in begun:
-            out.append(row | {"when": when})
+def ended_within(inputs: Inputs) -> dict[Any, str]:
+    """How each commitment ended that ended within the month, the dearest first: by its term, else as its charges end.
+
+    Charges of a provider that lacks days of the month say nothing.
+    """
+    ends = {row["commitment_id"]: last_day_of(row) for row in expiries(inputs)}
+    late = inputs.last_day - timedelta(days=_LATE_DAYS)
+    lacking = {one.provider for one in inputs.gate.providers if one.missing}
+    out = {}
+    for row in sorted(
+        records_of(_costly(inputs)[1]), key=lambda row: (-row["cost"], str(row["commitment_id"]))
+    ):
+        key, end = row["commitment_id"], ends.get(row["commitment_id"])
+        if end is not None:
+            if end < inputs.last_day:
+                out[key] = f"ended on {end:%-d %B}"
+        elif str(row["last_end"])[:1].isdigit() and row["cost"] >= least_amount(inputs):
+            last = last_day_of(row, "last_end")
+            if last < late and (text(row["provider"]) or UNNAMED) not in lacking:
+                out[key] = f"has no charge after {last:%-d %B}"
     return out
 
 
+def undecided(inputs: Inputs) -> list[dict[str, Any]]:
+    """Commitments that end soon, or ended where none of their provider has begun, each with a `when`."""
+    there, here = _costly(inputs)
+    begun = here[~here["commitment_id"].isin(there["commitment_id"])]["provider"].tolist()
+    ended = ended_within(inputs)
+    out = [
+        row | {"when": f" before {str(row['period_end'])[:10]}"}
+        for row in expiries(inputs)
+        if last_day_of(row) >= inputs.last_day
+    ]
+    gone = [row for row in records_of(here) if row["commitment_id"] in ended and row["provider"] not in begun]
+    return [*out, *(row | {"when": f", which {ended[row['commitment_id']]}"} for row in gone)]
+
+
 def ended_words(inputs: Inputs) -> str:
-    """Which commitments ended within the month, by their terms or because their charges do; else empty."""
-    ends = {row["commitment_id"]: last_day_of(row) for row in expiries(inputs)}
-    late = inputs.last_day - timedelta(days=_LATE_DAYS)
-    own = [row for row in records_of(_costly(inputs)[1]) if isinstance(row["last_end"], datetime)]
-    terms, charges = [], []
-    for row in sorted(own, key=lambda row: (-row["cost"], str(row["commitment_id"]))):
-        end, last = ends.get(row["commitment_id"]), last_day_of(row, "last_end")
-        if end is not None and end < inputs.last_day:
-            terms.append(f"{_name(row)} ended on {end:%-d %B}")
-        elif end is None and last < late and row["cost"] >= least_amount(inputs):
-            charges.append(f"{_name(row)} has no charge after {last:%-d %B}")
-    said = [*terms, *charges]
+    """Which commitments ended within the month; else empty."""
+    named = {row["commitment_id"]: _name(row) for row in records_of(_costly(inputs)[1])}
+    said = [f"{named[key]} {how}" for key, how in ended_within(inputs).items()]
     if not said:
         return ""
     more = [f"{len(said) - _NAMED} more did so too"] if len(said) > _NAMED else []

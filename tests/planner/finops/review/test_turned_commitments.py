@@ -96,10 +96,11 @@ def test_a_plan_that_ends_within_the_month_is_named_in_it(known: bool, tmp_path:
     how = "ended on 14 October" if known else "has no charge after 14 October"
     assert said == f"sp-1 of AWS {how}: what it covered costs its price without a commitment since then."
     assert figures(made)["commitments_ending_count"].value == 0
+    idle = charge(OCTOBER, 30, CommitmentDiscountId="arn:sp-1", CommitmentDiscountStatus="Unused")
+    made = review_of(write_bill(tmp_path / "idle.csv", [*rows, idle]), only=("actions",))
     decided = [row for row in rows_of(made, "actions", "actions") if "sp-1" in row["what"]]
-    assert [row["what"] for row in decided] == [
-        "Decide on sp-1 (arn:sp-1), which ended on 14 October"
-    ] * known
+    # and nothing of it is to be filled
+    assert [row["what"] for row in decided] == [f"Decide on sp-1 (arn:sp-1), which {how}"]
 
 
 def test_of_a_plan_whose_last_days_may_come_late_nothing_is_said(tmp_path: Path) -> None:
