@@ -6,7 +6,7 @@ from calendar import monthrange
 from datetime import date
 
 from planner.finops.bill_days import long_charges
-from planner.finops.provider_days import going_on, missing_words, share_there
+from planner.finops.provider_days import LEAST_SHARE, going_on, missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_64, month_end, month_name
 from planner.finops.review.parts import and_words, money, percent
@@ -14,7 +14,6 @@ from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, known_money, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
-LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
 LEAST_CREDIT_RATIO = 0.1  # of the cost before credits
 _TAKEN_OFF = {"Credit": "credits", "Adjustment": "adjustments"}
 _TIMES = 9.0  # from ten times on a percentage says less than how many times
@@ -92,7 +91,7 @@ def against(inputs: Inputs, spent: float) -> str:
         "spend_change_ratio", but=("complete_providers",) if without and not lacks else ()
     )
     share = share_there(going_on(gate.providers))
-    if share is not None and share < LEAST_PROVIDER_DAYS:
+    if share is not None and share < LEAST_SHARE:
         return f"not comparable with {name} ({missing_words(gate.providers)})"
     if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
         return f"not comparable with {name} ({missing_words(gate.before.providers)})"
