@@ -66,10 +66,11 @@ def _credited(inputs: Inputs, spent: float) -> str:
     return f", after {money(off, inputs.bill.currency)} of {and_words([_TAKEN_OFF[name] for name in taken])}"
 
 
-def against(inputs: Inputs, spent: float) -> str:
+def against(inputs: Inputs, spent: float, *, known: str = "") -> str:
     """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
 
-    A provider whose bill begins or ends within the month compared with is in neither side, and that is said.
+    A provider whose bill begins or ends within the month compared with is in neither side, and that is said. What is
+    `known`, since it is said beside it, is not said again.
     """
     if inputs.before is None:
         return ""
@@ -105,7 +106,9 @@ def against(inputs: Inputs, spent: float) -> str:
     said = f"{_moved(change)} than {name}{_with_all(inputs)}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
-    care = "; ".join(filter(None, (reason if status != "ok" else "", inputs.account_gaps())))
+    care = "; ".join(
+        filter(None, (reason if status != "ok" and reason != known else "", inputs.account_gaps()))
+    )
     if care:
         return f"{said} (with care: {care})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"

@@ -136,7 +136,11 @@ def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
     spend = figure(
         inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money"
     )
-    return replace(spend, note=against(inputs, spent), trend=tuple(trend.values()) if len(trend) > 1 else ())
+    return replace(
+        spend,
+        note=against(inputs, spent, known=spend.reason),
+        trend=tuple(trend.values()) if len(trend) > 1 else (),
+    )
 
 
 def _budget(inputs: Inputs) -> list[Figure]:
