@@ -255,6 +255,15 @@ def test_a_tag_that_was_renamed_is_told_from_one_that_never_was(tmp_path: Path) 
     assert "does not" not in section(september, "allocation").sentences[0]
 
 
+def test_a_tag_that_the_month_before_lacks_is_named(tmp_path: Path) -> None:
+    """Renamed on the first of the month: "ml: 0 before, +3,100", and no word of it."""
+    rows = each_day(date(2026, 9, 1), date(2026, 9, 30), Tags='{"squad":"ml","env":"prod"}')
+    path = write_bill(tmp_path / "bill.csv", [*rows, *each_day(OCTOBER, LAST)])
+    assert (
+        "September 2026 does not carry the tag team: the keys of its charges are env, squad; changes by it say nothing."
+    ) in section(review_of(path, only=("allocation",)), "allocation").sentences[0]
+
+
 def test_all_of_a_cost_is_no_shortfall_of_the_last_digit() -> None:
     """One team with all of the month: "serving: >99.9 %" beside "100 % of spend"."""
     assert percent(0.1 + 0.2 + 0.7 - 1e-16) == "100.0 %"
