@@ -24,6 +24,7 @@ STEADY_RATIO = 0.9  # days with use of the month next to it
 MATERIAL_RATIO = 0.01  # of the cost of a day with use, all providers together
 UNNAMED = "(unnamed)"
 ENDED_DAYS = 28  # with use of others and none of its own, after which a bill is not late but over
+LEAST_SHARE = 0.9  # of a month's days, as `compared_withhold_at` of the check complete_providers
 LATE_DAYS = 3  # at the end of a bill, as many as forecasts leave out by themselves
 _SHOWN = 3
 _SQL = Path(__file__).resolve().parent / "data" / "provider_days.sql"
@@ -42,6 +43,8 @@ class ProviderDays:
         ends: its last day of all, where that is in this month or the one before, lacks no earlier one and is four weeks
             past: its bill ends there.
         before_cost: effective cost of its use in the month before, in the bill's currency.
+        stops: its last day of all, where that is in this month, lacks no earlier one and is less than four weeks past,
+            and a tenth of the month's days follow it: its file may be late.
     """
 
     provider: str
@@ -51,6 +54,7 @@ class ProviderDays:
     begins: date | None = None
     ends: date | None = None
     before_cost: float = 0.0
+    stops: date | None = None
 
     @property
     def turn(self) -> str:
@@ -71,6 +75,8 @@ class ProviderDays:
     @property
     def clause(self) -> str:
         """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
+        if self.stops is not None:
+            return f"{self.provider}, whose use is there until {self.stops:%-d %B} only"
         said = f"which {self.doubt}" if self.doubt else f"whose bill {self.turn}"
         return f"{self.provider}, {said}"
 
@@ -185,7 +191,11 @@ def _of_month(
         begins = _begins(providers[name].keys(), month, missing)
         ends = None if begins else _ends(name, providers, end, missing)
         cost = sum(cost for day, cost in own.items() if day < month)
-        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins, ends, cost))
+        there = len(whole) - len(missing)
+        last = max(providers[name])
+        is_late = not (begins or ends) and bool(there) and last < missing[0] if missing else False
+        stops = last if is_late and there < LEAST_SHARE * len(whole) else None
+        rows.append(ProviderDays(name, there, len(whole), missing, begins, ends, cost, stops))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 
 
@@ -217,6 +227,8 @@ def without_others(
 def turned_between(before: Sequence[ProviderDays], after: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
     """Providers whose bills end or begin between the first day of a month and that of a later one, both included.
 
+    And those whose use stops early in one of the months, as that of a late file does.
+
     One that ends with the month, or begins with the later one, may as well lack a file: it is among them. None is where
     all of them turn, as when one takes the place of another.
 
@@ -226,16 +238,18 @@ def turned_between(before: Sequence[ProviderDays], after: Sequence[ProviderDays]
     """
     found = {one.provider: one for one in before if one.turn}
     found |= {one.provider: one for one in after if one.ends and not one.days}
+    found |= {one.provider: one for one in (*before, *after) if one.stops}
     goes_on = {one.provider for one in (*before, *after)} - found.keys()
     return tuple(found.values()) if goes_on else ()
 
 
 def going_on(by_provider: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
-    """Those whose bills neither begin nor end within the month.
+    """Those whose bills neither begin, end nor stop within the month; no month is compared by the others.
 
-    The others lack no days, but no month is compared by them.
+    Where the use of all stops early, none is the measure of the others: they are compared.
     """
-    return tuple(one for one in by_provider if not one.turn)
+    lasting = tuple(one for one in by_provider if not one.turn)
+    return tuple(one for one in lasting if not one.stops) or lasting
 
 
 def share_there(by_provider: Sequence[ProviderDays]) -> float | None:

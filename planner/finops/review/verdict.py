@@ -6,7 +6,7 @@ from calendar import monthrange
 from datetime import date
 
 from planner.finops.bill_days import long_charges
-from planner.finops.provider_days import going_on, missing_words, share_there
+from planner.finops.provider_days import LEAST_SHARE, going_on, missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_64, month_end, month_name
 from planner.finops.review.parts import and_words, money, percent
@@ -14,7 +14,6 @@ from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, known_money, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
-LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
 LEAST_CREDIT_RATIO = 0.1  # of the cost before credits
 _TAKEN_OFF = {"Credit": "credits", "Adjustment": "adjustments"}
 _TIMES = 9.0  # from ten times on a percentage says less than how many times
@@ -67,10 +66,11 @@ def _credited(inputs: Inputs, spent: float) -> str:
     return f", after {money(off, inputs.bill.currency)} of {and_words([_TAKEN_OFF[name] for name in taken])}"
 
 
-def against(inputs: Inputs, spent: float) -> str:
+def against(inputs: Inputs, spent: float, *, known: str = "") -> str:
     """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
 
-    A provider whose bill begins or ends within the month compared with is in neither side, and that is said.
+    A provider whose bill begins or ends within the month compared with is in neither side, and that is said. What is
+    `known`, since it is said beside it, is not said again.
     """
     if inputs.before is None:
         return ""
@@ -92,7 +92,7 @@ def against(inputs: Inputs, spent: float) -> str:
         "spend_change_ratio", but=("complete_providers",) if without and not lacks else ()
     )
     share = share_there(going_on(gate.providers))
-    if share is not None and share < LEAST_PROVIDER_DAYS:
+    if share is not None and share < LEAST_SHARE:
         return f"not comparable with {name} ({missing_words(gate.providers)})"
     if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
         return f"not comparable with {name} ({missing_words(gate.before.providers)})"
@@ -106,7 +106,9 @@ def against(inputs: Inputs, spent: float) -> str:
     said = f"{_moved(change)} than {name}{_with_all(inputs)}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
-    care = "; ".join(filter(None, (reason if status != "ok" else "", inputs.account_gaps())))
+    care = "; ".join(
+        filter(None, (reason if status != "ok" and reason != known else "", inputs.account_gaps()))
+    )
     if care:
         return f"{said} (with care: {care})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"

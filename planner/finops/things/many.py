@@ -103,7 +103,7 @@ def keep_named(engine: DuckDbEngine, values: Mapping[str, Parameter]) -> None:
 
 def _texts_sql(skus: str) -> str:
     """What names the charges of some SKUs, and what `price_volume` tells things apart and leaves charges out by."""
-    columns = ", ".join(_TEXTS)
+    columns = ", ".join((*_TEXTS, _CLASS))
     return " ".join((
         "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign FROM focus",
         "JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
@@ -124,10 +124,13 @@ _TEXTS = (
     ),
     *("SkuMeter", "ChargeDescription", "SkuPriceDetails"),
 )
+# of corrections that `price_volume` does not count as use alone
+_CLASS = "CASE WHEN BillingPeriodStart <= ChargePeriodStart THEN ChargeClass END AS ChargeClass"
 # sums are not asked for: only their columns must be there
 _AS_FOCUS = ", ".join((
-    *_TEXTS, "cost_sign AS EffectiveCost", "CAST(:start AS TIMESTAMP) AS ChargePeriodStart", "0.0 AS PricingQuantity",
-    "0.0 AS ContractedCost", "FALSE AS x_contracted_known",
+    *_TEXTS, "ChargeClass", "cost_sign AS EffectiveCost", "CAST(:start AS TIMESTAMP) AS BillingPeriodStart",
+    "CAST(:start AS TIMESTAMP) AS ChargePeriodStart", "0.0 AS PricingQuantity", "0.0 AS ContractedCost",
+    "FALSE AS x_contracted_known",
 ))  # fmt: skip
 _IN_MONTHS = """(
   (ChargePeriodStart >= :start AND ChargePeriodStart < :end)

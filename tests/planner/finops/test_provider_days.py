@@ -34,20 +34,30 @@ def made(path: Path, *parts: list[dict[str, str]]) -> Review:
     return review_of(bill, month=OCTOBER, only=("bridge", "movers", "quality"))
 
 
-def test_a_provider_whose_export_ends_is_named(tmp_path: Path) -> None:
-    """It said 31.7 % less than September, and all days complete."""
-    september = [use(SEPTEMBER, name) for name in ("AWS", "Azure")]
-    review = made(tmp_path, *september, use(OCTOBER, "AWS"), use(OCTOBER, "Azure", last=10))
+def test_a_provider_whose_file_is_late_is_left_out(tmp_path: Path) -> None:
+    """It said 31.7 % less than September, and all days complete; then nothing of why cost changed."""
+    september = [*use(SEPTEMBER, "AWS"), *use(SEPTEMBER, "Azure", 700)]
+    review = made(tmp_path, september, use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700, last=10))
     named = "Azure has use on 10 of 31 days (none on 11 to 31 October)"
-    assert f"not comparable with September 2026 ({named})" in review.verdict
+    assert review.verdict.endswith(
+        "24.0 % more than September 2026 without Azure, whose use is there until 10 October only."
+    )
     found = figures(review)
     assert found["complete_ratio"].value == 1.0
     assert found["complete_providers_ratio"].value == pytest.approx(10 / 31)
+    assert found["bridge_before_money"].value == pytest.approx(30 * 100)
+    assert found["bridge_after_money"].value == pytest.approx(31 * 120)
     assert named in section(review, "quality").sentences[0] and not section(review, "quality").detail
     (row,) = rows_of(review, "quality", "provider_days")
     assert (row["provider"], row["days"], row["of"], row["missing"]) == ("Azure", 10, 31, "11 to 31 October")
     bridge = section(review, "bridge")
-    assert bridge.status == "withheld" and named in bridge.reason
+    assert bridge.status == "flagged" and f"Azure is left out of both months: {named}." in bridge.sentences[0]
+
+
+def test_a_provider_whose_file_ends_a_day_early_is_compared_with_care(tmp_path: Path) -> None:
+    september = [row for name in ("AWS", "Azure") for row in use(SEPTEMBER, name)]
+    review = made(tmp_path, september, use(OCTOBER, "AWS"), use(OCTOBER, "Azure", last=30))
+    assert "more than September 2026 (with care: Azure has use on 30 of 31 days" in review.verdict
 
 
 def test_a_provider_that_lacks_days_of_the_compared_month_withholds_the_comparison(tmp_path: Path) -> None:

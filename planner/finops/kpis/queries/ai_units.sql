@@ -4,7 +4,8 @@
 --   text that names the model. Requests, images and characters count only for services of the category AI and Machine
 --   Learning, because buckets and queues have requests too.
 -- unit: units as the bill counts them; cost is money in the billing currency
--- formula: sums of ConsumedQuantity, PricingQuantity, EffectiveCost and PricingCurrencyEffectiveCost of use by SKU
+-- formula: sums of ConsumedQuantity, PricingQuantity, EffectiveCost and PricingCurrencyEffectiveCost by SKU, of use
+--   whose cost is known
 -- source: FinOps for AI overview (cost per token, per request); FOCUS 1.2 PricingCurrency
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, SkuMeter, ChargeDescription,
 --   SkuPriceDetails, ConsumedQuantity, ConsumedUnit, PricingQuantity, PricingUnit, PricingCurrency,
@@ -25,9 +26,9 @@ WITH texts AS (
     ConsumedUnit AS consumed_unit,
     PricingUnit AS pricing_unit,
     CASE WHEN PricingCurrency <> COALESCE(BillingCurrency, '') THEN PricingCurrency END AS pricing_currency,
-    SUM(ConsumedQuantity) AS consumed_quantity,
-    SUM(PricingQuantity) AS pricing_quantity,
-    SUM(PricingCurrencyEffectiveCost) AS pricing_currency_cost,
+    SUM(CASE WHEN EffectiveCost IS NOT NULL THEN ConsumedQuantity END) AS consumed_quantity,
+    SUM(CASE WHEN EffectiveCost IS NOT NULL THEN PricingQuantity END) AS pricing_quantity,
+    SUM(CASE WHEN EffectiveCost IS NOT NULL THEN PricingCurrencyEffectiveCost END) AS pricing_currency_cost,
     SUM(EffectiveCost) AS effective_cost
   FROM focus
   WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end

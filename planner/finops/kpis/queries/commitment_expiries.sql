@@ -1,9 +1,9 @@
 -- name: commitment_expiries
--- title: Commitments that end soon
--- meaning: Commitments of the ContractCommitment dataset that end within 90 days of the month's end; their use then
+-- title: Commitments that ended in the month or end soon
+-- meaning: Commitments of the ContractCommitment dataset that end within the month or the 90 days after it; their use then
 --   costs the on-demand price unless they are renewed.
 -- unit: days; cost is money of the whole commitment in the billing currency
--- formula: month's end <= ContractCommitmentPeriodEnd < month's end + 90 days
+-- formula: month's start < ContractCommitmentPeriodEnd < month's end + 90 days
 -- source: FOCUS 1.3 dataset ContractCommitment
 -- columns: ContractCommitmentId, ContractCommitmentType, ContractCommitmentDescription,
 --   ContractCommitmentPeriodStart, ContractCommitmentPeriodEnd, ContractCommitmentCost
@@ -18,5 +18,5 @@ SELECT
   MAX(ContractCommitmentPeriodEnd) AS period_end,
   MAX(ContractCommitmentCost) AS commitment_cost
 FROM ContractCommitment
-WHERE ContractCommitmentPeriodEnd >= :end AND ContractCommitmentPeriodEnd < :horizon
+WHERE ContractCommitmentPeriodEnd > :start AND ContractCommitmentPeriodEnd < :horizon
 GROUP BY ContractCommitmentId

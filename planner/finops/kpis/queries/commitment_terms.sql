@@ -3,7 +3,8 @@
 -- meaning: Without a ContractCommitment dataset, a commitment that was paid at once ends with the charge period of
 --   its purchase. Monthly payments do not tell the end.
 -- unit: days; cost is money as billed in the billing currency
--- formula: latest ChargePeriodEnd of one-time purchases per CommitmentDiscountId, within 90 days after the month's end
+-- formula: latest ChargePeriodEnd of one-time purchases per CommitmentDiscountId, within the month or the 90
+--   days after it
 -- source: FOCUS ChargePeriodEnd of purchases; worked examples of the specification
 -- columns: ChargeCategory, ChargeFrequency, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   ChargePeriodStart, ChargePeriodEnd, BilledCost
@@ -20,4 +21,4 @@ SELECT
 FROM focus
 WHERE ChargeCategory = 'Purchase' AND CommitmentDiscountId IS NOT NULL AND ChargeFrequency = 'One-Time'
 GROUP BY CommitmentDiscountId
-HAVING MAX(ChargePeriodEnd) >= :end AND MAX(ChargePeriodEnd) < :horizon
+HAVING MAX(ChargePeriodEnd) > :start AND MAX(ChargePeriodEnd) < :horizon

@@ -5,9 +5,9 @@
 -- unit: ratio; costs are money in the billing currency
 -- formula: used / (used + unused), EffectiveCost by CommitmentDiscountStatus; waste = unused; net saving = contracted
 --   cost of the use - used - unused, unknown where more than 5 % of the use has no contracted price
---   (used_unpriced_cost)
+--   (used_unpriced_cost); last_end: of the charges for its use and its unused part
 -- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0
--- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
+-- columns: ChargePeriodStart, ChargePeriodEnd, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   CommitmentDiscountStatus, ServiceProviderName, PricingUnit, SkuPriceDetails, EffectiveCost, ContractedCost,
 --   ListCost, BilledCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, commitment_status
@@ -16,6 +16,7 @@
 WITH charges AS (
   SELECT
     x_month,
+    ChargePeriodEnd,
     ServiceProviderName,
     CommitmentDiscountId,
     CommitmentDiscountName,
@@ -53,6 +54,7 @@ SELECT
     AS used_gpu_contracted_cost,
   SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN unpriced_cost ELSE 0 END) AS used_unpriced_cost,
   SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN unpriced_cost ELSE 0 END) AS used_gpu_unpriced_cost,
-  SUM(CASE WHEN ChargeCategory = 'Purchase' THEN BilledCost ELSE 0 END) AS purchased_billed_cost
+  SUM(CASE WHEN ChargeCategory = 'Purchase' THEN BilledCost ELSE 0 END) AS purchased_billed_cost,
+  MAX(CASE WHEN CommitmentDiscountStatus IN ('Used', 'Unused') THEN ChargePeriodEnd END) AS last_end
 FROM charges
 GROUP BY x_month, ServiceProviderName, CommitmentDiscountId

@@ -6,7 +6,7 @@
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount; the hours alone where
 --   the unit counts GPUs; hours x GpuCount / CoreCount where it counts cores. Cost per GPU-hour is that of rows whose
---   hours are known (counted_cost). Of hours bought and hours of their use, which are the same hours, the larger sum
+--   hours are known (counted_cost); hours without a cost do not count. Of hours bought and hours of their use, which are the same hours, the larger sum
 --   counts, priced as Other, in the month of the purchase; a review moves the share of other months there
 --   (bought_ahead)
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
@@ -30,9 +30,10 @@ WITH texts AS (
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
     END AS kind,
-    SUM(PricingQuantity * x_unit_hours) AS hours,
+    SUM(CASE WHEN EffectiveCost IS NOT NULL THEN PricingQuantity * x_unit_hours END) AS hours,
     MAX(CASE WHEN x_hours_of IS NULL THEN COALESCE(PricingUnit, '(none)') END) AS unknown_unit,
-    SUM(CASE WHEN CapacityReservationStatus = 'Unused' OR CommitmentDiscountStatus = 'Unused'
+    SUM(CASE WHEN EffectiveCost IS NOT NULL
+        AND (CapacityReservationStatus = 'Unused' OR CommitmentDiscountStatus = 'Unused')
       THEN PricingQuantity * x_unit_hours ELSE 0 END) AS unused_hours,
     SUM(EffectiveCost) AS effective_cost,
     SUM(CASE WHEN PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL THEN EffectiveCost ELSE 0 END)

@@ -27,7 +27,7 @@ WITH texts AS (
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
     END AS kind,
-    SUM(PricingQuantity * x_unit_hours) AS hours,
+    SUM(CASE WHEN EffectiveCost IS NOT NULL THEN PricingQuantity * x_unit_hours END) AS hours,
     SUM(CASE WHEN ChargeCategory = 'Purchase' OR (PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL)
       THEN EffectiveCost ELSE 0 END) AS cost
   FROM focus

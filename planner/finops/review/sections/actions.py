@@ -25,11 +25,12 @@ from planner.finops.review.sections.action import LEAST_DISCOUNT, Action, joint
 from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import Unusual, unusual_days
-from planner.finops.review.sections.commitments import expiries, net_saving
+from planner.finops.review.sections.commitments import net_saving
 from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.owners import main_owner, with_owners
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
+from planner.finops.review.sections.turned_commitments import ended_within, undecided
 from planner.finops.things.together import Rate, ask_steady, ask_together
 from planner.render.currency import with_currency
 
@@ -192,7 +193,7 @@ def _waste(inputs: Inputs) -> list[Action]:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     if not len(own):
         return []
-    own = own[own["unused_cost"] > 0]
+    own = own[(own["unused_cost"] > 0) & ~own["commitment_id"].isin(ended_within(inputs))]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
     low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
     sure = confidence(inputs, doubts=(_ALL_SOLD,))
@@ -356,7 +357,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
 def _renew(inputs: Inputs) -> list[Action]:
     used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
     out = []
-    for row in expiries(inputs):
+    for row in undecided(inputs):
         name, key = _commitment_name(row), row["commitment_id"]
         saves, provider = None, ""
         if key in used.index:
@@ -367,8 +368,7 @@ def _renew(inputs: Inputs) -> list[Action]:
         if saves is not None and saves <= 0:
             continue
         out.append(Action(
-            "renew", f"Decide on {name} before {str(row['period_end'])[:10]}",
-            "it ends then, and so does its saving", saves,
+            "renew", f"Decide on {name}{row['when']}", "its saving goes with it", saves,
             main_owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
             basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip

@@ -8,7 +8,7 @@ from unicodedata import category, normalize
 
 from planner.finops.engine.registry import WAREHOUSES
 from planner.finops.read.tag_keys import TagKeys, keys_between, listed
-from planner.finops.review.inputs import MAX_TAGS, Inputs, month_name
+from planner.finops.review.inputs import MAX_TAGS, Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import and_words, figure, money, percent, share, table, text, withheld
 
@@ -76,7 +76,12 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         _largest(shown), drawn_only=True,
     )  # fmt: skip
-    notes = (_gone(inputs, own), *_merged(frame, tags), *_look_alikes(frame, tags, _rule(inputs.bill)))
+    notes = (
+        _gone(inputs, own),
+        _came(inputs, own, before),
+        *_merged(frame, tags),
+        *_look_alikes(frame, tags, _rule(inputs.bill)),
+    )
     said = " ".join(filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *notes)))
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
@@ -98,6 +103,19 @@ def _gone(inputs: Inputs, own: Any) -> str:
     shown = listed(keys_between(inputs.bill, inputs.month, inputs.end))
     there = f"the keys of its charges are {shown} (--tags names those to use)" if shown else "none has tags"
     return f"Other months carry the tag {' and '.join(gone)}, {month_name(inputs.month)} does not: {there}."
+
+
+def _came(inputs: Inputs, own: Any, before: Any) -> str:
+    """Which tags the month has and the one compared with lacks: by them, all cost moved from one key to another."""
+    numbered = enumerate(inputs.tags[:MAX_TAGS], 1)
+    sums = [(tag, f"tagged_{number}_cost") for number, tag in numbered]
+    came = [tag for tag, name in sums if own[name].any() and not before[name].any()]
+    if inputs.before is None or not len(before) or not came:
+        return ""
+    shown = listed(keys_between(inputs.bill, inputs.before, month_end(inputs.before)))
+    there = f"the keys of its charges are {shown}" if shown else "none of its charges has tags"
+    name, tags = month_name(inputs.before), " and ".join(came)
+    return f"{name} does not carry the tag {tags}: {there}; changes by it say nothing."
 
 
 def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:

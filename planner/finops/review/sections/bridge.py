@@ -41,7 +41,7 @@ LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "ret
 _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "less use"),
          "mix": ("a more expensive mix", "a cheaper mix"), "new": ("new things", "new things"),
          "retired": ("things that ended", "things that ended"),
-         "other": ("fewer credits, or more fees", "more credits, or fewer fees")}  # fmt: skip
+         "other": ("fewer credits, or more fees", "more credits or refunds, or fewer fees")}  # fmt: skip
 _UNKNOWN = "(none)"
 _SKU = ("sku_id", "provider", "pricing_unit")
 _SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, rounded
@@ -49,7 +49,7 @@ _SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, 
 
 @record(frozen=True, eq=False)
 class Split:
-    """The change of everything bought; `changes` has one row per provider, service and unit."""
+    """The change of everything bought; `changes` has the rows of `things/queries/changes.sql`."""
 
     changes: Any
     bridge: Bridge
@@ -100,6 +100,7 @@ def build(inputs: Inputs) -> Section:
         turned_words(inputs),
         bought_words(inputs),
         _left_out(inputs),
+        _costless(inputs),
         _gaps(inputs),
     )
     sentences = (" ".join(filter(None, said)),)
@@ -115,6 +116,17 @@ def _left_out(inputs: Inputs) -> str:
     words = "; ".join(one.words for one in inputs.gate.left_out)
     verb = "is" if len(inputs.left_out) == 1 else "are"
     return f"{and_words(inputs.left_out)} {verb} left out of both months: {words}."
+
+
+def _costless(inputs: Inputs) -> str:
+    """Rows whose quantity has no part in prices and volumes, since nobody knows what it cost."""
+    gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
+    why = [
+        f"{gate.month:%B %Y}: {check.reason}"
+        for gate in gates
+        for check in gate.failed(frozenset({"unknown_cost"}))
+    ]
+    return f"Quantities without a cost are in no price and no volume ({'; '.join(why)})." if why else ""
 
 
 def _gaps(inputs: Inputs) -> str:
@@ -266,6 +278,8 @@ def reason_of(row: Any) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if row.effect == "other":
         kind = text(row.charge_kind)
+        if kind == "Correction":
+            return "corrections of earlier months"
         is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
         if is_refund and kind == "use":
             return "refund"

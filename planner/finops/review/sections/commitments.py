@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.counted_twice import quality_checks
-from planner.finops.frames import records_of, rows_of
+from planner.finops.frames import rows_of
 from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, money, percent, ratio, table, text
+from planner.finops.review.sections.turned_commitments import ended_words, expiries, last_day_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -62,13 +64,14 @@ def build(inputs: Inputs) -> Section:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
+    soon_count = sum(1 for one in ends if last_day_of(one) >= inputs.end - timedelta(days=1))
     figures = [
         *_savings(inputs, _unused_of_unpriced(own)),
         *_commitments(inputs, used, unused, len(own)),
         _coverage(inputs),
     ]
     has_contracts = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
-    soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", len(ends),
+    soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", soon_count,
                   "count")  # fmt: skip
     figures.append(
         soon
@@ -81,7 +84,7 @@ def build(inputs: Inputs) -> Section:
     tables = [*([_table(own, told_use)] if len(own) else []), _providers(inputs)]
     if ends:
         tables.append(_ending(ends))
-    sentences = _sentences(inputs, figures, unused, len(own))
+    sentences = (*_sentences(inputs, figures, unused, len(own)), *filter(None, (ended_words(inputs),)))
     charts = (_chart(own),) if told_use else ()
     return Section("commitments", TITLE, sentences, tuple(figures), tuple(tables), charts)
 
@@ -232,18 +235,6 @@ def _least_known(price: str) -> float:
     return float(next(one["withhold_at"] for one in quality_checks() if one["check"] == check))
 
 
-def expiries(inputs: Inputs) -> list[dict[str, Any]]:
-    """Commitments that end soon, of the ContractCommitment dataset first, else recognised by their purchase."""
-    import pandas as pd
-
-    frames = [frame for kpi in ("commitment_expiries", "commitment_terms") if len(frame := inputs.ask(kpi))]
-    if not frames:
-        return []
-    frame = pd.concat(frames, ignore_index=True)
-    frame = frame.drop_duplicates("commitment_id").sort_values(["period_end", "commitment_id"])
-    return records_of(frame)
-
-
 def _ending(ends: list[dict[str, Any]]) -> Table:
     rows = [
         (text(r["commitment_name"], r["commitment_id"]), text(r["commitment_id"]), text(r["commitment_type"]),
@@ -252,8 +243,9 @@ def _ending(ends: list[dict[str, Any]]) -> Table:
         for r in ends[:TOP]
     ]  # fmt: skip
     return table(
-        "commitments_ending", "Ending soon", [("name", "Commitment", "text"), ("id", "Id", "text"),
-        ("type", "Type", "text"), ("start", "Start", "date"), ("end", "End", "date"),
+        "commitments_ending", "Ended in the month or ending soon",
+        [("name", "Commitment", "text"), ("id", "Id", "text"), ("type", "Type", "text"),
+        ("start", "Start", "date"), ("end", "End", "date"),
         ("cost", "Cost of the whole term", "money")], rows,
     )  # fmt: skip
 

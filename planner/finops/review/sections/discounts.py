@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
+from planner.finops.review.sections.turned_commitments import ended_within
 from planner.records import record
 
 
@@ -105,7 +106,9 @@ def _discounts(own: Any, month: str = "") -> dict[str, Discounts]:
 
 def unused_room(inputs: Inputs, known: Mapping[str, Discounts]) -> dict[str, float]:
     """Per provider: use at contracted prices that its unused commitments could carry."""
-    unused = inputs.of_month(inputs.ask("commitment_utilisation")).groupby("provider")["unused_cost"].sum()
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    own = own[~own["commitment_id"].isin(ended_within(inputs))]
+    unused = own.groupby("provider")["unused_cost"].sum()
     paid = {name: 1 - one.every for name, one in known.items() if one.every is not None and one.every < 1}
     return {str(name): max(0.0, float(cost)) / paid.get(str(name), 1.0) for name, cost in unused.items()}
 

@@ -70,18 +70,20 @@ def _restated(inputs: Inputs) -> list[str]:
     """What the month's invoices correct of earlier months, if it is worth a line: their own reviews did not have it."""
     rows = inputs.ask("restated_months").sort_values("x_month", ascending=False)
     rows = rows[rows["effective_cost"].abs() >= least_amount(inputs)]
-    changes = [
-        f"{month_name(date.fromisoformat(f'{month}-01'))} by {money(float(cost), inputs.bill.currency)}"
+    changes = {
+        date.fromisoformat(f"{month}-01"): money(float(cost), inputs.bill.currency)
         for month, cost in zip(rows["x_month"], rows["effective_cost"], strict=True)
-    ]
-    if not changes:
-        return []
-    shown, more = changes[:RESTATED], len(changes) - RESTATED
-    named = [*shown, f"{more} more"] if more > 0 else shown
-    return [
-        f"Corrections billed in {month_name(inputs.month)} change earlier months, where they count: "
-        f"{and_words(named)}."
-    ]
+    }
+    here = changes.pop(inputs.month, None)
+    month = month_name(inputs.month)
+    out = [f"{month} bears {here} of corrections of earlier months, which are dated in it."] if here else []
+    if changes:
+        named = [f"{month_name(one)} by {amount}" for one, amount in changes.items()]
+        named = [*named[:RESTATED], *([f"{len(named) - RESTATED} more"] if len(named) > RESTATED else [])]
+        out.append(
+            f"Corrections billed in {month} change earlier months, where they count: {and_words(named)}."
+        )
+    return out
 
 
 def _currencies(inputs: Inputs) -> tuple[Table, ...]:
@@ -134,7 +136,11 @@ def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
     spend = figure(
         inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money"
     )
-    return replace(spend, note=against(inputs, spent), trend=tuple(trend.values()) if len(trend) > 1 else ())
+    return replace(
+        spend,
+        note=against(inputs, spent, known=spend.reason),
+        trend=tuple(trend.values()) if len(trend) > 1 else (),
+    )
 
 
 def _budget(inputs: Inputs) -> list[Figure]:

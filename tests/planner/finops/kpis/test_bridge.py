@@ -56,6 +56,10 @@ def effects(rows: list[Row], engine: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def bridge(rows: list[Row], engine: duckdb.DuckDBPyConnection) -> Bridge:
     effects(rows, engine)
+    return sums(engine)
+
+
+def sums(engine: duckdb.DuckDBPyConnection) -> Bridge:
     return sum_bridge({name: values.astype(float) for name, values in engine.execute(CHANGES).fetchnumpy().items()
                        if values.dtype.kind in "fi"})  # fmt: skip
 
@@ -146,6 +150,20 @@ def test_what_became_free_or_changed_its_unit_is_not_split(engine: duckdb.DuckDB
     made = bridge([(0.001, 100.0, 1e6, 0.0, True, 0), (10.0, 20.0, 11.0, 22.0, True, 0)], engine)
     assert (made.other, made.price, made.mix) == (-100.0, 0.0, 0.0)
     assert made.volume == pytest.approx(2.0)
+
+
+def test_a_sku_that_is_priced_otherwise_is_mix_and_nothing_new(engine: duckdb.DuckDBPyConnection) -> None:
+    """On demand in the one month, under a plan in the other: it was "things that ended" and "new things"."""
+    effects(
+        [(10.0, 30.0, 0.0, 0.0, True, 0), (0.0, 0.0, 10.0, 18.0, True, 0), (0.0, 0.0, 2.0, 6.0, True, 0)],
+        engine,
+    )
+    engine.execute(
+        "UPDATE x_things SET sku_id = 'sku 00', pricing_category = 'Committed' WHERE sku_id = 'sku 01'"
+    )
+    made = sums(engine)
+    assert (made.price, made.retired, made.new) == (0.0, 0.0, 6.0)
+    assert (made.volume, made.mix) == (pytest.approx(0.0), pytest.approx(-12.0))
 
 
 def test_what_has_no_unit_is_in_no_mix(engine: duckdb.DuckDBPyConnection) -> None:

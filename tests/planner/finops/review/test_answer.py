@@ -126,21 +126,30 @@ def test_allocation(reviews: Reviews, company: Truth, month: date) -> None:
 def bridge_truth(before: MonthTruth, after: MonthTruth) -> dict[str, float]:
     """The effects from the generator's quantities and prices, by the definition, one thing after the other."""
     out = dict.fromkeys(("price", "volume", "mix", "new", "retired", "other"), 0.0)
-    pure: dict[tuple[str, str, str], list[float]] = {}
+    pure: dict[tuple[str, ...], list[float]] = {}
     mixed = 0.0
+    used = [
+        {(*key[:3], *key[4:]) for key, (q, _) in month.units.items() if q > 0} for month in (before, after)
+    ]
+    one_sided = {(*key[:3], *key[4:]) for key in before.units.keys() ^ after.units.keys()}
     for key in before.units.keys() | after.units.keys():
         (q0, e0), (q1, e1) = before.units.get(key, [0.0, 0.0]), after.units.get(key, [0.0, 0.0])
+        sku = (*key[:3], *key[4:])
+        is_priced_otherwise = sku in one_sided and all(sku in month for month in used)
         if q0 > 0 and q1 > 0:
             p0, p1 = e0 / q0, e1 / q1
             out["price"] += (p1 - p0) * (q0 + q1) / 2
             mixed += (q1 - q0) * (p0 + p1) / 2
-            group = pure.setdefault((key[0], key[4], key[5]), [0.0] * 4)
-            for i, number in enumerate((q0, e0, q1, e1)):
-                group[i] += number
+        elif is_priced_otherwise:  # used in both months, under another pricing category
+            mixed += e1 - e0
         elif q0 == 0:
             out["new"] += e1
         else:
             out["retired"] -= e0
+        if is_priced_otherwise or (q0 > 0 and q1 > 0):
+            group = pure.setdefault(sku if is_priced_otherwise else (key[0], key[4], key[5]), [0.0] * 4)
+            for i, number in enumerate((q0, e0, q1, e1)):
+                group[i] += number
     out["volume"] = sum((q1 - q0) * (e0 / q0 + e1 / q1) / 2 for q0, e0, q1, e1 in pure.values())
     out["mix"] = mixed - out["volume"]
     out["other"] = sum(after.no_unit.values()) - sum(before.no_unit.values())

@@ -74,9 +74,11 @@ SAME = {
     "each row in two parts, half of them in another currency": (
         " UNION ALL ".join(part.replace("FROM b", f"FROM ({CONVERTED})") for part in PARTS)
     ),
-    "charges that a correction takes back, and a correction of long before": (
+    "charges that a later invoice takes back, and a correction of long before": (
         f"SELECT * FROM b UNION ALL SELECT * REPLACE ({times(0.37)}) FROM ({SOME}) UNION ALL "
-        f"SELECT * REPLACE ({times(-0.37)}, 'Correction' AS ChargeClass) FROM ({SOME}) UNION ALL "
+        f"SELECT * REPLACE ({times(-0.37)}, 'Correction' AS ChargeClass, BillingPeriodStart + INTERVAL 1 YEAR AS "
+        "BillingPeriodStart, BillingPeriodEnd + INTERVAL 1 YEAR AS BillingPeriodEnd) "  # by a later invoice
+        f"FROM ({SOME}) UNION ALL "
         f"SELECT * REPLACE ({times(-1)}, 'Correction' AS ChargeClass, "
         "ChargePeriodStart - INTERVAL 200 DAY AS ChargePeriodStart, ChargePeriodEnd - INTERVAL 200 DAY AS "
         f"ChargePeriodEnd) FROM (FROM ({SOME}) ORDER BY EffectiveCost LIMIT 1)"

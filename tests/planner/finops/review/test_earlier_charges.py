@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, section, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 SEPTEMBER, OCTOBER, END = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
 
@@ -75,3 +75,43 @@ def test_corrections_of_closed_months_are_named(tmp_path: Path) -> None:
         "Corrections billed in October 2026 change earlier months, where they count: September 2026 by -240 USD and "
         "August 2026 by -10.00 USD."
     ) in said
+
+
+@pytest.mark.parametrize("billed", [SEPTEMBER, OCTOBER])
+def test_a_correction_dated_after_what_it_corrects_neither_names_nor_reprices_use(
+    billed: date, tmp_path: Path
+) -> None:
+    """All of a service was "Correction of September and others, 3,000 to 2,600: lower price (-9.7 %)"."""
+    use = each_day(SEPTEMBER, END, ChargeDescription="H100 machine")
+    back = charge(
+        date(2026, 10, 9), -500, ChargeClass="Correction", PricingQuantity="-25", ChargeDescription="Correction",
+        BillingPeriodStart=f"{billed}T00:00:00Z",
+    )  # fmt: skip
+    made = review_of(write_bill(tmp_path / "bill.csv", [*use, back]), only=("overview", "bridge", "movers"))
+    moved = {row["product"]: row for row in rows_of(made, "movers", "movers")}
+    assert {name: row["reason"] for name, row in moved.items()} == {
+        "H100 machine": "more volume (+3.3 %)", "Correction": "corrections of earlier months",
+    }  # fmt: skip
+    found = figures(made)
+    assert found["bridge_price_money"].value == pytest.approx(0)
+    assert found["bridge_volume_money"].value == pytest.approx(100)
+    assert found["bridge_other_money"].value == pytest.approx(-500)
+    assert (
+        "October 2026 bears -500 USD of corrections of earlier months, which are dated in it."
+        in section(made, "overview").sentences
+    )
+
+
+@pytest.mark.parametrize(
+    "taken_back", [{}, {"ChargeClass": "Correction", "BillingPeriodStart": "2026-11-01T00:00:00Z"}]
+)
+def test_what_is_taken_back_where_it_was_charged_is_no_use(
+    taken_back: dict[str, str], tmp_path: Path
+) -> None:
+    """Within the billing period (no class, says FOCUS), or by the next invoice with the date of the charge."""
+    rows = each_day(SEPTEMBER, END)
+    day = date(2026, 10, 9)
+    rows += [charge(day, 500, PricingQuantity="50"), charge(day, -500, PricingQuantity="-50", **taken_back)]
+    found = figures(review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",)))
+    assert found["bridge_volume_money"].value == pytest.approx(100)
+    assert found["bridge_other_money"].value == found["bridge_price_money"].value == pytest.approx(0)

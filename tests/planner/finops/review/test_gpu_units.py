@@ -175,3 +175,18 @@ def test_credits_do_not_make_spot_more_than_all_compute(tmp_path: Path) -> None:
     rows.append(charge(LAST, -4000, ChargeCategory="Credit", **empty))
     found = figures(review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu",)))
     assert found["spot_share_ratio"].value == pytest.approx(0.5)
+
+
+def test_hours_without_a_cost_make_no_hour_cheaper(tmp_path: Path) -> None:
+    """One row of 2,400 hours without a cost among 310: 0.38 a GPU-hour, and "more volume, lower price (-24 %)"."""
+    rows = [row for month in (9, 10) for day in range(1, 31) for row in 5 * [
+        charge(date(2026, month, day), 96, PricingQuantity=24, SkuPriceDetails=EIGHT)]]  # fmt: skip
+    rows.append(charge(OCTOBER, "", PricingQuantity=2400, SkuPriceDetails=EIGHT, ChargeDescription="odd"))
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "movers", "gpu"))
+    found = figures(review)
+    assert found["gpu_hour_money"].value == pytest.approx(0.5)
+    assert found["bridge_volume_money"].value == found["bridge_price_money"].value == pytest.approx(0)
+    assert (
+        "Quantities without a cost are in no price and no volume (October 2026: 0.7 % of rows have no readable cost: "
+        "1 row of AWS)."
+    ) in section(review, "bridge").sentences[0]

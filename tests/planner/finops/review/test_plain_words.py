@@ -109,7 +109,7 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
     page = str(load_renderer("html")(review_answer(made), width=100, color=False))
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
     # and it is no new thing that costs less than nothing
-    assert "more credits, or fewer fees (-3,300)" in section(made, "bridge").sentences[0]
+    assert "more credits or refunds, or fewer fees (-3,300)" in section(made, "bridge").sentences[0]
     assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refund"
 
 
@@ -253,6 +253,15 @@ def test_a_tag_that_was_renamed_is_told_from_one_that_never_was(tmp_path: Path) 
     )
     september = review_of(tmp_path / "bill.csv", month=date(2026, 9, 1), only=("allocation",))
     assert "does not" not in section(september, "allocation").sentences[0]
+
+
+def test_a_tag_that_the_month_before_lacks_is_named(tmp_path: Path) -> None:
+    """Renamed on the first of the month: "ml: 0 before, +3,100", and no word of it."""
+    rows = each_day(date(2026, 9, 1), date(2026, 9, 30), Tags='{"squad":"ml","env":"prod"}')
+    path = write_bill(tmp_path / "bill.csv", [*rows, *each_day(OCTOBER, LAST)])
+    assert (
+        "September 2026 does not carry the tag team: the keys of its charges are env, squad; changes by it say nothing."
+    ) in section(review_of(path, only=("allocation",)), "allocation").sentences[0]
 
 
 def test_all_of_a_cost_is_no_shortfall_of_the_last_digit() -> None:

@@ -33,9 +33,13 @@ def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) ->
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "actions"))
     assert (
         "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: use that is covered in "
-        "one of the months only counts as less use or things that ended at its old price, and as more use or new "
-        "things at its new one."
+        "one of the months only has another price, which counts as mix; where its SKU is another, as things that ended "
+        "and new things."
     ) in section(made, "bridge").sentences[0]
+    found = figures(made)  # 10 hours more at the mean of 6 and 10, the others from 6 to 10
+    assert found["bridge_volume_money"].value == pytest.approx(80)
+    assert found["bridge_mix_money"].value == pytest.approx(1220)
+    assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
     (action,) = rows_of(made, "actions", "actions")
     assert action["saves"] == pytest.approx(0.4 * 3100)
     assert "your AWS commitments saved 40 % in September 2026" in action["why"]
@@ -59,7 +63,7 @@ def test_of_a_plan_that_was_renewed_nothing_is_said_to_have_ended(tmp_path: Path
     assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
     assert (
         "sp-1 of AWS (1,800 USD in September 2026) ended by October 2026 and sp-2 of AWS (1,860 USD in October 2026) "
-        "began after September 2026: use that is covered in one of the months only counts as"
+        "began after September 2026: use that is covered in one of the months only has another price"
     ) in section(made, "bridge").sentences[0]
 
 
@@ -73,3 +77,34 @@ def test_what_goes_on_or_is_small_is_not_spoken_of(more: list[dict[str, str]], t
     rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=True), *more]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",))
     assert "Of commitments" not in section(made, "bridge").sentences[0]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["paid at once", "by its charges"])
+def test_a_plan_that_ends_within_the_month_is_named_in_it(known: bool, tmp_path: Path) -> None:
+    """October's review had no word of a plan that ended on the 14th; November's was the first."""
+    covered = [row for row in month_of(OCTOBER, covered=True) if row["ChargePeriodStart"] < "2026-10-15"]
+    later = [row for row in month_of(OCTOBER, covered=False) if row["ChargePeriodStart"] >= "2026-10-15"]
+    rows = [*month_of(SEPTEMBER, covered=True), *covered, *later]
+    if known:
+        rows.append(
+            charge(date(2025, 10, 15), 21900, days=365, ChargeCategory="Purchase", ChargeFrequency="One-Time",
+                   EffectiveCost="0", CommitmentDiscountId="arn:sp-1", CommitmentDiscountName="sp-1",
+                   CommitmentDiscountType="Savings Plan", PricingCategory="Committed")
+        )  # fmt: skip
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("commitments", "actions"))
+    said = section(made, "commitments").sentences[-1]
+    how = "ended on 14 October" if known else "has no charge after 14 October"
+    assert said == f"sp-1 of AWS {how}: what it covered costs its price without a commitment since then."
+    assert figures(made)["commitments_ending_count"].value == 0
+    idle = charge(OCTOBER, 30, CommitmentDiscountId="arn:sp-1", CommitmentDiscountStatus="Unused")
+    made = review_of(write_bill(tmp_path / "idle.csv", [*rows, idle]), only=("actions",))
+    decided = [row for row in rows_of(made, "actions", "actions") if "sp-1" in row["what"]]
+    # and nothing of it is to be filled
+    assert [row["what"] for row in decided] == [f"Decide on sp-1 (arn:sp-1), which {how}"]
+
+
+def test_of_a_plan_whose_last_days_may_come_late_nothing_is_said(tmp_path: Path) -> None:
+    rows = [row for row in month_of(OCTOBER, covered=True) if row["ChargePeriodStart"] < "2026-10-29"]
+    rows += [*month_of(SEPTEMBER, covered=True), *each_day(OCTOBER, ENDS[OCTOBER])]
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("commitments",))
+    assert "no charge after" not in " ".join(section(made, "commitments").sentences)
