@@ -20,6 +20,7 @@ from planner.fleet.bill import bill_of
 from planner.fleet.fallback_mix import bill_of_fallback, mix_of_fallback
 from planner.fleet.fallback_plan import fallback_plan
 from planner.fleet.fallback_search import MOST_JUDGED, cheapest_with_fallback
+from planner.fleet.fewer_at_once import with_fewer_at_once
 from planner.fleet.kept import work_units
 from planner.fleet.known_places import with_known_places
 from planner.fleet.limits import relaxations_of, unsure
@@ -49,6 +50,7 @@ from solvers.problem.solution import Status
 from solvers.search.search import Clock
 
 if TYPE_CHECKING:
+    from planner.asked.model import Asked
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.fleet.alone import Alone
@@ -87,10 +89,12 @@ def plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> tu
     check_asked(loaded, context.asked.workload)
     try:
         plan, proven = _plan(context, options)
-        plan = with_known_places(
-            plan, context.market, options, lambda asked, rest: _plan(context.with_asked(asked), rest)[0]
-        )
-        return plan, proven
+
+        def ask(asked: Asked, rest: Options) -> Plan:
+            return _plan(context.with_asked(asked), rest)[0]
+
+        plan = with_fewer_at_once(plan, context.asked, options, ask)
+        return with_known_places(plan, context.market, options, ask), proven
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
 

@@ -77,15 +77,17 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
 
 
 def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, CandidateSearch]:
-    """When nothing fits, look for another batch, precision or sureness of memory, and beyond the node limit."""
+    """When nothing fits, look for another batch or precision, for less memory, and beyond the node limit."""
     from planner.job.batch import other_batch
     from planner.job.later_deadline import with_later_deadline
     from planner.job.least_budget import with_least_budget
+    from planner.job.less_memory import with_less_memory
     from planner.job.memory_room import other_confidence
     from planner.job.precision import other_precision
 
     context = search.candidates.context
-    of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
+    of_training = (*other_batch(search), *other_precision(search))
+    of_training += (*with_less_memory(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
     found = with_later_deadline(search, with_least_budget(search, find_remedies(search)))

@@ -1,9 +1,10 @@
-"""The least budget that is enough beside other limits that must give way with it.
+"""The plan that limits which must give way then have, and the least budget that is enough beside others.
 
-Candidates that several limits remove say how far each would have to move for them. Where the others have given way,
-spot may fall back on on-demand or run in several zones: such ways do not exist before they are asked for, and cost
-less. So the engine is asked again with the other limits as they are said to be needed, and once more with them as the
-plan found then needs them, which may be less. Where the workload's own budget is enough, only the others are named.
+Candidates that limits remove say how far each would have to move for them. Where limits have given way, spot may fall
+back on on-demand or run in several zones: such ways do not exist before they are asked for, and cost less. So the
+engine is asked again with the limits as they are said to be needed. Beside a budget it is asked once more with the
+others as the plan found then needs them, which may be less. Where the workload's own budget is enough, only the others
+are named.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ def with_least_budget(search: CandidateSearch, remedies: Sequence[Remedy]) -> tu
         search: candidates, none of which fits.
         remedies: what was found to be enough.
     """
+    least = [
+        _least(search, remedy) if _has_budget(remedy) else _within(search, remedy) for remedy in remedies
+    ]
     if not any(_has_budget(remedy) for remedy in remedies):
-        return tuple(remedy.relaxation for remedy in remedies)
-    least = [_least(search, remedy) if _has_budget(remedy) else remedy.relaxation for remedy in remedies]
+        return tuple(least)
     named = [frozenset(change.constraint for change in item.changes) for item in least]
     # what is enough without one of its limits is named without it, once
     kept: dict[frozenset[str], Relaxation] = {}
@@ -75,13 +78,40 @@ class _Move:
     at: int
 
 
-def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
-    case, known, both = case_of(search.candidates.context), search.candidates, remedy.relaxation
-    moves = [
-        _Move(item, change, known, remedy.at)
-        for item, change in zip(remedy.group, both.changes, strict=True)
+def _within(search: CandidateSearch, remedy: Remedy) -> Relaxation:
+    """What is enough without more money, with the plan that `optimize` then finds."""
+    ids = [item.id for item in remedy.group]
+    if ids in ([Budget.id], [Deadline.id]):  # the one is exact, the other is asked for by `later_deadline`
+        return remedy.relaxation
+    own, case = search.candidates.context.asked.workload, case_of(search.candidates.context)
+    objective, budget = own.preferences.objective, own.constraints.budget_usd
+    moves = _moves(search, remedy)
+    moves = [_sooner(search, case, move, moves, budget, np.inf) for move in moves]
+    moved = _moved(search, moves, budget, objective)
+    if moved is None:
+        return remedy.relaxation
+    context, offer_bits = moved
+    engine = Engine(context, offer_bits=offer_bits, admitted_only=True)
+    candidates = engine.at(context.dates.deadline, Wanted(Scope.BEST, counted=False)).candidates
+    at = best_where(candidates, candidates.bits == 0, objective)
+    if at is None:
+        return remedy.relaxation
+    changes = [move.change for move in moves]
+    return relaxation_of(changes, summarize(candidates, at, None), remedy.relaxation.note)
+
+
+def _moves(search: CandidateSearch, remedy: Remedy) -> list[_Move]:
+    """The limits that give way, but a budget."""
+    return [
+        _Move(item, change, search.candidates, remedy.at)
+        for item, change in zip(remedy.group, remedy.relaxation.changes, strict=True)
         if item.id != Budget.id
     ]
+
+
+def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
+    case, known, both = case_of(search.candidates.context), search.candidates, remedy.relaxation
+    moves = _moves(search, remedy)
     found = _cheapest(search, moves, known, remedy.at)
     if found is None:
         return both
@@ -89,7 +119,8 @@ def _least(search: CandidateSearch, remedy: Remedy) -> Relaxation:
     if [move.change for move in closer] != [move.change for move in moves]:
         again = _cheapest(search, closer, *found)
         moves, found = (moves, found) if again is None else (closer, again)
-    sooner = [_sooner(search, case, move, moves, found) for move in moves]
+    most = float(found[0].cash_usd[found[1]])
+    sooner = [_sooner(search, case, move, moves, _dollars(most), most) for move in moves]
     if sooner != moves and (again := _cheapest(search, sooner, *found)) is not None:
         moves, found = sooner, again
     candidates, at = found
@@ -115,19 +146,26 @@ def _closer(case: Case, move: _Move, candidates: Candidates, at: int) -> _Move |
 
 
 def _sooner(
-    search: CandidateSearch, case: Case, move: _Move, moves: list[_Move], plan: tuple[Candidates, int]
+    search: CandidateSearch, case: Case, move: _Move, moves: list[_Move], budget: Decimal | None, below: float
 ) -> _Move:
-    """A deadline moved no further than what costs no more than the plan found needs; another move as it is."""
-    candidates, at = plan
-    most = float(candidates.cash_usd[at])
-    moved = _moved(search, moves, round_up(most, 0.01)) if move.item.id == Deadline.id else None
+    """A deadline moved no further than a plan within a budget needs; another move as it is.
+
+    Args:
+        search: candidates, none of which fits.
+        case: their limits.
+        move: one of `moves`.
+        moves: all limits that give way, but a budget.
+        budget: of the plan, None for any.
+        below: a cost of which there is a plan with `moves`.
+    """
+    moved = _moved(search, moves, budget) if move.item.id == Deadline.id else None
     if moved is None or case.deadline_hours is None or move.change.enough is None:
         return move
     alone = BestAlone(Engine(moved[0], offer_bits=moved[1], admitted_only=True))
     early, late = case.deadline_hours, move.change.enough
     hours = late - max(_SHOWN, late * _CLOSE)
     while hours > early:
-        able = bool((alone.at_hours(hours, most).bits == 0).any())
+        able = bool((alone.at_hours(hours, below).bits == 0).any())
         early, late = (early, hours) if able else (hours, late)
         hours = (early + late) / 2 if late - early > max(_SHOWN, late * _CLOSE) else early
     needed = round_up(late)
@@ -139,7 +177,7 @@ def _cheapest(
 ) -> tuple[Candidates, int] | None:
     """The cheapest plan with the limits moved that owes no more than a candidate; None where none is found."""
     most = float(known.cash_usd[dearest])
-    moved = _moved(search, moves, round_up(most, 0.01))
+    moved = _moved(search, moves, _dollars(most))
     if moved is None:
         return None
     context, offer_bits = moved
@@ -150,8 +188,14 @@ def _cheapest(
     return None if at is None else (candidates, at)
 
 
-def _moved(search: CandidateSearch, moves: list[_Move], budget: float) -> tuple[Context, Ints] | None:
-    """The run for the least cost within a budget, with limits moved, and filter bits per offer.
+def _dollars(value: float) -> Decimal:
+    return Decimal(repr(round_up(value, 0.01)))
+
+
+def _moved(
+    search: CandidateSearch, moves: list[_Move], budget: Decimal | None, objective: str = "cost"
+) -> tuple[Context, Ints] | None:
+    """The run within a budget, with limits moved, and filter bits per offer.
 
     None where only the user can say what a limit is.
     """
@@ -165,8 +209,8 @@ def _moved(search: CandidateSearch, moves: list[_Move], budget: float) -> tuple[
             context = context.with_deadline(deadline_after(context.dates.start, move.change.enough))
         elif loosened is None:
             admitted.append(move)
-    wishes = asked.workload.preferences.model_copy(update={"objective": "cost"})
-    limits = limits.model_copy(update={"budget_usd": Decimal(repr(budget))})
+    wishes = asked.workload.preferences.model_copy(update={"objective": objective})
+    limits = limits.model_copy(update={"budget_usd": budget})
     workload = asked.workload.model_copy(update={"preferences": wishes, "constraints": limits})
     context = context.with_asked(replace(asked, workload=workload))
     offer_bits = bits_of(context.asked, context.market)

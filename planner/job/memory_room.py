@@ -14,6 +14,7 @@ from planner.performance.constants import load_constants
 from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Ints
     from planner.candidates.engine import CandidateSearch
 
 LEAST = 0.5  # a layout that runs out of memory more likely than not is no remedy
@@ -48,8 +49,12 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     return ()
 
 
-def _sureness(search: CandidateSearch) -> list[float]:
-    """How certainly the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
+def short_of_memory(search: CandidateSearch) -> Ints:
+    """Rows of shapes of admitted clusters that memory alone keeps from running; empty where an admitted one fits.
+
+    Args:
+        search: candidates, none of which fits.
+    """
     context, shapes = search.candidates.context, search.candidates.shapes
     limits, hardware = context.asked.workload.constraints, context.market.offer_set.hardware
     admitted = distinct_values(hardware_of_offer(context.market)[search.offer_bits == 0])
@@ -57,7 +62,12 @@ def _sureness(search: CandidateSearch) -> list[float]:
     own = np.isin(shapes["hardware_row"], admitted) & (shapes["nodes"] <= limits.max_nodes)
     own &= shapes["nodes"] * count <= (np.inf if limits.max_accelerators is None else limits.max_accelerators)
     if (own & np.asarray(shapes["fits"], dtype=np.bool_)).any():
-        return []
-    short = own & shapes.is_in("reason", Memory.reasons)
-    fits = np.floor(100.0 * (1.0 - shapes["oom_probability"][short])) / 100.0
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(own & shapes.is_in("reason", Memory.reasons))
+
+
+def _sureness(search: CandidateSearch) -> list[float]:
+    """How certainly the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
+    probability = search.candidates.shapes["oom_probability"][short_of_memory(search)]
+    fits = np.floor(100.0 * (1.0 - probability)) / 100.0
     return distinct_values(fits[fits >= LEAST])[::-1].tolist()  # type: ignore[no-any-return]

@@ -33,10 +33,10 @@ _UNSEEN = {
 _MOST_KINDS = 2
 _MOST_CHANGES = 5
 # until the run starts: shorter waits are in the details, unless the run itself is shorter still
-_LONG_WAIT_HOURS, _WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
+_LONG_WAIT_HOURS, WAIT_HOURS, _MOST_OF_IT = 6.0, 3.0, 0.5
 _LITTLE_USD_PER_HOUR = 1.0  # what an hour may cost that anybody would rather pay than wait
 # Costs nearly the same (prices are not known better), and share of the time that makes such a decision worth a line.
-_AS_CHEAP, _MUCH_SOONER = 0.03, 0.2
+AS_CHEAP, _MUCH_SOONER = 0.03, 0.2
 # The same where the time counts, which is predicted less well than prices.
 _AS_SOON, _MUCH_CHEAPER = 0.05, 0.2
 RECORDED_AT_ONCE = (
@@ -153,14 +153,13 @@ def _fewer_at_once(plan: Plan, scale: Scale) -> str:
     alike = [
         best
         for best in plan.alternatives
-        if best.accelerators <= RECORDED_AT_ONCE
-        and best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP)
+        if best.accelerators <= RECORDED_AT_ONCE and best.cost_usd <= float(plan.total_usd) * (1.0 + AS_CHEAP)
     ]
     best = min(alike, key=lambda one: one.cost_usd, default=None)
     if best is None:
         return ""
     more, later = scale.usd(best.cost_usd - plan.total_usd), best.hours - plan.hours
-    ends = f", ends {whole_hours(later)} later" if later >= _WAIT_HOURS else ""
+    ends = f", ends {whole_hours(later)} later" if later >= WAIT_HOURS else ""
     return f"fewer at once: {in_brief(best)}: {best.accelerators:,.0f} accelerators, for {more} more{ends}"
 
 
@@ -226,11 +225,11 @@ def _hours_for_little(plan: Plan, scale: Scale) -> str:
 def _as_cheap(plan: Plan, scale: Scale) -> str:
     """The soonest of the decisions that cost nearly the same, where it spares much of the time and no choice does."""
     listed = [item.best for item in plan.choices if item.best is not None]
-    spares = max(plan.hours * _MUCH_SOONER, _WAIT_HOURS)
+    spares = max(plan.hours * _MUCH_SOONER, WAIT_HOURS)
     alike = [
         best
         for best in (*listed, *plan.alternatives)
-        if best.cost_usd <= float(plan.total_usd) * (1.0 + _AS_CHEAP)
+        if best.cost_usd <= float(plan.total_usd) * (1.0 + AS_CHEAP)
         and best.hours <= plan.hours - spares
         and in_brief(best) != _plan_in_brief(plan)  # how many zones a cluster may use is a detail
     ]
@@ -267,7 +266,7 @@ def _as_soon(plan: Plan, scale: Scale) -> str:
 
 def names_wait(wait_hours: float, hours: float) -> bool:
     """Whether a wait for machines is named on the screen: a long one, and a shorter one that is most of the time."""
-    return wait_hours >= _LONG_WAIT_HOURS or (wait_hours >= _WAIT_HOURS and wait_hours >= hours * _MOST_OF_IT)
+    return wait_hours >= _LONG_WAIT_HOURS or (wait_hours >= WAIT_HOURS and wait_hours >= hours * _MOST_OF_IT)
 
 
 def whole_hours(value: float) -> str:

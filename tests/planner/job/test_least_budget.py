@@ -136,3 +136,19 @@ def test_where_no_two_are_enough_three_limits_are_named() -> None:
     _, speed, budget = (change.enough for change in first.changes)
     enough = {"regions": ["aws/*"], "min_throughput": {"samples_per_s": speed}, "budget_usd": budget}
     assert plan_with({"deadline_confidence": 0.9, **enough}).status == "planned"
+
+
+@pytest.mark.parametrize("objective", ["cost", "time"])
+@pytest.mark.parametrize(("name", "key"), [("confidence", "deadline_confidence"), ("max_nodes", "max_nodes")])
+def test_beside_a_limit_that_gives_way_alone_is_the_plan_that_it_then_has(
+    name: str, key: str, objective: str
+) -> None:
+    """Not the candidate that names the change, which has no fall-back and no other zone."""
+    wish = {"preferences": {"objective": objective}}
+    [found] = [item for item in plan_with({}, **wish).relaxations if item.constraint == name]
+    [change] = found.changes
+    assert change.enough is not None and found.best is not None
+    moved = int(change.enough) if key == "max_nodes" else change.enough
+    real = plan_with({key: moved}, **wish)
+    assert float(real.total_usd) == pytest.approx(float(found.best.cost_usd), rel=1e-9)
+    assert real.hours == pytest.approx(found.best.hours, rel=1e-9)

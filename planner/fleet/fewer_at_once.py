@@ -1,0 +1,67 @@
+"""What costs a fleet nearly the same on no more accelerators than were ever recorded at once.
+
+Nobody knows how many more asking brings. So the question is asked once more with fewer nodes, and a fleet that costs
+little more is a note of the plan. It takes no more time than `--time-limit` leaves, and is searched to a wider gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.errors import TimeLimitError
+from planner.plan.front_choices import AS_CHEAP, RECORDED_AT_ONCE, WAIT_HOURS, whole_hours
+from planner.plan.outcome import choice_words
+from planner.render.precision import dollars_known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.asked.model import Asked
+    from planner.asked.options import Options
+    from planner.plan.model import Plan, PlanLine
+
+_KNOWN = 0.5  # half-width, relative, of a difference
+
+
+def with_fewer_at_once(
+    plan: Plan, asked: Asked, options: Options, ask: Callable[[Asked, Options], Plan]
+) -> Plan:
+    """The plan, with a note of a fleet on fewer accelerators that costs nearly the same.
+
+    Args:
+        plan: the fleet.
+        asked: what was asked.
+        options: with which it was planned.
+        ask: plans a fleet.
+    """
+    limits = asked.workload.constraints
+    lines = [line for line in plan.lines if line.purchase_option in ("on_demand", "spot")]
+    widest = max(lines, key=_accelerators, default=None)
+    # whoever states what is to be had knows better
+    if widest is None or limits.obtainable or _accelerators(widest) <= RECORDED_AT_ONCE:
+        return plan
+    nodes = int(RECORDED_AT_ONCE // widest.accelerators_per_node)
+    if nodes < 1:
+        return plan
+    fewer = limits.model_copy(update={"max_nodes": nodes})
+    workload = asked.workload.model_copy(update={"constraints": fewer})
+    left_s = max(options.time_limit_s - (0.0 if plan.proof is None else plan.proof.seconds), 0.0)
+    rest = replace(options, gap=max(options.gap, AS_CHEAP), time_limit_s=left_s)
+    try:
+        other = ask(replace(asked, workload=workload), rest)
+    except TimeLimitError:
+        return plan
+    more = other.total_usd - plan.total_usd
+    if not other.lines or float(more) > AS_CHEAP * float(plan.total_usd):
+        return plan
+    later = other.hours - plan.hours
+    ends = f", ends {whole_hours(later)} later" if later >= WAIT_HOURS else ""
+    usd = dollars_known(max(more, Decimal(0)), abs(float(more)) * _KNOWN)  # the plan itself has a gap
+    note = f"fewer at once: {choice_words(other)}, for {usd} more{ends} (constraints.max_nodes: {nodes})"
+    return replace(plan, warnings=(*plan.warnings, note))
+
+
+def _accelerators(line: PlanLine) -> float:
+    return line.nodes * line.accelerators_per_node
