@@ -229,15 +229,15 @@ def main() -> None:
     content = read_frame(sys.stdin.buffer)
     if content is None:
         return
-    problem, options = decode_problem(content)
-    if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
-        signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
 
     def emit(stage: str, checked: Checked | None, error: Exception | None = None) -> None:
         out.write(frame(encode_result(stage, checked, error)))
         out.flush()
 
     try:
+        problem, options = decode_problem(content)
+        if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
+            signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
         run_stages(problem, options, emit=emit)
     except Exception as error:  # noqa: BLE001 - carried to the parent
         emit("", None, error)

@@ -88,7 +88,10 @@ class Child:
                 self._inbox.put((stage, result))
                 if result is None:
                     return
-        except (OSError, ValueError, MemoryError):
+        except MemoryError as error:
+            self._inbox.put(("", error))
+            return
+        except (OSError, ValueError):
             pass  # not a message of ours: reported below
         code = self._process.wait()
         self._inbox.put(

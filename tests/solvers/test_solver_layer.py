@@ -17,6 +17,7 @@ from solvers.backends.base import Checked
 from solvers.backends.registry import get_backend
 from solvers.backends.scipy_milp import _termination
 from solvers.execution import solve as solve_module
+from solvers.execution import worker
 from solvers.execution.solve import solve
 from solvers.problem.errors import BackendError, ModelError
 from solvers.problem.milp import MilpBuilder
@@ -191,6 +192,15 @@ def test_a_solver_without_memory_gives_what_is_known_or_says_so(
     assert solution.x == point
 
 
+@pytest.mark.parametrize("step", ["decode_problem", "run_stages"])
+def test_a_child_process_reports_that_it_is_out_of_memory(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    boot = worker._BOOT.removesuffix("from solvers.execution.staged import main;main()")
+    boot += "\nimport numpy as np, solvers.execution.staged as s\ndef full(*_, **__): np.empty(1 << 50)\n"
+    monkeypatch.setattr(worker, "_BOOT", boot + f"s.{step} = full; s.main()")
+    with pytest.raises(MemoryError, match="Unable to allocate"):
+        solve(cases.knapsack(), SolveOptions(isolate=True))
+
+
 def test_a_bound_from_the_box_holds_where_costs_cancel() -> None:
     builder = MilpBuilder()
     # in floating point, 1e16 + 1.5 - 1e16 is 2
@@ -258,6 +268,23 @@ def test_tightening_never_cuts_the_optimum() -> None:
         assert best.x.get(0, 0.0) <= most + 1e-9
         limited = solve(with_cutoff(problem, best.objective + 1e-6), SolveOptions(gap=0.0))
         assert limited.objective == pytest.approx(best.objective)
+
+
+@pytest.mark.parametrize("backend", ["scipy", "highspy"])
+@pytest.mark.parametrize(("lower", "upper", "best"), [(-9.0, -2.0, -4.0), (-3.0, 9.0, 0.0), (1.0, 9.0, 4.0)])
+def test_the_largest_value_of_a_column_is_never_cut(
+    backend: str, lower: float, upper: float, best: float
+) -> None:
+    """Of either sign: the margin must lie outward."""
+    builder = MilpBuilder()
+    x = builder.add_columns("x", ["a", "b"], cost=1.0, lower=[lower, 0.0], upper=[upper, 9.0], integer=True)
+    row = builder.add_rows("at least", 1, lower=1.0)
+    builder.add_entries(row.start, x.start + 1, 1.0)
+    problem = builder.build()  # a + b <= best + 1 and b >= 1
+    most = largest(problem, x.start, cutoff=best + 1.0, backend=get_backend(backend), time_limit_s=10.0)
+    assert best <= most <= best + 1e-3
+    unlimited = largest(problem, x.start, cutoff=math.inf, backend=get_backend(backend), time_limit_s=10.0)
+    assert unlimited == upper
 
 
 def test_softened_model_names_row_and_amount() -> None:
