@@ -56,7 +56,9 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
     width, color = layout(out, output)
     show_text(render_answer(answer, output, width=width, color=color), out)
     if out is not None and context is not None and not getattr(context.obj, "quiet", False):
-        click.echo(f"{out}: {answer.title}", file=sys.stderr)
+        from planner.render.text import clean
+
+        click.echo(clean(f"{out}: {answer.title}"), file=sys.stderr)
 
 
 def show_text(text: str | bytes, out: Path | None) -> None:

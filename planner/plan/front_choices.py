@@ -10,7 +10,7 @@ from decimal import Decimal
 from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale, bounds_chance, chance_or_bound
 from planner.plan.model import Plan
-from planner.plan.outcome import enough, places_in_turn, regions_words
+from planner.plan.outcome import change_words, enough, places_in_turn, regions_words
 from planner.plan.relaxation import Relaxation
 from planner.plan.report_launch import strategy_words
 from planner.plan.words import machines_of
@@ -385,7 +385,7 @@ def _larger(plan: Plan) -> list[str]:
 
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
     longer = "" if item.times is None else f" ({item.times:,.1f} times as long)"
-    text = f"  {item.constraint} {item.current} -> {enough(item)}{longer}"
+    text = f"  {change_words(item)}{longer}"
     if item.best is None:
         return (text, item.note, "", "")
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)

@@ -89,10 +89,7 @@ class Outcome:
 def outcome_of(plan: Plan, name: str) -> Outcome:
     """The outcome of a plan."""
     if not plan.lines:
-        needs = tuple(
-            f"{relaxation.constraint} {relaxation.current} -> {enough(relaxation)}"
-            for relaxation in plan.relaxations
-        )
+        needs = tuple(change_words(relaxation) for relaxation in plan.relaxations)
         return Outcome(name, "infeasible", "", None, None, None, None, needs)
     scale = Scale.of(plan)
     return Outcome(
@@ -148,6 +145,13 @@ def _cost(line: PlanLine) -> Decimal:
 def _line_words(line: PlanLine) -> str:
     bought = option(line.purchase_option, line.option_variant)
     return f"{cluster(line.nodes, line.instance_type)} {bought}, {place(line.provider, line.region, '')}"
+
+
+def change_words(item: Relaxation) -> str:
+    """A relaxation limit by limit: `deadline 1.0 h -> 22.3 h and budget $5 -> $12,400`."""
+    if not item.changes:
+        return f"{item.constraint} {item.current} -> {item.needed}"
+    return " and ".join(f"{one.constraint} {one.current} -> {_enough(one)}" for one in item.changes)
 
 
 def enough(item: Relaxation) -> str:

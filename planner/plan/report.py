@@ -13,7 +13,7 @@ from planner.plan import report_storage as stored
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
-from planner.plan.outcome import enough
+from planner.plan.outcome import change_words
 from planner.plan.report_carbon import carbon
 from planner.plan.report_quotas import quotas
 from planner.plan.report_quote import quote_sentence
@@ -91,11 +91,7 @@ def _infeasible(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[S
         f"No feasible plan for {plan.workload}: {why or f'none of {tried:,} candidates meets every limit'}"
     )
     best = next(iter(plan.relaxations), None)
-    summary = (
-        (f"Smallest change that admits a candidate: {best.constraint} {best.current} -> {enough(best)}",)
-        if best
-        else ()
-    )
+    summary = (f"Smallest change that admits a candidate: {change_words(best)}",) if best else ()
     sections = [
         *grounds.warnings(plan),
         *grounds.relaxations(plan),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -214,7 +215,7 @@ def valid_report(valid: Valid) -> Answer:
          ("sha256", "sha256", valid.sha256, "text", "")],
     )  # fmt: skip
     title = f"{valid.file}: valid ({valid.kind} {valid.name})"
-    following = _NEXT.get(valid.kind, "planner optimize {}").format(valid.file)
+    following = _NEXT.get(valid.kind, "planner optimize {}").format(shlex.quote(valid.file))
     return Answer(
         "Validation", title, (), (section,), versioned({**values, "valid": True}), tuple(values), [values],
         front=(next_steps(f"next: {following}"),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -122,6 +123,13 @@ def test_an_answer_in_a_file_is_named_with_its_verdict(tmp_path: Path, run_cli: 
     done = run_cli("validate", str(BERT), "--out", str(path), *DAY)
     assert done.stdout == "" and done.stderr == f"{path}: {BERT}: valid (training bert-large-pretrain)\n"
     assert run_cli("-q", "validate", str(BERT), "--out", str(path), *DAY).stderr == ""
+    steering = tmp_path / "steering name.yaml"
+    steering.write_text(re.sub("(?m)^name: .*", r'name: "a\\e[31m"', BERT.read_text()))
+    done = run_cli("validate", str(steering), "--out", str(path), *DAY)
+    assert done.stderr == rf"{path}: {steering}: valid (training a\x1b[31m)" "\n"
+    assert f"next: planner optimize '{steering}'" in " ".join(
+        run_cli("validate", str(steering), *DAY).stdout.split()
+    )
 
 
 @pytest.mark.parametrize(
