@@ -64,14 +64,14 @@ def claim(plan: Plan) -> str:
 
 
 def beside_steps(ratio: float, some: str = "") -> str:
-    """Say what hours have beside the steps, whose speed a screen shows; empty at a ratio of 0.
+    """How run time relates to the time of the steps, whose speed a screen shows; empty at a ratio of 0.
 
     Args:
         ratio: time beside the steps over that of the steps.
-        some: whose hours, where not all have it.
+        some: whose run time, if not that of all.
     """
     whose = f" of {some}" if some else ""
-    return f"hours{whose} are {1 + ratio:g} x the steps" if ratio > 0 else ""
+    return f"run time{whose} is {1 + ratio:g} x the steps' time" if ratio > 0 else ""
 
 
 def sentence(text: str) -> str:

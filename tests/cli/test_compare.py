@@ -179,7 +179,7 @@ def test_hours_beside_the_steps_are_named_unless_the_file_states_them(run_cli: R
         f"{Path(BERT).read_text(encoding='utf-8')}\nassumptions: {{beside_steps_ratio: 0.2}}\n", "utf-8"
     )
     told = [
-        "speed is that of the steps; hours are 1.36 x the steps"
+        "speed is that of the steps; run time is 1.36 x the steps' time"
         in " ".join(run_cli("compare", str(file), "--pick", THREE, *DAY).stdout.split())
         for file in (BERT, stated)
     ]

@@ -40,7 +40,7 @@ def test_jobs_that_state_it_and_those_sized_elsewhere_are_not_told(
     beside = beside_by_default([None if one is None else _loaded(tmp_path, one) for one in said], counts)
     assert beside.ratio == RATIO and beside.whose("jobs") == whose
     words = beside_steps(beside.ratio, beside.whose("jobs"))
-    assert words == f"hours{' of ' if whose else ''}{whose} are {1 + RATIO:g} x the steps"
+    assert words == f"run time{' of ' if whose else ''}{whose} is {1 + RATIO:g} x the steps' time"
 
 
 def test_nothing_is_told_where_nobody_leaves_it_to_the_planner(tmp_path: Path) -> None:
@@ -56,4 +56,4 @@ def test_copies_of_a_job_are_counted(tmp_path: Path) -> None:
         "version: 1\nkind: portfolio\nname: two\njobs:\n  - {name: a, workload: default.yaml, count: 7}\n"
         "  - {name: b, workload: 0.2.yaml, count: 2}\n"
     )
-    assert beside_of(load_portfolio(path)) == f"hours of 7 of 9 jobs are {1 + RATIO:g} x the steps"
+    assert beside_of(load_portfolio(path)) == f"run time of 7 of 9 jobs is {1 + RATIO:g} x the steps' time"

@@ -260,7 +260,7 @@ def test_what_would_be_enough_is_rounded_so_that_it_is(
     (section,) = changes(replace(INFEASIBLE, relaxations=items))
     alone, both = (str(row[0]).strip() for row in section.tables[0].rows)
     assert alone == f"{limit} 24 h -> {said}"
-    assert both == f"region and {limit} excluded and 24 h -> allow here and {said}"
+    assert both == f"region excluded -> allow here and {limit} 24 h -> {said}"
 
 
 def test_what_would_be_enough_is_as_it_was_saved_where_no_numbers_were() -> None:

@@ -31,7 +31,7 @@ def test_a_plan_says_beside_its_speed_what_its_hours_have_on_top(
     confidence: Literal["normal", "low"],
 ) -> None:
     text = speed_of(replace(resting_on("0.36", "default"), confidence=confidence))
-    assert text.endswith("; hours are 1.36 x the steps")
+    assert text.endswith("; run time is 1.36 x the steps' time")
 
 
 def test_the_speed_of_a_fleet_is_over_all_of_its_hours() -> None:
