@@ -144,7 +144,7 @@ def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, .
     import difflib
 
     lowered: dict[str, str] = {}
-    for word in sorted(names):
+    for word in sorted(filter(None, names)):
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
     within = sorted((word for word in lowered if len(text) > 1 and text.lower() in word), key=len)

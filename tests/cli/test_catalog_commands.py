@@ -62,6 +62,7 @@ def test_price_filter_and_flagged_offers(run_cli: Run) -> None:
         (("--provider", "amazon"), "unknown provider 'amazon'"),
         (("--region", "us-est-1"), "us-east-1"),
         (("--region", "eu"), "'eu*' takes all that begin with it"),
+        (("--region", ""), "no region fits '' (nothing close to it is in the catalog)"),
         (("--purchase-option", "reserved"), "did you mean 'reserved_"),
         (("--sort", "cheapest"), "unknown sort key 'cheapest'"),
         (("--max-price", "-1"), "a number above 0"),
