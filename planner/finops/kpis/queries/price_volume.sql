@@ -10,8 +10,8 @@
 --   change, to 1e-9.
 -- source: Bennet 1920 (J. R. Stat. Soc. 83): mid-point, symmetric decomposition; FOCUS ChargeClass: a correction is of
 --   an earlier billing period, so one dated within its own is not of the use beside it
--- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, ChargeClass, SkuMeter,
+-- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory,
+--   PricingUnit, PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, ChargeClass, SkuMeter,
 --   ChargeDescription, SkuPriceDetails
 -- gate: effective_zero, quantity_known
 -- since: 1.0

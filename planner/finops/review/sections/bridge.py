@@ -279,7 +279,7 @@ def reason_of(row: Any) -> str:
     if row.effect == "other":
         kind = text(row.charge_kind)
         if kind == "Correction":
-            return "corrections of earlier months"
+            return "corrections of closed months"
         is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
         if is_refund and kind == "use":
             return "refund"
