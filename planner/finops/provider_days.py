@@ -76,7 +76,7 @@ class ProviderDays:
     def clause(self) -> str:
         """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
         if self.stops is not None:
-            return f"{self.provider}, whose use is there until {self.stops:%-d %B} only"
+            return f"{self.provider}, whose reported use ends on {self.stops:%-d %B}"
         said = f"which {self.doubt}" if self.doubt else f"whose bill {self.turn}"
         return f"{self.provider}, {said}"
 
