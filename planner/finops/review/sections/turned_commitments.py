@@ -123,8 +123,8 @@ def turned_words(inputs: Inputs) -> str:
     if not turned:
         return ""
     return (
-        f"Of commitments, {' and '.join(turned)}: use that is covered in one of the months only has another price, "
-        "which counts as mix; where its SKU is another, as things that ended and new things."
+        f"Of commitments, {' and '.join(turned)}: use that only one of the months covers has another price in it, "
+        "which counts as mix or, where the SKU is another, as things that ended and new things."
     )
 
 

@@ -44,9 +44,9 @@ def test_a_plan_that_ended_is_named_and_its_discount_is_known(tmp_path: Path) ->
     rows = [*month_of(SEPTEMBER, covered=True), *month_of(OCTOBER, covered=False)]
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "actions"))
     assert (
-        "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: use that is covered in "
-        "one of the months only has another price, which counts as mix; where its SKU is another, as things that ended "
-        "and new things."
+        "Of commitments, sp-1 of AWS (1,800 USD in September 2026) ended by October 2026: use that only one of "
+        "the months covers has another price in it, which counts as mix or, where the SKU is another, as things that "
+        "ended and new things."
     ) in section(made, "bridge").sentences[0]
     found = figures(made)  # 10 hours more at the mean of 6 and 10, the others from 6 to 10
     assert found["bridge_volume_money"].value == pytest.approx(80)
@@ -75,7 +75,7 @@ def test_of_a_plan_that_was_renewed_nothing_is_said_to_have_ended(tmp_path: Path
     assert found["bridge_new_money"].value == found["bridge_retired_money"].value == 0
     assert (
         "sp-1 of AWS (1,800 USD in September 2026) ended by October 2026 and sp-2 of AWS (1,860 USD in October 2026) "
-        "began after September 2026: use that is covered in one of the months only has another price"
+        "began after September 2026: use that only one of the months covers has another price in it"
     ) in section(made, "bridge").sentences[0]
 
 
