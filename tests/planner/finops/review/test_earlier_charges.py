@@ -96,6 +96,7 @@ def test_a_correction_dated_after_what_it_corrects_neither_names_nor_reprices_us
     assert found["bridge_price_money"].value == pytest.approx(0)
     assert found["bridge_volume_money"].value == pytest.approx(100)
     assert found["bridge_other_money"].value == pytest.approx(-500)
+    assert "credits, refunds, fees and corrections (-500)" in section(made, "bridge").sentences[0]
     assert (
         "October 2026 bears -500 USD of corrections of closed months, which are dated in it."
         in section(made, "overview").sentences
