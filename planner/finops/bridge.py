@@ -6,8 +6,8 @@ Mid-point (symmetric) decomposition of e = q p for every thing i that was bought
 
 Both add up to e1 - e0 without a remainder. Inside a group whose quantities share a unit the volume effect splits into
 pure volume, (Q1 - Q0) times the mean of the group's two average prices, and mix, what is left of the sum of volume_i.
-A SKU of which one month has a pricing category that the other lacks, as where use moves from on-demand to a
-commitment, is a group of its own: what only one month has is volume_i as a whole.
+Of a SKU that both months use, a pricing category that only one has, as where use moves from on-demand to a commitment,
+is neither new nor retired: volume_i is its whole change.
 The engine works out the effects of each thing (`planner/finops/things/queries/things.sql`): there may be millions.
 """
 
@@ -33,7 +33,7 @@ class Bridge:
 
     Attributes:
         before, after: cost of the two months.
-        price, volume, mix, new, retired: see the module; other: refunds, credits, corrections of earlier months,
+        price, volume, mix, new, retired: see the module; other: refunds, credits, corrections of closed months,
             and fees without a quantity.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,8 +44,8 @@ class ProviderDays:
         ends: its last day of all, where that is in this month or the one before, lacks no earlier one and is four weeks
             past: its bill ends there.
         before_cost: effective cost of its use in the month before, in the bill's currency.
-        stops: its last day of all, where that is in this month, lacks no earlier one and is less than four weeks past,
-            and a tenth of the month's days follow it: its file may be late.
+        stops: its last day of all, where that is in this month, the newest asked for, lacks no earlier one and is less
+            than four weeks past, and a tenth of the month's days follow it: its file may be late.
     """
 
     provider: str
@@ -76,7 +77,7 @@ class ProviderDays:
     def clause(self) -> str:
         """`Azure, whose bill begins on 15 September`, or `Azure, which has no use before 1 October (...)`."""
         if self.stops is not None:
-            return f"{self.provider}, whose use is there until {self.stops:%-d %B} only"
+            return f"{self.provider}, whose reported use ends on {self.stops:%-d %B}"
         said = f"which {self.doubt}" if self.doubt else f"whose bill {self.turn}"
         return f"{self.provider}, {said}"
 
@@ -121,7 +122,12 @@ def provider_days(
         by_provider: what `use_by_provider` found of these months.
         months: first days of the months.
     """
-    return {month: _of_month(by_provider, month, *months_around(month)) for month in months}
+    out = {month: _of_month(by_provider, month, *months_around(month)) for month in months}
+    # a file is late in the newest month; after an earlier one charges of more than a day may have followed
+    return {
+        month: own if month == max(months) else tuple(replace(one, stops=None) for one in own)
+        for month, own in out.items()
+    }
 
 
 def lost_providers(bill: Bill) -> tuple[str, ...]:

@@ -106,9 +106,9 @@ def against(inputs: Inputs, spent: float, *, known: str = "") -> str:
     said = f"{_moved(change)} than {name}{_with_all(inputs)}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
-    care = "; ".join(
-        filter(None, (reason if status != "ok" and reason != known else "", inputs.account_gaps()))
-    )
+    reasons = reason.split("; ") if status != "ok" else []
+    unsaid = [one for one in reasons if one not in known.split("; ")]
+    care = "; ".join(filter(None, (*unsaid, inputs.account_gaps())))
     if care:
         return f"{said} (with care: {care})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"

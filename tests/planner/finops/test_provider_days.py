@@ -40,7 +40,7 @@ def test_a_provider_whose_file_is_late_is_left_out(tmp_path: Path) -> None:
     review = made(tmp_path, september, use(OCTOBER, "AWS", 120), use(OCTOBER, "Azure", 700, last=10))
     named = "Azure has use on 10 of 31 days (none on 11 to 31 October)"
     assert review.verdict.endswith(
-        "24.0 % more than September 2026 without Azure, whose use is there until 10 October only."
+        "24.0 % more than September 2026 without Azure, whose reported use ends on 10 October."
     )
     found = figures(review)
     assert found["complete_ratio"].value == 1.0

@@ -6,13 +6,13 @@
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount; the hours alone where
 --   the unit counts GPUs; hours x GpuCount / CoreCount where it counts cores. Cost per GPU-hour is that of rows whose
---   hours are known (counted_cost); hours without a cost do not count. Of hours bought and hours of their use, which are the same hours, the larger sum
---   counts, priced as Other, in the month of the purchase; a review moves the share of other months there
---   (bought_ahead)
+--   hours are known (counted_cost). Hours without a cost and of corrections of closed billing periods do not count.
+--   Of hours bought and hours of their use, which are the same hours, the larger sum counts, priced as Other, in the
+--   month of the purchase; a review moves the share of other months there (bought_ahead)
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
--- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,
---   CommitmentDiscountStatus, ChargeCategory
+-- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory,
+--   PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountId,
+--   CommitmentDiscountStatus, ChargeCategory, ChargeClass
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 -- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
@@ -26,6 +26,7 @@ WITH texts AS (
     SkuPriceDetails AS details,
     x_hours_of AS hours_of,
     CASE
+      WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN -1
       WHEN ChargeCategory = 'Purchase' THEN 2
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
@@ -46,6 +47,7 @@ WITH texts AS (
       OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
   GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, PricingCategory, SkuPriceDetails, x_hours_of,
     CASE
+      WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN -1
       WHEN ChargeCategory = 'Purchase' THEN 2
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
@@ -61,7 +63,7 @@ WITH texts AS (
 ), rated AS (
   SELECT
     x_month, provider, service, region_id, machine, kind, hours, unused_hours, effective_cost, counted_cost,
-    CASE WHEN kind = 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
+    CASE WHEN kind <= 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
     CASE WHEN hours_of = 'core' AND COALESCE(cores, 0) <= 0 THEN 'cores of an unknown number'
       ELSE unknown_unit END AS unknown_unit,
     CASE
@@ -77,11 +79,11 @@ WITH texts AS (
     COALESCE(SUM(CASE WHEN kind = 0 THEN hours * gpus_per_unit END), 0) AS paid_hours,
     COALESCE(SUM(CASE WHEN kind = 1 THEN hours * gpus_per_unit END), 0) AS free_hours,
     COALESCE(SUM(CASE WHEN kind = 2 THEN hours * gpus_per_unit END), 0) AS bought_hours,
-    COALESCE(SUM(unused_hours * gpus_per_unit), 0) AS unused_gpu_hours,
+    COALESCE(SUM(CASE WHEN kind >= 0 THEN unused_hours * gpus_per_unit END), 0) AS unused_gpu_hours,
     SUM(effective_cost) AS effective_cost,
     SUM(CASE WHEN kind = 2 THEN effective_cost ELSE 0 END) AS bought_cost,
-    SUM(CASE WHEN kind = 2 OR gpus_per_unit IS NULL THEN 0 ELSE counted_cost END) AS counted_cost,
-    SUM(CASE WHEN kind < 2 AND gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
+    SUM(CASE WHEN kind IN (-1, 2) OR gpus_per_unit IS NULL THEN 0 ELSE counted_cost END) AS counted_cost,
+    SUM(CASE WHEN kind IN (0, 1) AND gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
     MAX(unknown_unit) AS unknown_unit
   FROM rated
   GROUP BY x_month, provider, service, region_id, machine, pricing_category

@@ -6,9 +6,9 @@
 -- formula: as gpu_hours, by region, SkuPriceDetails InstanceType and GpuModel, SkuMeter and pricing category; gpu_hours are
 --   those that are paid in use; of what was bought ahead and used for nothing the larger sum comes on top, as Other
 -- source: FOCUS SkuPriceDetails properties GpuCount and InstanceType; FinOps for AI overview
--- columns: ChargePeriodStart, ServiceProviderName, SkuId, SkuMeter, ChargeDescription, RegionId, PricingCategory,
---   PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, CommitmentDiscountId, CommitmentDiscountStatus,
---   ChargeCategory
+-- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, SkuId, SkuMeter, ChargeDescription, RegionId,
+--   PricingCategory, PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, CommitmentDiscountId,
+--   CommitmentDiscountStatus, ChargeCategory, ChargeClass
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 -- made_of: SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu'
@@ -23,6 +23,7 @@ WITH texts AS (
     SkuPriceDetails AS details,
     x_hours_of AS hours_of,
     CASE
+      WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN -1
       WHEN ChargeCategory = 'Purchase' THEN 2
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
@@ -37,6 +38,7 @@ WITH texts AS (
     AND ChargePeriodStart >= :start AND ChargePeriodStart < :end
   GROUP BY ServiceProviderName, RegionId, SkuId, SkuMeter, ChargeDescription, PricingCategory, SkuPriceDetails, x_hours_of,
     CASE
+      WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN -1
       WHEN ChargeCategory = 'Purchase' THEN 2
       WHEN EffectiveCost = 0 AND CommitmentDiscountStatus IS NULL THEN 1
       ELSE 0
@@ -44,7 +46,7 @@ WITH texts AS (
 ), parsed AS (
   SELECT
     provider, region_id, sku_id, sku_meter, description, hours_of, kind, hours, cost,
-    CASE WHEN kind = 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
+    CASE WHEN kind <= 0 THEN pricing_category ELSE 'Other' END AS pricing_category,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores,
     JSON_EXTRACT_STRING(details, '$."InstanceType"') AS instance_type,
@@ -74,6 +76,6 @@ SELECT
   COALESCE(SUM(CASE WHEN kind = 2 THEN gpu_hours END), 0) AS bought_gpu_hours,
   COALESCE(SUM(CASE WHEN kind = 1 THEN gpu_hours END), 0) AS free_gpu_hours,
   SUM(CASE WHEN kind = 2 THEN cost ELSE 0 END) AS bought_cost,
-  SUM(CASE WHEN kind = 2 THEN 0 ELSE cost END) AS effective_cost
+  SUM(CASE WHEN kind IN (0, 1) THEN cost ELSE 0 END) AS effective_cost
 FROM rated
 GROUP BY provider, region_id, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model

@@ -6,12 +6,12 @@
 -- unit: money in the billing currency; quantities in their pricing unit
 -- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
 --   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
---   q1 = 0 is retired, unless the SKU is used in the region in both months: then pure volume and mix are its own. The sum
---   is the change, to 1e-9.
+--   q1 = 0 is retired, unless the SKU is used in the region in both months: then volume = its change. The sum is the
+--   change, to 1e-9.
 -- source: Bennet 1920 (J. R. Stat. Soc. 83): mid-point, symmetric decomposition; FOCUS ChargeClass: a correction is of
 --   an earlier billing period, so one dated within its own is not of the use beside it
--- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, ChargeClass, SkuMeter,
+-- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory,
+--   PricingUnit, PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, ChargeClass, SkuMeter,
 --   ChargeDescription, SkuPriceDetails
 -- gate: effective_zero, quantity_known
 -- since: 1.0

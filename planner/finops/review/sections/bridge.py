@@ -41,7 +41,7 @@ LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "ret
 _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "less use"),
          "mix": ("a more expensive mix", "a cheaper mix"), "new": ("new things", "new things"),
          "retired": ("things that ended", "things that ended"),
-         "other": ("fewer credits, or more fees", "more credits or refunds, or fewer fees")}  # fmt: skip
+         "other": ("credits, refunds, fees and corrections",) * 2}  # fmt: skip
 _UNKNOWN = "(none)"
 _SKU = ("sku_id", "provider", "pricing_unit")
 _SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, rounded
@@ -279,7 +279,7 @@ def reason_of(row: Any) -> str:
     if row.effect == "other":
         kind = text(row.charge_kind)
         if kind == "Correction":
-            return "corrections of earlier months"
+            return "corrections of closed months"
         is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
         if is_refund and kind == "use":
             return "refund"

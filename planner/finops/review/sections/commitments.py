@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.counted_twice import quality_checks
@@ -64,7 +63,7 @@ def build(inputs: Inputs) -> Section:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
-    soon_count = sum(1 for one in ends if last_day_of(one) >= inputs.end - timedelta(days=1))
+    soon_count = sum(1 for one in ends if last_day_of(one) >= inputs.last_day)
     figures = [
         *_savings(inputs, _unused_of_unpriced(own)),
         *_commitments(inputs, used, unused, len(own)),

@@ -85,7 +85,7 @@ def _with_moved(inputs: Inputs, gpus: Any) -> Any:
 
 
 def _uncounted(inputs: Inputs, gpus: Any) -> tuple[str, ...]:
-    """What GPU SKUs cost in units that tell no hours, or without a quantity where that is worth a line."""
+    """What GPU SKUs cost in units that tell no hours, or beside the price of an hour where that is worth a line."""
     currency, hours = inputs.bill.currency, float(gpus["gpu_hours"].sum())
     lost = gpus[gpus["unknown_unit_cost"] > 0]
     rows = records_of(
@@ -95,10 +95,10 @@ def _uncounted(inputs: Inputs, gpus: Any) -> tuple[str, ...]:
     named = math.fsum(float(row["cost"]) for row in by_unit)  # by the unit alone: `8xH100 Hours`
     if lost.empty and named <= 0:
         rest = float((gpus["effective_cost"] - gpus["counted_cost"]).sum())
-        without = f"{money(rest, currency)} of the cost of GPU machines is of charges without a quantity"
+        without = f"{money(rest, currency)} of the cost of GPU machines is of charges that state no hours of the month"
         return (
             (f"{without}: it is not in the price of an hour.",)
-            if hours and rest >= least_amount(inputs)
+            if hours and abs(rest) >= least_amount(inputs)
             else ()
         )
     asked = (row["unit"] for row in rows if row["has_gpus"] or row in by_unit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from planner.finops.ledger.book import Book, Entry
@@ -13,6 +14,7 @@ from planner.finops.review.parts import figure, money, table, withheld
 from planner.finops.review.sections.action import Action
 from planner.finops.review.sections.actions import TOP, actions
 from planner.finops.review.sections.owners import with_owners
+from planner.finops.review.sections.turned_commitments import ended_within
 
 _NONE = "no action that is measured was accepted earlier"
 TITLE = "What did accepted actions save?"
@@ -95,6 +97,8 @@ def _measure(inputs: Inputs, one: Entry) -> list[Saved]:
 
 
 def _entries(inputs: Inputs, book: Book, measured: list[tuple[Entry, list[Saved]]]) -> Table:
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    going_on = set(own["commitment_id"]) - ended_within(inputs).keys()
     rows = []
     for one, found in measured:
         now = next((s for s in found if s.month == f"{inputs.month:%Y-%m}"), None)
@@ -108,7 +112,7 @@ def _entries(inputs: Inputs, book: Book, measured: list[tuple[Entry, list[Saved]
                 one.expected,
                 *spread,
                 total,
-                _remark(book, one, found),
+                _remark(book, one, found, going_on),
                 one.id,
             )
         )
@@ -129,13 +133,15 @@ def _earlier(book: Book, one: Entry) -> str:
     return "" if first is one or not one.scope else first.id
 
 
-def _remark(book: Book, one: Entry, savings: list[Saved]) -> str:
+def _remark(book: Book, one: Entry, savings: list[Saved], going_on: Collection[Any]) -> str:
     if not one.scope:
         return f"not measured: {WHY_NOT.get(one.kind, 'it is a sum of several things, or its use was not in the bill')}"
     if other := _earlier(book, one):
         return f"on the same use as {other}: counted once, there"
     if not savings:
         return "measured from the next month on"
+    if one.scope == "commitment" and one.thing not in going_on:
+        return "it has no charge at the month's end: if its term was over, that saved nothing"
     parts = ", ".join(part.id for part in _parts(book, one))
     return f"less what {parts} saved, which counts there" if parts else ""
 

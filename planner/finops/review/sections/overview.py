@@ -76,7 +76,7 @@ def _restated(inputs: Inputs) -> list[str]:
     }
     here = changes.pop(inputs.month, None)
     month = month_name(inputs.month)
-    out = [f"{month} bears {here} of corrections of earlier months, which are dated in it."] if here else []
+    out = [f"{month} bears {here} of corrections of closed months, which are dated in it."] if here else []
     if changes:
         named = [f"{month_name(one)} by {amount}" for one, amount in changes.items()]
         named = [*named[:RESTATED], *([f"{len(named) - RESTATED} more"] if len(named) > RESTATED else [])]

@@ -37,7 +37,7 @@ def last_day_of(row: dict[str, Any], end: str = "period_end") -> date:
 def ended_within(inputs: Inputs) -> dict[Any, str]:
     """How each commitment ended that ended within the month, the dearest first: by its term, else as its charges end.
 
-    Charges of a provider that lacks days of the month say nothing.
+    Charges of a provider that lacks days of the month say nothing. One that is charged after its term was renewed.
     """
     ends = {row["commitment_id"]: last_day_of(row) for row in expiries(inputs)}
     late = inputs.last_day - timedelta(days=_LATE_DAYS)
@@ -47,20 +47,21 @@ def ended_within(inputs: Inputs) -> dict[Any, str]:
         records_of(_costly(inputs)[1]), key=lambda row: (-row["cost"], str(row["commitment_id"]))
     ):
         key, end = row["commitment_id"], ends.get(row["commitment_id"])
+        last = last_day_of(row, "last_end") if str(row["last_end"])[:1].isdigit() else None
         if end is not None:
-            if end < inputs.last_day:
+            if end < inputs.last_day and (last is None or last <= end):
                 out[key] = f"ended on {end:%-d %B}"
-        elif str(row["last_end"])[:1].isdigit() and row["cost"] >= least_amount(inputs):
-            last = last_day_of(row, "last_end")
-            if last < late and (text(row["provider"]) or UNNAMED) not in lacking:
-                out[key] = f"has no charge after {last:%-d %B}"
+        elif (text(row["provider"]) or UNNAMED) in lacking or row["cost"] < least_amount(inputs):
+            continue
+        elif last is not None and last < late:
+            out[key] = f"has no charge after {last:%-d %B}"
     return out
 
 
 def undecided(inputs: Inputs) -> list[dict[str, Any]]:
     """Commitments that end soon, or ended where none of their provider has begun, each with a `when`."""
     there, here = _costly(inputs)
-    begun = here[~here["commitment_id"].isin(there["commitment_id"])]["provider"].tolist()
+    begun = _only(here, there)["provider"].tolist()
     ended = ended_within(inputs)
     out = [
         row | {"when": f" before {str(row['period_end'])[:10]}"}
@@ -73,12 +74,22 @@ def undecided(inputs: Inputs) -> list[dict[str, Any]]:
 
 def ended_words(inputs: Inputs) -> str:
     """Which commitments ended within the month; else empty."""
-    named = {row["commitment_id"]: _name(row) for row in records_of(_costly(inputs)[1])}
-    said = [f"{named[key]} {how}" for key, how in ended_within(inputs).items()]
+    there, here = _costly(inputs)
+    ended = ended_within(inputs)
+    rows = {row["commitment_id"]: row for row in records_of(here)}
+    said = [f"{_name(rows[key])} {how}" for key, how in ended.items()]
     if not said:
         return ""
     more = [f"{len(said) - _NAMED} more did so too"] if len(said) > _NAMED else []
-    return f"{and_words([*said[:_NAMED], *more])}: what it covered costs its price without a commitment since then."
+    begun = _only(here, there)
+    begun = begun[begun["provider"].isin([rows[key]["provider"] for key in ended])]
+    names = _named(inputs, begun, month_name(inputs.month))
+    but = f", where {names} does not cover it" if names else ""
+    use = "its use" if len(said) == 1 else "their use"
+    return (
+        f"{and_words([*said[:_NAMED], *more])}: what goes on of {use} costs the price without a commitment since "
+        f"then{but}."
+    )
 
 
 def _costly(inputs: Inputs) -> tuple[Any, Any]:
@@ -89,6 +100,11 @@ def _costly(inputs: Inputs) -> tuple[Any, Any]:
     return inputs.of_month(frame, inputs.before), inputs.of_month(frame)
 
 
+def _only(rows: Any, others: Any) -> Any:
+    """Rows whose commitments the others lack."""
+    return rows[~rows["commitment_id"].isin(others["commitment_id"])]
+
+
 def turned_words(inputs: Inputs) -> str:
     """Which commitments ended or began between the months, and where a bridge has what they cover; else empty."""
     if inputs.before is None:
@@ -97,8 +113,8 @@ def turned_words(inputs: Inputs) -> str:
         frame[~frame["provider"].fillna(UNNAMED).isin(inputs.left_out)] for frame in _costly(inputs)
     )
     before, now = month_name(inputs.before), month_name(inputs.month)
-    ended = _named(inputs, there[~there["commitment_id"].isin(here["commitment_id"])], before)
-    begun = _named(inputs, here[~here["commitment_id"].isin(there["commitment_id"])], now)
+    ended = _named(inputs, _only(there, here), before)
+    begun = _named(inputs, _only(here, there), now)
     turned = [
         f"{names} {how}"
         for names, how in ((ended, f"ended by {now}"), (begun, f"began after {before}"))
@@ -107,8 +123,8 @@ def turned_words(inputs: Inputs) -> str:
     if not turned:
         return ""
     return (
-        f"Of commitments, {' and '.join(turned)}: use that is covered in one of the months only has another price, "
-        "which counts as mix; where its SKU is another, as things that ended and new things."
+        f"Of commitments, {' and '.join(turned)}: use that only one of the months covers has another price in it, "
+        "which counts as mix or, where the SKU is another, as things that ended and new things."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +295,21 @@ def test_the_ledger_names_the_owner_that_the_actions_name(tmp_path: Path) -> Non
     (asked,) = (row for row in rows_of(made, "actions", "actions") if row["id"] == move)
     (kept,) = rows_of(made, "ledger", "ledger")
     assert (asked["owner"], kept["owner"]) == ("data", "data")
+
+
+@pytest.mark.parametrize("last", [0, 14], ids=["before", "within the month"])
+def test_a_commitment_that_is_gone_may_have_been_over(last: int, tmp_path: Path) -> None:
+    """The end of its term was the saving of the action to shrink it, without a word."""
+    path = tmp_path / "ledger.json"
+    used = {"CommitmentDiscountId": "c1", "SkuId": "c"}
+    rows = each_day(SEPTEMBER, LAST, 100)
+    for end, status, cost in (
+        (date(2026, 9, 30), "Unused", 20),
+        (date(2026, 9, 30) + timedelta(last), "Used", 30),
+    ):
+        rows += each_day(SEPTEMBER, end, cost, CommitmentDiscountStatus=status, **used)
+    bill = write_bill(tmp_path / "bill.csv", rows)
+    review(bill, SEPTEMBER, path, SHRINK)
+    (row,) = rows_of(review(bill, OCTOBER, path), "ledger", "ledger")
+    assert row["realised"] == pytest.approx(31 * 20)
+    assert row["remark"] == "it has no charge at the month's end: if its term was over, that saved nothing"

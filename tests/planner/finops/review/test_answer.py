@@ -126,7 +126,7 @@ def test_allocation(reviews: Reviews, company: Truth, month: date) -> None:
 def bridge_truth(before: MonthTruth, after: MonthTruth) -> dict[str, float]:
     """The effects from the generator's quantities and prices, by the definition, one thing after the other."""
     out = dict.fromkeys(("price", "volume", "mix", "new", "retired", "other"), 0.0)
-    pure: dict[tuple[str, ...], list[float]] = {}
+    pure: dict[tuple[str, str, str], list[float]] = {}
     mixed = 0.0
     used = [
         {(*key[:3], *key[4:]) for key, (q, _) in month.units.items() if q > 0} for month in (before, after)
@@ -147,7 +147,7 @@ def bridge_truth(before: MonthTruth, after: MonthTruth) -> dict[str, float]:
         else:
             out["retired"] -= e0
         if is_priced_otherwise or (q0 > 0 and q1 > 0):
-            group = pure.setdefault(sku if is_priced_otherwise else (key[0], key[4], key[5]), [0.0] * 4)
+            group = pure.setdefault((key[0], key[4], key[5]), [0.0] * 4)
             for i, number in enumerate((q0, e0, q1, e1)):
                 group[i] += number
     out["volume"] = sum((q1 - q0) * (e0 / q0 + e1 / q1) / 2 for q0, e0, q1, e1 in pure.values())

@@ -90,14 +90,15 @@ def test_a_correction_dated_after_what_it_corrects_neither_names_nor_reprices_us
     made = review_of(write_bill(tmp_path / "bill.csv", [*use, back]), only=("overview", "bridge", "movers"))
     moved = {row["product"]: row for row in rows_of(made, "movers", "movers")}
     assert {name: row["reason"] for name, row in moved.items()} == {
-        "H100 machine": "more volume (+3.3 %)", "Correction": "corrections of earlier months",
+        "H100 machine": "more volume (+3.3 %)", "Correction": "corrections of closed months",
     }  # fmt: skip
     found = figures(made)
     assert found["bridge_price_money"].value == pytest.approx(0)
     assert found["bridge_volume_money"].value == pytest.approx(100)
     assert found["bridge_other_money"].value == pytest.approx(-500)
+    assert "credits, refunds, fees and corrections (-500)" in section(made, "bridge").sentences[0]
     assert (
-        "October 2026 bears -500 USD of corrections of earlier months, which are dated in it."
+        "October 2026 bears -500 USD of corrections of closed months, which are dated in it."
         in section(made, "overview").sentences
     )
 

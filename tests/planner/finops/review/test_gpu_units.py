@@ -99,7 +99,8 @@ def test_cost_without_a_quantity_is_said_not_to_be_in_the_price_of_an_hour(tmp_p
     assert found["gpu_hour_money"].value == pytest.approx(0.5)
     assert found["gpu_cost_money"].value == pytest.approx(31 * 106)
     assert section(review, "gpu").sentences[-1] == (
-        "310 USD of the cost of GPU machines is of charges without a quantity: it is not in the price of an hour."
+        "310 USD of the cost of GPU machines is of charges that state no hours of the month: it is not in the price of "
+        "an hour."
     )
 
 
@@ -190,3 +191,20 @@ def test_hours_without_a_cost_make_no_hour_cheaper(tmp_path: Path) -> None:
         "Quantities without a cost are in no price and no volume (October 2026: 0.7 % of rows have no readable cost: "
         "1 row of AWS)."
     ) in section(review, "bridge").sentences[0]
+
+
+def test_corrections_and_refunds_make_no_hour_cheaper(tmp_path: Path) -> None:
+    """A correction of September dated 9 October took 40 hours and 500 USD from October's: less than 0.5 a GPU-hour."""
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT)
+    rows.append(charge(date(2026, 10, 9), -500, PricingQuantity=-5, SkuPriceDetails=EIGHT, ChargeClass="Correction",
+                       BillingPeriodStart="2026-10-01T00:00:00Z"))  # fmt: skip
+    rows.append(charge(date(2026, 10, 9), -300, PricingQuantity="", SkuPriceDetails=EIGHT))
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu", "units"))
+    found = gpu(review)
+    assert found["gpu_hours"].value == pytest.approx(31 * 192)
+    assert found["gpu_hour_money"].value == pytest.approx(0.5)
+    assert found["gpu_cost_money"].value == pytest.approx(31 * 96 - 800)
+    assert (
+        "-800 USD of the cost of GPU machines is of charges that state no hours of the month: "
+        "it is not in the price of an hour."
+    ) in section(review, "gpu").sentences

@@ -109,7 +109,7 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
     page = str(load_renderer("html")(review_answer(made), width=100, color=False))
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
     # and it is no new thing that costs less than nothing
-    assert "more credits or refunds, or fewer fees (-3,300)" in section(made, "bridge").sentences[0]
+    assert "credits, refunds, fees and corrections (-3,300)" in section(made, "bridge").sentences[0]
     assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refund"
 
 
