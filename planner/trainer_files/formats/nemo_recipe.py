@@ -90,13 +90,15 @@ def read(document: Document) -> Reading:
 
 def _frozen(reader: Reader) -> None:
     """What stays frozen although the rest learns: flags of Megatron Bridge's models of images and sound."""
-    encoders = [name for name in ("freeze_vision_model", "freeze_sound_encoder") if reader.flag(name)]
+    images, sound = "freeze_vision_model", "freeze_sound_encoder"
     if reader.flag("freeze_language_model"):
         reader.add_projector("freeze_language_model")
-        if not encoders:
-            reader.warn_of_encoder("the default of freeze_vision_model")
-    elif encoders:
-        reader.freeze_encoder(encoders[0])
+        if not reader.flag(images):
+            reader.warn_of_encoder(images)
+    elif reader.flag(images):
+        reader.freeze_encoder(images)
+    elif reader.flag(sound):
+        reader.warn(f"{sound}: what is frozen counts as trained")
 
 
 def _accelerators(reader: Reader) -> None:

@@ -25,6 +25,14 @@ FACTORY = (
     f"model_name_or_path: {QWEN}\nstage: sft\nfinetuning_type: full\ntemplate: qwen2_vl\nmax_steps: 50\n"
 )
 AXOLOTL = f"base_model: {QWEN}\nmicro_batch_size: 1\nsequence_len: 2048\nmax_steps: 5\n"
+AUTOMODEL = f"""model:
+  _target_: nemo_automodel.NeMoAutoModelForImageTextToText.from_pretrained
+  pretrained_model_name_or_path: {QWEN}
+step_scheduler: {{global_batch_size: 8, local_batch_size: 1, max_steps: 100}}
+"""
+OUMI = f"""model: {{model_name: {QWEN}, model_max_length: 2048, freeze_layers: [model.visual]}}
+training: {{trainer_type: TRL_SFT, per_device_train_batch_size: 1, max_steps: 10}}
+"""
 PRESETS = [name for row in bundled_rows("preset_encoders.csv") for name in row["presets"].split(";")]
 
 
@@ -52,6 +60,11 @@ def is_apart(result: Draft) -> bool:
         ("run.yaml", f"{AXOLOTL}freeze_mm_modules: true\n", True),
         ("run.sh", f"python train.py --model_name_or_path {QWEN} --tune_mm_vision False --tune_mm_llm True "
          "--per_device_train_batch_size 1 --max_steps 5", True),
+        ("run.yaml", AUTOMODEL, False),
+        ("run.yaml", f"{AUTOMODEL}freeze_config: {{freeze_embeddings: true}}\n", True),
+        ("run.yaml", f"{AUTOMODEL}freeze_config: {{freeze_vision_tower: false, freeze_audio_tower: true}}\n", False),
+        ("run.yaml", OUMI, True),
+        ("run.yaml", OUMI.replace("model.visual", "model.layers"), False),
     ],
 )  # fmt: skip
 def test_an_encoder_that_does_not_learn_is_a_network_of_its_own(
