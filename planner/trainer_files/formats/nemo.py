@@ -314,7 +314,7 @@ def _frozen(reader: Reader) -> None:
     """What stays frozen by a section `freeze_config`: the image encoder unless it says otherwise."""
     section = "freeze_config"
     images, sound = f"{section}.freeze_vision_tower", f"{section}.freeze_audio_tower"
-    if not reader.has(section):
+    if not reader.has(section) or "training.method" in reader.facts:  # adapters leave the rest frozen
         return
     if reader.flag(f"{section}.freeze_language_model"):
         reader.add_projector(f"{section}.freeze_language_model")
