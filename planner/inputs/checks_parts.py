@@ -61,6 +61,8 @@ def _tokens_of_part(place: Path, part: Part, main: dict[str, object] | None) -> 
     values = _values(part)
     if values is None or main is None or values.get("family") is None:
         return
+    if not part.per_sample and part.trainable != "none":
+        yield Fault((*place, "per_sample"), "a network that never runs cannot learn: add 'trainable: none'")
     text = values["family"] == "transformer"
     if part.tokens is not None and not text:
         fault = f"family '{values['family']}' has no tokens: give its FLOPs per run, and 'per_sample'"

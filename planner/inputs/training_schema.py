@@ -138,8 +138,10 @@ class Part(Network):
     tokens: Count | None = Field(
         None, description="For transformers: tokens of one of its runs; default: training.sequence_length."
     )
-    per_sample: PositiveFloat = Field(
-        1.0, description="How often it runs for each sample, e.g. 8 for eight crops, frames or tiles."
+    per_sample: NonNegativeFloat = Field(
+        1.0,
+        description="How often it runs for each sample (a packed sequence with packing), e.g. 8 for eight crops, frames"
+        " or tiles; 0: never, such as a frozen image encoder where all samples are text.",
     )
 
 

@@ -236,6 +236,8 @@ def _with_networks(job: Job, layout: Layouts, step: Step) -> Step:
     parts = dict(step.parts)
     loading, added = parts["data_loading_s"], np.zeros(layout.tp.shape)
     for item, devices in zip(job.footprint.beside, job.beside, strict=True):
+        if not item.part.per_sample:
+            continue
         work = replace(item.footprint.work, global_batch=job.work.global_batch * item.part.per_sample)
         place = layout_of(item.part, layout)
         family = item.part.model.family.value

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.inputs.model_config.encoders import preset_encoder
 from planner.inputs.presets import find_preset
-from planner.trainer_files.methods import generates
+from planner.trainer_files.methods import generates, objective_of
 from planner.trainer_files.model import FROZEN_ENCODER, Fact
 
 _ONE_NETWORK = {
@@ -15,6 +15,7 @@ _ONE_NETWORK = {
     **{f"training.memory.offload_{name}": "offloading" for name in ("optimizer", "weights", "activations")},
 }
 _COUNTED = ("params", "active_params")
+_OF_ANSWERS = ("orpo", "reward")  # without a reference; a pair of an embedder has an image in one of the two
 _IN_PARAMS = "which is in params"  # in the notes of presets
 
 
@@ -50,7 +51,21 @@ def settle_encoder(
         return
     _part_the_model(draft, encoder, preset.values if preset is not None else {})
     _put(draft, 1, "trainable", "none", frozen.where, frozen.assumed)
-    _put(draft, 1, "per_sample", 1, "one image, tile or recording per sample", assumed=True)
+    times, who = _readings(draft)
+    unit = "packed sequence" if _is_on(draft.get("training.packing")) else "sample"
+    where = f"one image, tile or recording per {unit}{who}; 0 for text alone"
+    _put(draft, 1, "per_sample", times, where, assumed=True)
+
+
+def _readings(draft: Mapping[str, Fact]) -> tuple[int, str]:
+    """How often the encoder reads an image of a sample, and for whom: each answer about it, and the reference too."""
+    objective, reference = objective_of(draft), draft.get("training.reference")
+    if not objective.reference and objective.name not in _OF_ANSWERS:
+        return 1, ""
+    answers = objective.sequences + objective.mismatched
+    if not objective.reference or (reference is not None and reference.value in ("none", "precomputed")):
+        return answers, f" x {answers} answers"
+    return 2 * answers, f" x {answers} answers x 2 (policy and reference)"
 
 
 def _part_the_model(draft: dict[str, Fact], encoder: Mapping[str, Any], preset: Mapping[str, Any]) -> None:
@@ -62,7 +77,10 @@ def _part_the_model(draft: dict[str, Fact], encoder: Mapping[str, Any], preset: 
         whole = own[f"model.{key}"].value if f"model.{key}" in own else preset.get(key)
         if whole is not None:
             _put(draft, 0, key, int(whole) - encoder["params"], "without the encoder")
-    where = {"family": "its encoder", "tokens": "positions of one image, tile or recording"}
+    where = {
+        "family": "its encoder",
+        "tokens": "positions of an image (672 pixels a side where any size goes), tile or recording",
+    }
     for key, value in encoder.items():
         _put(draft, 1, key, value, where.get(key, ""))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.checks_post_training import ANY_FAMILY, engine_names
-from planner.inputs.post_training import adapter_key, adapter_names, load_objectives
+from planner.inputs.post_training import Objective, adapter_key, adapter_names, load_objectives
 from planner.inputs.presets import find_preset
 from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
 from planner.trainer_files.model import Blank, Fact
@@ -101,6 +102,13 @@ def _target_names(value: Any) -> list[str]:
     return ["all_linear"] if not names or any(name in _EVERY for name in names) else names
 
 
+def objective_of(draft: Mapping[str, Fact]) -> Objective:
+    """The objective of a draft; where it is not known, which the workload's own checks say, training on sequences."""
+    stated = draft.get("training.objective")
+    known = load_objectives()
+    return known.get("" if stated is None else str(stated.value), known["pretrain"])
+
+
 def generates(facts: dict[str, Fact]) -> bool:
     """Whether the objective of the files learns from responses that it generates."""
     stated = facts.get("training.objective")
@@ -179,8 +187,7 @@ def settle_packing(draft: dict[str, Fact], packing: Fact | None, blanks: list[Bl
         packing: what the files state; None: nothing.
         blanks: what is to be given is added.
     """
-    stated = draft.get("training.objective")
-    objective = load_objectives()[str(stated.value) if stated is not None else "pretrain"]
+    objective = objective_of(draft)
     if packing is None or objective.rollouts:
         return
     packed = packing.value and objective.sequences == 1  # pairs are not

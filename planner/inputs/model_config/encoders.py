@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.bundled import bundled_rows
 from planner.inputs.model_config.model import Keys
-from planner.inputs.model_config.perception import is_gated, vision_work
+from planner.inputs.model_config.perception import ffn_width, image_side, is_gated, vision_work
 
 # Side in pixels of an image where an encoder takes any: 48 patches of 14, as many positions after merging as LLaVA has.
 _ANY_SIZE = 672
@@ -50,15 +50,13 @@ def encoder_of(keys: Keys) -> dict[str, Any]:
     if keys.text("model_type").startswith("glm4v"):
         extended = Keys({**extended.data, "intermediate_size": keys.need("out_hidden_size")}, keys.place)
     hidden = keys.need("embed_dim", "hidden_size")
-    image = keys.data.get("image_size", _ANY_SIZE)
-    side = image[0] if isinstance(image, list) and image and type(image[0]) is int else image
     patch = keys.size("patch_size", "spatial_patch_size") or 16
     return {
         "family": "transformer", "architecture": "encoder", "params": vision_work(extended).params,
         "layers": extended.need("num_hidden_layers"), "hidden": hidden,
         "heads": keys.size("num_attention_heads", "num_heads") or max(1, hidden // 64),
-        "ffn": extended.size("intermediate_size", "mlp_dim") or round(hidden * (keys.ratio("mlp_ratio") or 4.0)),
-        "gated_mlp": is_gated(keys), "tokens": max(1, (side if type(side) is int else _ANY_SIZE) // patch) ** 2,
+        "ffn": ffn_width(extended, hidden), "gated_mlp": is_gated(keys),
+        "tokens": max(1, image_side(keys, _ANY_SIZE) // patch) ** 2,
     }  # fmt: skip
 
 

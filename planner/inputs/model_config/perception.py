@@ -19,7 +19,7 @@ def read_vision(keys: Keys, kind: ModelType) -> ConfigModel:
     """Read a vision transformer, also where it masks patches or distils itself."""
     work = vision_work(keys)
     values = _values(keys, work, layers=keys.need("num_hidden_layers"))
-    image = _image_size(keys)
+    image = image_side(keys, 224)
     notes = [f"one sample is one image of {image} x {image} pixels"]
     if kind.note:
         notes.append(kind.note)
@@ -44,7 +44,7 @@ def read_towers(keys: Keys, kind: ModelType) -> ConfigModel:
         width = vision.need("hidden_size")
         work += Work(params=4 * width**2 + 2 * width * vision.need("intermediate_size"))
     values = _values(vision, work, layers=vision.need("num_hidden_layers") + text.need("num_hidden_layers"))
-    image = _image_size(vision)
+    image = image_side(vision, 224)
     notes = (
         f"one sample is a pair of an image of {image} x {image} pixels and a text of {positions} tokens",
         "the loss over all pairs of the global batch is not counted",
@@ -109,16 +109,14 @@ def vision_work(keys: Keys) -> Work:
     hidden = keys.need("embed_dim", "hidden_size")
     layers = keys.need("num_hidden_layers", "depth")
     heads = keys.size("num_attention_heads", "num_heads") or max(1, hidden // 64)
-    ffn = keys.size("intermediate_size", "mlp_dim") or round(hidden * (keys.ratio("mlp_ratio") or 4.0))
+    ffn = ffn_width(keys, hidden)
     patch = keys.size("patch_size", "spatial_patch_size") or 16
-    image = _image_size(keys)
+    image = image_side(keys, 224)
     channels = keys.size("num_channels", "in_channels", "in_chans") or 3
     patches = (image // patch) ** 2
     if not patches:
         raise _odd(keys, "patch_size")
     gated = is_gated(keys)
-    if keys.flag("use_swiglu_ffn", False):
-        ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
     work = linear(channels * patch * patch * (keys.size("temporal_patch_size") or 1), hidden, patches)
     work += block(hidden, heads, ffn, patches + 1, gated=gated) * layers
     work += Work(params=-2 * hidden * (hidden - _kept_width(keys, hidden, heads)) * layers)
@@ -131,6 +129,13 @@ def _kept_width(keys: Keys, hidden: int, heads: int) -> int:
     return hidden * min(keys.size("num_key_value_heads") or heads, heads) // heads
 
 
+def ffn_width(keys: Keys, hidden: int) -> int:
+    """Width of the feed-forward networks of a vision transformer."""
+    ffn = keys.size("intermediate_size", "mlp_dim") or round(hidden * (keys.ratio("mlp_ratio") or 4.0))
+    # DINOv2 keeps the parameters of the plain network
+    return 8 * math.ceil(2 * ffn / 3 / 8) if keys.flag("use_swiglu_ffn", False) else ffn
+
+
 def is_gated(keys: Keys) -> bool:
     """Whether the feed-forward networks of a vision transformer have a gate."""
     stated = any(keys.flag(name, False) for name in ("use_swiglu_ffn", "use_gated_mlp"))
@@ -141,11 +146,12 @@ def is_gated(keys: Keys) -> bool:
     )
 
 
-def _image_size(keys: Keys) -> int:
+def image_side(keys: Keys, usual: int) -> int:
+    """Side in pixels of a square image of the stated area; `usual` where none is stated."""
     value = keys.data.get("image_size")
     if isinstance(value, list) and value and all(type(side) is int and side > 0 for side in value):
         return round(math.sqrt(value[0] * value[-1]))
-    return keys.size("image_size") or 224
+    return keys.size("image_size") or usual
 
 
 def _values(

@@ -20,7 +20,7 @@ _SIZES = (
 )  # fmt: skip
 # Keys that change neither speed nor memory, or by little.
 _WITHOUT_EFFECT = (
-    r"base_model_.*|tokenizer_.*|model_type|trust_remote_code|is_.*|hub_.*|hf_.*|push_.*|.*wandb.*|mlflow_.*|comet_.*",
+    r"base_model_.*|(tokenizer|processor)_.*|model_type|trust_remote_code|is_.*|hub_.*|hf_.*|push_.*|.*wandb.*|mlflow_.*|comet_.*",
     r"trackio_.*|swanlab_.*|use_(tensorboard|wandb|mlflow|comet)|output_dir|logging_.*|.*sav(e|es|ing)_.*|eval.*",
     r"val_set_size|dataset_.*|datasets|test_datasets|shuffle.*|chat_template.*|default_system_message|special_tokens",
     r"tokens|added_tokens_.*|eot_tokens|train_on_.*|roles_.*|learning_rate|lr_.*|cosine_.*|weight_decay|warmup_.*",

@@ -310,6 +310,21 @@ def _rollouts(reader: Reader) -> None:
         reader.add("rollouts.old_logprobs", "reused", "loss_fn.force_on_policy_ratio")
 
 
+def _frozen(reader: Reader) -> None:
+    """What stays frozen by a section `freeze_config`: the image encoder unless it says otherwise."""
+    section = "freeze_config"
+    images, sound = f"{section}.freeze_vision_tower", f"{section}.freeze_audio_tower"
+    if not reader.has(section) or "training.method" in reader.facts:  # adapters leave the rest frozen
+        return
+    if reader.flag(f"{section}.freeze_language_model"):
+        reader.add_projector(f"{section}.freeze_language_model")
+    elif reader.flag(images) is not False:
+        stated = reader.has(images)
+        reader.freeze_encoder(images if stated else f"{images} is on by default", assumed=not stated)
+    elif reader.flag(sound):
+        reader.warn(f"{sound}: what is frozen counts as trained")
+
+
 def _automodel(reader: Reader) -> None:
     """What NeMo Automodel says of sharding, the loss and frozen weights."""
     strategy = reader.first("distributed.strategy", "distributed._target_")
@@ -329,9 +344,7 @@ def _automodel(reader: Reader) -> None:
     loss = reader.text("loss_fn._target_")
     if "LinearCrossEntropy" in loss:  # fused with the last product: no logits are kept
         reader.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")
-    for name in ("vision", "audio"):
-        if reader.flag(f"freeze_config.freeze_{name}_tower"):
-            reader.freeze_encoder(f"freeze_config.freeze_{name}_tower")
+    _frozen(reader)
     for bits in (4, 8):
         if reader.flag(f"quantization.load_in_{bits}bit"):
             reader.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")

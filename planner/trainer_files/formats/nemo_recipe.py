@@ -25,6 +25,9 @@ _OBJECTIVES = {"pretrain": "pretrain", "finetune": "sft", "sft": "sft", "peft": 
 _VERSION = re.compile(r"^(llama|qwen|glm)(\d)(\d)(?=_)")
 _VARIANT = re.compile(r"_(16k|64k|128k|low_precision)$")
 
+# recipes of Megatron Bridge that train all weights unless the script says otherwise; the others train adapters
+_ALL_LEARNS = re.compile(r"(_vl_|_next_|45v|ministral3).*finetune_config")
+
 
 def recognises(document: Document) -> bool:
     """Whether the script takes a recipe, or states a configuration of Megatron Bridge."""
@@ -69,10 +72,12 @@ def read(document: Document) -> Reading:
     text = "a precision with fp8" if fp8 else "recipes train in bf16"
     reader.add("training.precision", "fp8" if fp8 else "bf16", text, assumed=not fp8)
     scheme_key = next((name for name in ("peft_scheme", "peft") if name in reader.document.data), "")
-    by_default = "recipe" in call.name and not scheme_key
-    scheme = reader.text(scheme_key) or ("lora" if by_default else "")  # None: without adapters
+    scheme = reader.text(scheme_key) or ("" if scheme_key or _ALL_LEARNS.search(call.name) else "lora")
     if kind == "peft" or (kind == "finetune" and scheme in ("lora", "dora")):
-        reader.add_adapter(scheme or "lora", scheme_key if reader.has(scheme_key) else call.name, None, "")
+        where = scheme_key if reader.has(scheme_key) else f"the default of {call.name}"
+        reader.add_adapter(scheme or "lora", where, None, "")
+    else:
+        _frozen(reader)
     if kind in ("finetune", "sft", "peft") and reader.has("packed_sequence"):
         reader.add("training.packing", reader.flag("packed_sequence") is True, "packed_sequence")
     reader.add("training.stack", "fused", "Megatron's kernels", assumed=True)
@@ -81,6 +86,19 @@ def read(document: Document) -> Reading:
         if missing:
             reader.warn(f"{', '.join(missing)}: what {call.name} sets is in its package and is not read")
     return reader
+
+
+def _frozen(reader: Reader) -> None:
+    """What stays frozen although the rest learns: flags of Megatron Bridge's models of images and sound."""
+    images, sound = "freeze_vision_model", "freeze_sound_encoder"
+    if reader.flag("freeze_language_model"):
+        reader.add_projector("freeze_language_model")
+        if not reader.flag(images):
+            reader.warn_of_encoder(images)
+    elif reader.flag(images):
+        reader.freeze_encoder(images)
+    elif reader.flag(sound):
+        reader.warn(f"{sound}: what is frozen counts as trained")
 
 
 def _accelerators(reader: Reader) -> None:

@@ -145,9 +145,10 @@ _ENCODERS = ("visual", "vision_tower", "vision_model")
 def _adapters(reader: Reader) -> None:
     if not reader.flag("training.use_peft"):
         if reader.has("model.freeze_layers"):
-            named = reader.get("model.freeze_layers")
-            if isinstance(named, list) and named and all(str(name) in _ENCODERS for name in named):
-                reader.freeze_encoder(f"model.freeze_layers {', '.join(map(str, named))}")
+            stated = reader.get("model.freeze_layers")
+            names = [str(name) for name in stated] if isinstance(stated, list) else []
+            if names and all(name.rpartition(".")[2] in _ENCODERS for name in names):
+                reader.freeze_encoder(f"model.freeze_layers {', '.join(names)}")
             else:
                 reader.warn("model.freeze_layers: training a part of the weights is counted as training all")
         return

@@ -68,12 +68,12 @@ def test_samples_cut_at_a_length_are_asked_for_their_own_under_either_name(tmp_p
     assert draft(tmp_path, "run.sh", f"{QWEN_VL} --data_packing True").facts["training.packing"].value is True
 
 
-@pytest.mark.parametrize(("peft", "method"), [('"lora"', "lora"), ("None", None)])
+@pytest.mark.parametrize(("peft", "method"), [('peft="lora"', "lora"), ("peft=None", None), ("", "lora")])
 def test_adapters_of_megatron_bridge_are_an_argument_of_its_recipe(
     peft: str, method: str | None, tmp_path: Path
 ) -> None:
     text = "from megatron.bridge.recipes.qwen.qwen3 import qwen3_8b_finetune_config\n"
-    text += f"cfg = qwen3_8b_finetune_config(peft={peft})\ncfg.train.global_batch_size = 64\n"
+    text += f"cfg = qwen3_8b_finetune_config({peft})\ncfg.train.global_batch_size = 64\n"
     facts = draft(tmp_path, "run.py", text).facts
     assert (facts["training.method"].value if "training.method" in facts else None) == method
 
@@ -94,3 +94,10 @@ def test_prompts_and_the_default_of_responses_make_the_length_of_grpo(tmp_path: 
 def test_a_command_that_names_a_file_which_is_not_there_asks_for_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"add grpo\.yaml to --from"):
         draft(tmp_path, "run.sh", "trl grpo --config grpo.yaml --num_processes 8")
+
+
+def test_a_stated_objective_that_is_not_known_is_left_to_the_checks_of_workloads(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(TRL.format("sft"), encoding="utf-8")
+    facts = gather([path], Wishes(values={"training.objective": "foo"})).facts
+    assert facts["training.objective"].value == "foo"

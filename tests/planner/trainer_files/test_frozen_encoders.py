@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from planner.bundled import bundled_rows
+from planner.errors import InputError
+from planner.estimation.answer import estimate_workload
 from planner.inputs.load import load_workload
-from planner.inputs.model_config.encoders import preset_encoder
+from planner.inputs.model_config.encoders import encoder_of, preset_encoder
+from planner.inputs.model_config.model import Keys
 from planner.inputs.models import count_params, merge_model
 from planner.inputs.presets import find_preset
 from planner.inputs.training_schema import Network
@@ -22,6 +25,14 @@ FACTORY = (
     f"model_name_or_path: {QWEN}\nstage: sft\nfinetuning_type: full\ntemplate: qwen2_vl\nmax_steps: 50\n"
 )
 AXOLOTL = f"base_model: {QWEN}\nmicro_batch_size: 1\nsequence_len: 2048\nmax_steps: 5\n"
+AUTOMODEL = f"""model:
+  _target_: nemo_automodel.NeMoAutoModelForImageTextToText.from_pretrained
+  pretrained_model_name_or_path: {QWEN}
+step_scheduler: {{global_batch_size: 8, local_batch_size: 1, max_steps: 100}}
+"""
+OUMI = f"""model: {{model_name: {QWEN}, model_max_length: 2048, freeze_layers: [model.visual]}}
+training: {{trainer_type: TRL_SFT, per_device_train_batch_size: 1, max_steps: 10}}
+"""
 PRESETS = [name for row in bundled_rows("preset_encoders.csv") for name in row["presets"].split(";")]
 
 
@@ -49,6 +60,11 @@ def is_apart(result: Draft) -> bool:
         ("run.yaml", f"{AXOLOTL}freeze_mm_modules: true\n", True),
         ("run.sh", f"python train.py --model_name_or_path {QWEN} --tune_mm_vision False --tune_mm_llm True "
          "--per_device_train_batch_size 1 --max_steps 5", True),
+        ("run.yaml", AUTOMODEL, False),
+        ("run.yaml", f"{AUTOMODEL}freeze_config: {{freeze_embeddings: true}}\n", True),
+        ("run.yaml", f"{AUTOMODEL}freeze_config: {{freeze_vision_tower: false, freeze_audio_tower: true}}\n", False),
+        ("run.yaml", OUMI, True),
+        ("run.yaml", OUMI.replace("model.visual", "model.layers"), False),
     ],
 )  # fmt: skip
 def test_an_encoder_that_does_not_learn_is_a_network_of_its_own(
@@ -82,6 +98,60 @@ def test_where_several_networks_are_not_modelled_the_frozen_encoder_counts_as_tr
     result = draft(tmp_path, "run.sh", f"{SWIFT} {more}")
     assert not is_apart(result)
     assert any("counts as trained" in text and reason in text for text in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("objective", "more", "times"),
+    [
+        ("dpo", "", 4),  # both answers, by the model and by its reference
+        ("dpo", "--precompute_ref_log_probs true", 2),
+        ("orpo", "", 2),
+        ("rm", "", 2),
+        ("kto", "", 4),
+    ],
+)
+def test_images_are_read_with_each_answer_and_by_the_reference(
+    objective: str, more: str, times: int, tmp_path: Path
+) -> None:
+    text = SWIFT.replace("swift sft", f"swift rlhf --rlhf_type {objective}")
+    assert draft(tmp_path, "run.sh", f"{text} {more}").facts["model.parts.1.per_sample"].value == times
+
+
+def test_without_images_an_encoder_costs_its_memory_and_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    text = render_draft(draft(tmp_path, "run.sh", SWIFT))
+    times, memories = [], []
+    for runs in ("1  ", "0  "):
+        path.write_text(text.replace("per_sample: 1  ", f"per_sample: {runs}"), encoding="utf-8")
+        (estimate,) = estimate_workload(load_workload(path), ["p5.48xlarge"], [1], calibrated=False).estimates
+        times.append(estimate.breakdown_s.get("other_models", 0.0))
+        memories.append(estimate.memory.parts["weights"])
+    assert times[0] > 0
+    assert times[1] == 0
+    assert memories[0] == memories[1]
+    path.write_text(
+        text.replace("per_sample: 1  ", "per_sample: 0  ").replace("trainable: none", "trainable: all"),
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="cannot learn"):
+        load_workload(path)
+
+
+@pytest.mark.parametrize(("frozen", "apart"), [(True, True), (False, False)])
+def test_recipes_of_megatron_bridge_freeze_the_encoder_by_a_flag(
+    frozen: bool, apart: bool, tmp_path: Path
+) -> None:
+    text = "from megatron.bridge.recipes.qwen_vl import qwen25_vl_7b_finetune_config\n"
+    text += f"cfg = qwen25_vl_7b_finetune_config()\ncfg.model.freeze_vision_model = {frozen}\n"
+    assert is_apart(draft(tmp_path, "run.py", text + "cfg.train.global_batch_size = 64\n")) is apart
+
+
+def test_gated_networks_of_an_encoder_are_as_wide_as_its_parameters_say(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 1536, "num_hidden_layers": 40, "num_attention_heads": 24, "patch_size": 14}
+    encoder = encoder_of(Keys({**sizes, "use_swiglu_ffn": True, "image_size": [224, 448]}, "config.json"))
+    blocks = 40 * (4 * 1536 * 1536 + 3 * 1536 * encoder["ffn"])
+    assert encoder["params"] == pytest.approx(blocks, rel=0.01)
+    assert encoder["tokens"] == pytest.approx(16 * 32, rel=0.06)  # a square of the same area
 
 
 def test_the_encoder_of_a_configuration_is_told_from_its_language_model(tmp_path: Path) -> None:
