@@ -104,7 +104,7 @@ def _kinds(training: Training) -> Iterator[tuple[Option, ...]]:
 def _adapters(training: Training, family: str) -> tuple[Option, ...]:
     """Adapters instead of all weights; where a preset of images may be trained further, as its file would say."""
     options = _ADAPTERS.get(training.method, ())
-    if training.objective != "pretrain":
+    if training.objective != "pretrain" or training.method == "lora":
         return options
     is_open = family == "diffusion" and "objective" not in training.model_fields_set
     return tuple({"objective": "sft", **option} for option in options) if is_open else ()

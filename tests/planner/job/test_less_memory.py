@@ -62,6 +62,7 @@ CASES: dict[str, tuple[Machine, dict[str, Any]]] = {
     "pairs": (A100X8, {"objective": "dpo", "layout": {"zero_stage": 1, "tensor_parallel": 1}}),
     "pairs alone": (A100, {"objective": "dpo", "sequence_length": 2048, "optimizer": "adamw_8bit"}),
     "lora": (V100, {"method": "lora", "precision": "fp16"}),
+    "lora by default": (V100, {"method": "lora", "precision": "fp16", "objective": None}),
     "sharded": (A100X8, {"layout": {"zero_stage": 0, "tensor_parallel": 1, "pipeline_parallel": 1}}),
 }
 
