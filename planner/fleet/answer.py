@@ -91,7 +91,7 @@ def plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> tu
         plan, proven = _plan(context, options)
 
         def ask(asked: Asked, rest: Options) -> Plan:
-            return _plan(context.with_asked(asked), rest)[0]
+            return _plan(context.with_asked(asked), rest, explained=False)[0]
 
         plan = with_fewer_at_once(plan, context.asked, options, ask)
         return with_known_places(plan, context.market, options, ask), proven
@@ -99,7 +99,8 @@ def plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> tu
         raise InputError(f"--backend: {error}") from error
 
 
-def _plan(context: Context, options: Options) -> tuple[Plan, Proven | None]:
+def _plan(context: Context, options: Options, *, explained: bool = True) -> tuple[Plan, Proven | None]:
+    """The plan and what its proof is about; `explained`: where there is none, with what would be enough."""
     clock = Clock(options.time_limit_s)
     clock.left_s()  # it runs from here on: candidates count
     found = _candidates(context)
@@ -142,11 +143,19 @@ def _plan(context: Context, options: Options) -> tuple[Plan, Proven | None]:
         mix = replace(enough, gap=options.gap, seconds=clock.spent_s)
         return fleet_plan(found, mix, alone, one, rounds.ask, unjudged_usd=fallen.unjudged_usd), proven
     due_usd = None if due is None else float(due)
-    return _none(rounds, workers, sure, first, due_usd, _unjudged(fallen)), proven
+    unjudged_words = _unjudged(fallen)
+    return _none(rounds, workers, sure, first, due_usd, unjudged_words, explained=explained), proven
 
 
 def _none(
-    asked: Round, workers: Workers, sure: Outcome, first: Outcome, enough_usd: float | None, unjudged: str
+    asked: Round,
+    workers: Workers,
+    sure: Outcome,
+    first: Outcome,
+    enough_usd: float | None,
+    unjudged: str,
+    *,
+    explained: bool,
 ) -> Plan:
     """The answer where no fleet is likely enough, or none is possible.
 
@@ -157,6 +166,7 @@ def _none(
         first: the cheapest mix at spot's mean.
         enough_usd: a budget with which a plan is known, None where none is.
         unjudged: what is said of fleets with a fall-back whose chance was not worked out; empty without any.
+        explained: also say which limits must give way.
     """
     found, options = asked.found, asked.options
     if sure.mix is not None:
@@ -169,6 +179,8 @@ def _none(
         return infeasible_fleet(found, enough, spent, unproven=unjudged or _NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
+    if not explained:
+        return infeasible_fleet(found, (), asked.clock.spent_s, unproven=unjudged)
     context = found.context
     dear = at_most(workers, context.market)
     question = question_of(context, dear, asked.work, kept_hours=asked.limit)

@@ -43,7 +43,7 @@ def with_fewer_at_once(
     if widest is None or limits.obtainable or _accelerators(widest) <= RECORDED_AT_ONCE:
         return plan
     nodes = int(RECORDED_AT_ONCE // widest.accelerators_per_node)
-    if nodes < 1:
+    if nodes < (1 if asked.workload.fleet is None else asked.workload.fleet.nodes_per_run):
         return plan
     fewer = limits.model_copy(update={"max_nodes": nodes})
     workload = asked.workload.model_copy(update={"constraints": fewer})

@@ -11,13 +11,15 @@ from catalogs.tables.table import distinct_values
 from planner.asked.job import resolve_job
 from planner.candidates.choose import choose
 from planner.candidates.constraints.facts import NoLayout
-from planner.candidates.engine import build
+from planner.candidates.engine import Engine
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.sizes import hardware_of_offer
+from planner.candidates.wanted import Scope, Wanted
 from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
+    from planner.candidates.model import Candidates
     from planner.inputs.training_schema import Training
     from planner.plan.brief import Summary
 
@@ -46,13 +48,23 @@ def other_batch(search: CandidateSearch) -> tuple[Relaxation, ...]:
 
 def best_with(search: CandidateSearch, training: Training) -> Summary | None:
     """The best plan of the same workload with another `training` section; None where it has none."""
-    context = search.candidates.context
-    asked = context.asked
+    return best_among(candidates_with(search, training).candidates)
+
+
+def best_among(candidates: Candidates) -> Summary | None:
+    """The best of the candidates that keep all limits; None where none does."""
+    choice = choose(candidates, candidates.context.asked.workload.preferences.objective)
+    return None if choice is None else summarize(candidates, choice.winner, None)
+
+
+def candidates_with(search: CandidateSearch, training: Training) -> CandidateSearch:
+    """Candidates of the same workload with another `training` section, among admitted offers; the best is one."""
+    asked = search.candidates.context.asked
     workload = asked.workload.model_copy(update={"training": training})
     job = resolve_job(workload, asked.job.on)
-    candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
-    choice = choose(candidates, workload.preferences.objective)
-    return None if choice is None else summarize(candidates, choice.winner, None)
+    context = search.candidates.context.with_asked(replace(asked, workload=workload, job=job))
+    engine = Engine(context, admitted_only=True)
+    return engine.at(context.dates.deadline, Wanted(Scope.BEST, counted=False))
 
 
 def _divisible(search: CandidateSearch) -> list[int]:

@@ -24,6 +24,7 @@ from planner.candidates.constraints.deadline import Deadline, later
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.candidates.engine import Engine, bits_of, deadline_after
 from planner.candidates.limits import case_of
+from planner.candidates.plan_parts.infeasible import order
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
 from planner.plan.relaxation import relaxation_of
@@ -53,15 +54,13 @@ def with_least_budget(search: CandidateSearch, remedies: Sequence[Remedy]) -> tu
     least = [
         _least(search, remedy) if _has_budget(remedy) else _within(search, remedy) for remedy in remedies
     ]
-    if not any(_has_budget(remedy) for remedy in remedies):
-        return tuple(least)
     named = [frozenset(change.constraint for change in item.changes) for item in least]
     # what is enough without one of its limits is named without it, once
     kept: dict[frozenset[str], Relaxation] = {}
     for item, mine in zip(least, named, strict=True):
         if not any(other < mine for other in named):
             kept.setdefault(mine, item)
-    return tuple(sorted(kept.values(), key=lambda item: item.best.cost_usd if item.best else 0))
+    return tuple(sorted(kept.values(), key=order))
 
 
 def _has_budget(remedy: Remedy) -> bool:
@@ -85,19 +84,55 @@ def _within(search: CandidateSearch, remedy: Remedy) -> Relaxation:
         return remedy.relaxation
     own, case = search.candidates.context.asked.workload, case_of(search.candidates.context)
     objective, budget = own.preferences.objective, own.constraints.budget_usd
-    moves = _moves(search, remedy)
-    moves = [_sooner(search, case, move, moves, budget, np.inf) for move in moves]
-    moved = _moved(search, moves, budget, objective)
-    if moved is None:
+    first = _moves(search, remedy)
+    for moves in (_cheapest_named(search, case, first), first):
+        if moves and (found := _best(search, moves, budget, objective)) is not None:
+            break
+    else:
         return remedy.relaxation
+    most = float(found[0].cash_usd[found[1]])
+    sooner = [_sooner(search, case, move, moves, _dollars(most), most) for move in moves]
+    if sooner != moves and (again := _best(search, sooner, budget, objective)) is not None:
+        moves, found = sooner, again
+    words = "; ".join(move.item.words for move in moves)
+    return relaxation_of([move.change for move in moves], summarize(*found, None), words)
+
+
+def _cheapest_named(search: CandidateSearch, case: Case, moves: list[_Move]) -> list[_Move]:
+    """What is let in, such as an instance type, as the best of all plans needs it; empty where it is all numbers."""
+    own, limits = search.candidates.context.asked.workload, case.limits
+    named = [move for move in moves if move.item.loosened(limits, case, move.candidates, move.at) is None]
+    named = [move for move in named if move.item.id != Deadline.id]
+    if not named:
+        return []
+    best = _best(search, moves, own.constraints.budget_usd, own.preferences.objective, alike=False)
+    if best is None:
+        return []
+    kept_out = search.offer_bits[best[0].offer[best[1]]]
+    return [
+        _Move(move.item, move.item.change(case, *best), *best) if move in named else move
+        for move in moves
+        if move not in named or kept_out & BIT[move.item.id]
+    ]
+
+
+def _best(
+    search: CandidateSearch,
+    moves: list[_Move],
+    budget: Decimal | None,
+    objective: str,
+    *,
+    alike: bool = True,
+) -> tuple[Candidates, int] | None:
+    """The plan within a budget with the limits moved; None where none is found."""
+    moved = _moved(search, moves, budget, objective, alike=alike)
+    if moved is None:
+        return None
     context, offer_bits = moved
     engine = Engine(context, offer_bits=offer_bits, admitted_only=True)
     candidates = engine.at(context.dates.deadline, Wanted(Scope.BEST, counted=False)).candidates
     at = best_where(candidates, candidates.bits == 0, objective)
-    if at is None:
-        return remedy.relaxation
-    changes = [move.change for move in moves]
-    return relaxation_of(changes, summarize(candidates, at, None), remedy.relaxation.note)
+    return None if at is None else (candidates, at)
 
 
 def _moves(search: CandidateSearch, remedy: Remedy) -> list[_Move]:
@@ -193,11 +228,16 @@ def _dollars(value: float) -> Decimal:
 
 
 def _moved(
-    search: CandidateSearch, moves: list[_Move], budget: Decimal | None, objective: str = "cost"
+    search: CandidateSearch,
+    moves: list[_Move],
+    budget: Decimal | None,
+    objective: str = "cost",
+    *,
+    alike: bool = True,
 ) -> tuple[Context, Ints] | None:
     """The run within a budget, with limits moved, and filter bits per offer.
 
-    None where only the user can say what a limit is.
+    None where only the user can say what a limit is. `alike`: only offers that need the same changes are let in.
     """
     context, case = search.candidates.context, case_of(search.candidates.context)
     asked = context.asked
@@ -215,20 +255,20 @@ def _moved(
     context = context.with_asked(replace(asked, workload=workload))
     offer_bits = bits_of(context.asked, context.market)
     before = offer_bits.copy()
-    _admit(search, offer_bits, admitted)
+    _admit(search, offer_bits, admitted, alike=alike)
     return None if admitted and np.array_equal(offer_bits, before) else (context, offer_bits)
 
 
-def _admit(search: CandidateSearch, offer_bits: Ints, moves: list[_Move]) -> None:
-    """Let in the offers that nothing keeps out but limits that move, and that need the same changes of them."""
+def _admit(search: CandidateSearch, offer_bits: Ints, moves: list[_Move], *, alike: bool) -> None:
+    """Let in the offers that nothing keeps out but limits that move, and, if `alike`, that need the same changes."""
     word = sum(BIT[move.item.id] for move in moves)
     candidates, case = search.candidates, case_of(search.candidates.context)
     for at in distinct(candidates.offer)[1]:
         offer = int(candidates.offer[at])
         bits = int(offer_bits[offer])
-        if bits and not bits & ~word and all(
+        if bits and not bits & ~word and (not alike or all(
             move.item.change(case, candidates, int(at)).needed == move.change.needed
             for move in moves
             if bits & BIT[move.item.id]
-        ):  # fmt: skip
+        )):  # fmt: skip
             offer_bits[offer] = 0

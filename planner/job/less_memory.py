@@ -2,7 +2,8 @@
 
 What is tried first learns the same weights: what a pinned layout forbids, a smaller state of the optimizer, states in
 host memory. Adapters learn others, so they are named for fine-tuning alone. Of each kind the first option that has a
-plan is named, as the file would have to state it.
+plan is named, as the file would have to state it. Where none has one, the first that fits into memory is named with
+the other limits that must give way.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.candidates.constraints.facts import Memory
+from planner.candidates.plan_parts.infeasible import find_remedies
 from planner.inputs.checks import find_faults
 from planner.inputs.training_schema import Layout, TrainingMemory
-from planner.job.batch import best_with
+from planner.job.batch import best_among, candidates_with
+from planner.job.later_deadline import with_later_deadline
+from planner.job.least_budget import with_least_budget
 from planner.job.memory_room import short_of_memory
 from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     Option = dict[str, int | str | bool]  # values by key, below `training`
 
 MOST_NAMED = 3
+MOST_BESIDE = 2  # ways out beside an option that is not enough alone
 _PAGED: tuple[Option, ...] = (
     {"optimizer": "paged_adamw_8bit"},
     {"optimizer": "paged_adamw_8bit", "memory.master": "none", "memory.gradients": "half"},
@@ -56,26 +61,53 @@ def with_less_memory(search: CandidateSearch) -> tuple[Relaxation, ...]:
     if not len(short_of_memory(search)):
         return ()
     named: list[Relaxation] = []
-    for options in _kinds(training):
-        first = next((one for option in options if (one := _named(search, training, option))), None)
-        if first is not None:
-            named.append(first)
-        if len(named) == MOST_NAMED:
-            break
-    return tuple(named)
+    fitting: list[tuple[Training, Option, CandidateSearch]] = []
+    adapters = _adapters(training, search.candidates.context.asked.job.model.family)
+    for options in (*_kinds(training), adapters):
+        if len(named) == (MOST_NAMED if options is adapters or not adapters else MOST_NAMED - 1):
+            continue
+        for option in options:
+            tried = _tried(search, training, option)
+            if tried is None:
+                continue
+            best = best_among(tried.candidates)
+            if best is not None:
+                named.append(relaxation_of(_changes(training, option), best, Memory.words))
+                break
+            if not len(short_of_memory(tried)):
+                fitting.append((training, option, tried))
+    return tuple(named) or next(filter(None, (_beside_others(*one) for one in fitting)), ())
+
+
+def _beside_others(training: Training, option: Option, tried: CandidateSearch) -> tuple[Relaxation, ...]:
+    """An option with other limits that must give way, as few as do; empty where none is found to be enough."""
+    others = with_later_deadline(tried, with_least_budget(tried, find_remedies(tried)))
+    return tuple(
+        relaxation_of((*_changes(training, option), *one.changes), one.best, f"{Memory.words}; {one.note}")
+        for one in others[:MOST_BESIDE]
+    )
 
 
 def _kinds(training: Training) -> Iterator[tuple[Option, ...]]:
-    """Options that do the same in different ways, what costs least quality and speed first."""
+    """Options that learn the same in different ways, what costs least quality and speed first."""
+    full = training.method == "full"
     yield _loosened(Layout() if training.layout == "auto" else training.layout)
     if training.objective in ("dpo", "kto") and training.reference in (None, "resident"):
-        yield ({"reference": "precomputed"},)
-    if training.method == "full":
+        beside: tuple[Option, ...] = ({}, _PAGED[-1], _IN_HOST[-1]) if full else ({},)
+        yield tuple({"reference": "precomputed", **option} for option in beside)
+    if full:
         yield _LIGHTER.get(training.optimizer, ())
         if not (training.memory or TrainingMemory()).offload_optimizer:
             yield _IN_HOST
-    if training.objective != "pretrain":
-        yield _ADAPTERS.get(training.method, ())
+
+
+def _adapters(training: Training, family: str) -> tuple[Option, ...]:
+    """Adapters instead of all weights; where a preset of images may be trained further, as its file would say."""
+    options = _ADAPTERS.get(training.method, ())
+    if training.objective != "pretrain" or training.method == "lora":
+        return options
+    is_open = family == "diffusion" and "objective" not in training.model_fields_set
+    return tuple({"objective": "sft", **option} for option in options) if is_open else ()
 
 
 def _loosened(pinned: Layout) -> tuple[Option, ...]:
@@ -91,18 +123,19 @@ def _loosened(pinned: Layout) -> tuple[Option, ...]:
     return (*parts, together) if len(parts) > 1 else tuple(parts)
 
 
-def _named(search: CandidateSearch, training: Training, option: Option) -> Relaxation | None:
-    """The plan with an option, None where it has none or the workload would not be valid."""
+def _tried(search: CandidateSearch, training: Training, option: Option) -> CandidateSearch | None:
+    """Candidates with an option, None where it changes nothing or the workload would not be valid."""
     workload = search.candidates.context.asked.workload
-    option = {key: value for key, value in option.items() if value != _value(training, key)}
     changed = _changed(training, option)
-    if not option or find_faults(workload.model_copy(update={"training": changed})):
+    if changed == training or find_faults(workload.model_copy(update={"training": changed})):
         return None
-    best = best_with(search, changed)
-    if best is None:
-        return None
-    changes = [_change(key, _value(training, key), value) for key, value in option.items()]
-    return relaxation_of(changes, best, Memory.words)
+    return candidates_with(search, changed)
+
+
+def _changes(training: Training, option: Option) -> list[Change]:
+    """What of an option is not so yet."""
+    given = {key: _value(training, key) for key in option}
+    return [_change(key, given[key], value) for key, value in option.items() if value != given[key]]
 
 
 def _change(key: str, given: object, value: int | str | bool) -> Change:

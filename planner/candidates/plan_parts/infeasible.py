@@ -91,13 +91,14 @@ def find_remedies(search: CandidateSearch) -> list[Remedy]:
         out = [_remedy(case, search, group, at[_removed_by(bits[at], group)]) for group in groups]
         if out:
             break
+    return sorted(out, key=lambda remedy: order(remedy.relaxation))[:MOST_RELAXATIONS]
+
+
+def order(relaxation: Relaxation) -> tuple[bool, Decimal, str]:
+    """By what changes are sorted: those of one number first, then by the cost of their plans."""
+    named, best = relaxation.constraint, relaxation.best
     measured = {item.id for item in CONSTRAINTS if item.is_measured}
-
-    def order(item: Remedy) -> tuple[bool, Decimal, str]:
-        named, best = item.relaxation.constraint, item.relaxation.best
-        return named not in measured, best.cost_usd if best else Decimal(0), named
-
-    return sorted(out, key=order)[:MOST_RELAXATIONS]
+    return named not in measured, best.cost_usd if best else Decimal(0), named
 
 
 def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from planner.plan.model import Plan
 from planner.plan.relaxation import Change
 from tests.conftest import Run
-from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, THREE_ZONES, answer, on_demand
+from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, THREE_ZONES, V100, answer, on_demand
+from tests.planner.spine_catalogs import Machine
 
 TWO_MACHINES = [*THREE_ZONES, on_demand("1.60", A10G)]
 HOURS, SURE = 20, 0.99
@@ -152,3 +154,20 @@ def test_beside_a_limit_that_gives_way_alone_is_the_plan_that_it_then_has(
     real = plan_with({key: moved}, **wish)
     assert float(real.total_usd) == pytest.approx(float(found.best.cost_usd), rel=1e-9)
     assert real.hours == pytest.approx(found.best.hours, rel=1e-9)
+
+
+def test_what_is_let_in_is_the_cheapest_of_all_that_could_be() -> None:
+    """Not the type of the candidate that names the change: spot of another one falls back and costs less."""
+    small = Machine("aws", "g4dn.xlarge", "g4dn", "t4-16gb-pcie", accelerator_memory_gib=16.0)
+    firm = replace(V100, instance_type="p3n.2xlarge")
+    offers = [*THREE_ZONES, on_demand("2.50", firm), on_demand("0.50", small)]
+
+    def by_types(*names: str) -> Plan:
+        limits = {"deadline": f"{HOURS}h", "max_nodes": 1, "instance_types": {"allow": list(names)}}
+        return answer(offers, None, constraints=limits).plan
+
+    [item] = [one for one in by_types("g4dn.xlarge").relaxations if one.constraint == "instance_type"]
+    costs = {name: by_types("g4dn.xlarge", name).total_usd for name in ("p3.2xlarge", "p3n.2xlarge")}
+    assert 0 < costs["p3.2xlarge"] < costs["p3n.2xlarge"]
+    assert item.needed == "allow p3.2xlarge"
+    assert item.best is not None and float(item.best.cost_usd) == pytest.approx(float(costs["p3.2xlarge"]))

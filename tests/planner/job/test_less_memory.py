@@ -20,7 +20,7 @@ def planned(machine: Machine, training: dict[str, Any], model: str = "llama-2-7b
         "version": 1,
         "name": "tight",
         "model": {"preset": model},
-        "training": defaults | training,
+        "training": {key: value for key, value in (defaults | training).items() if value is not None},
         "data": {"size": "1GB"},
         "constraints": {"max_nodes": 1} | limits,
     }
@@ -60,7 +60,9 @@ CASES: dict[str, tuple[Machine, dict[str, Any]]] = {
         {"global_batch": 64, "sequence_length": 4096, "layout": {"micro_batch": 8, "recompute": "none"}},
     ),
     "pairs": (A100X8, {"objective": "dpo", "layout": {"zero_stage": 1, "tensor_parallel": 1}}),
+    "pairs alone": (A100, {"objective": "dpo", "sequence_length": 2048, "optimizer": "adamw_8bit"}),
     "lora": (V100, {"method": "lora", "precision": "fp16"}),
+    "lora by default": (V100, {"method": "lora", "precision": "fp16", "objective": None}),
     "sharded": (A100X8, {"layout": {"zero_stage": 0, "tensor_parallel": 1, "pipeline_parallel": 1}}),
 }
 
@@ -88,6 +90,29 @@ def test_the_same_weights_are_tried_before_adapters() -> None:
 def test_adapters_are_named_for_fine_tuning_alone() -> None:
     assert {"method": "lora"} in options(planned(A100, {}))
     assert all("method" not in one for one in options(planned(A100, {"objective": "pretrain"})))
+
+
+def test_images_without_an_objective_may_be_fine_tuning_which_the_change_then_states() -> None:
+    images = {"objective": None, "sequence_length": None}
+    [named] = [one for one in options(planned(A100X8, images, "flux-1-dev")) if "method" in one] or [{}]
+    assert named == {"objective": "sft", "method": "lora"}
+
+
+@pytest.mark.parametrize("limit", [{"budget_usd": 0.05}, {"deadline": "20m"}])
+def test_an_option_that_is_not_enough_alone_is_named_with_the_limit_that_must_give_way(
+    limit: dict[str, Any],
+) -> None:
+    [said] = [one for one in planned(A100, {}, **limit).relaxations if "training." in one.current]
+    option, other = said.changes[:-1], said.changes[-1]
+    assert option and f"memory and {other.constraint}" == said.constraint
+    assert other.enough is not None and said.best is not None
+    enough: dict[str, Any] = (
+        {"budget_usd": other.enough} if other.constraint == "budget" else {"deadline": f"{other.enough}h"}
+    )
+    values = {one.current.split()[0].removeprefix("training."): resolve_scalar(one.needed) for one in option}
+    real = planned(A100, applied({}, values), **enough)
+    assert real.status == "planned" and float(real.total_usd) == pytest.approx(float(said.best.cost_usd))
+    assert planned(A100, applied({}, values), **limit).status == "infeasible"
 
 
 def test_a_number_is_told_as_one() -> None:

@@ -35,9 +35,10 @@ def changed(plan: Plan) -> list[tuple[str, str]]:
 def test_the_sureness_that_is_enough_is_named_with_its_plan_and_more_is_too_much(asked: float | None) -> None:
     plan = planned(asked)
     assert plan.status == "infeasible"
-    ((current, needed),) = changed(plan)
+    [named] = [one for one in plan.relaxations if "memory.confidence" in one.current]
+    current, needed = named.current, named.needed
     assert current == f"training.memory.confidence {asked or 0.95:g}"
-    real, best = planned(float(needed)), plan.relaxations[0].best
+    real, best = planned(float(needed)), named.best
     assert real.status == "planned" and best is not None and float(best.cost_usd) == float(real.total_usd)
     assert planned(float(needed) + 0.02).status == "infeasible"
 
