@@ -126,8 +126,10 @@ def advise(
     notes += _binding(built.model, solved.x)
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
-    loss = loss_of(built.model, solved, plain, question.risk)
-    answer = _assemble(loaded, from_bill, built, solved, (figures, loss), said, catalog, gap)
+    loss = clock.needed(partial(loss_of, built.model, solved, plain, question.risk))
+    answer = clock.needed(
+        partial(_assemble, loaded, from_bill, built, solved, (figures, loss), said, catalog, gap)
+    )
     return Work(answer, built, solved)
 
 
@@ -150,7 +152,10 @@ def _seldom_loses(
 ) -> tuple[Solved, list[str]]:
     """What seldom loses in place of what is best, and that its search was cut short."""
     until = time.perf_counter() + AVOID_SHARE * clock.left_s()
-    solved, ended = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    try:
+        solved, ended = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    except KeyboardInterrupt:  # before its search, or after it
+        solved, ended = plain, Termination.INTERRUPTED
     if ended is Termination.INTERRUPTED:
         clock.stop()
     by = "Ctrl-C" if clock.interrupted else "the time limit"
