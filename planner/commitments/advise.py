@@ -112,8 +112,7 @@ def advise(
         model, solved = solve_bill(built.model, gap=gap, time_limit_s=limit_s, progress=progress)
         notes += [] if model is built.model else [_DEARER]
         built = replace(built, model=model)
-    plain = solved
-    if solved.reason == Termination.INTERRUPTED.value:
+    if (plain := solved).reason == Termination.INTERRUPTED.value:
         clock.stop()  # whoever interrupts waits for no further figure
     if question.risk.loss_price:
         stage("less to lose")
@@ -127,10 +126,9 @@ def advise(
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
     loss = clock.needed(partial(loss_of, built.model, solved, plain, question.risk))
-    answer = clock.needed(
-        partial(_assemble, loaded, from_bill, built, solved, (figures, loss), said, catalog, gap)
-    )
-    return Work(answer, built, solved)
+    outcome = (figures, loss)
+    assembled = partial(_assemble, loaded, from_bill, built, solved, outcome, said, catalog, gap)
+    return Work(clock.needed(assembled), built, solved)
 
 
 def _futures(loaded: LoadedCommit, from_bill: FromBill | None, years: int) -> tuple[Futures, list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from decimal import Decimal
-from statistics import NormalDist
 
 from planner.normal import Z80
 from planner.plan.front_scale import Scale
@@ -43,6 +42,8 @@ def _mainly(plan: Plan) -> str:
     quote = plan.quote
     if quote is None or plan.launch is None or quote.cost_usd <= _WIDE * plan.total_usd:
         return ""
+    from statistics import NormalDist  # no other answer needs it
+
     steps = NormalDist().inv_cdf(quote.level_ratio) / Z80
     above = sum(
         float(line.cost_usd) * (float(line.price_p90_per_hour / line.price_per_hour) ** steps - 1.0)
