@@ -29,6 +29,7 @@ from planner.render.formats import ANSWER_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.commitments.advise import Work
     from solvers.search.decompose import Round
 
 _SEED_OF_BILL = "--currency and --seed belong to --from-focus: a question states its seed itself"
@@ -119,6 +120,7 @@ def commit(
     from planner.errors import InputError
     from planner.finops.read.mapping import read_mapping
     from planner.render.progress import text_progress
+    from planner.startup import is_interrupted
 
     if (question is None) == (not bills):
         raise InputError("give either a QUESTION (examples/commit.yaml) or --from-focus with a bill")
@@ -150,13 +152,25 @@ def commit(
             stage=tell,
             from_bill=asked.from_bill,
         )
-    if certificate is not None:
-        from planner.commitments.certificate import write_certificate
-
-        write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     sections = details or (("all",) if verbose else ())
     source = "FILE" if question else _of_bill(pairs, map_file, currency, seed, expires, avoid_loss=avoid_loss)
+    is_proven = not is_interrupted() and _prove(work, certificate)
     show_answer(commit_report(work.answer, verbose=verbose, details=sections, asked_as=source), output, out)
+    if not is_proven:  # after Ctrl-C there may be time for the answer alone
+        _prove(work, certificate)
+
+
+def _prove(work: Work, certificate: Path | None) -> bool:
+    """Write the certificate that was asked for; False where Ctrl-C ended it."""
+    if certificate is None:
+        return True
+    from planner.commitments.certificate import write_certificate
+
+    try:
+        write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def _refuse_options_of_bills(ctx: click.Context) -> None:

@@ -112,8 +112,7 @@ def advise(
         model, solved = solve_bill(built.model, gap=gap, time_limit_s=limit_s, progress=progress)
         notes += [] if model is built.model else [_DEARER]
         built = replace(built, model=model)
-    plain = solved
-    if solved.reason == Termination.INTERRUPTED.value:
+    if (plain := solved).reason == Termination.INTERRUPTED.value:
         clock.stop()  # whoever interrupts waits for no further figure
     if question.risk.loss_price:
         stage("less to lose")
@@ -126,9 +125,10 @@ def advise(
     notes += _binding(built.model, solved.x)
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
-    loss = loss_of(built.model, solved, plain, question.risk)
-    answer = _assemble(loaded, from_bill, built, solved, (figures, loss), said, catalog, gap)
-    return Work(answer, built, solved)
+    loss = clock.needed(partial(loss_of, built.model, solved, plain, question.risk))
+    outcome = (figures, loss)
+    assembled = partial(_assemble, loaded, from_bill, built, solved, outcome, said, catalog, gap)
+    return Work(clock.needed(assembled), built, solved)
 
 
 def _futures(loaded: LoadedCommit, from_bill: FromBill | None, years: int) -> tuple[Futures, list[str]]:
@@ -150,7 +150,10 @@ def _seldom_loses(
 ) -> tuple[Solved, list[str]]:
     """What seldom loses in place of what is best, and that its search was cut short."""
     until = time.perf_counter() + AVOID_SHARE * clock.left_s()
-    solved, ended = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    try:
+        solved, ended = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    except KeyboardInterrupt:  # before its search, or after it
+        solved, ended = plain, Termination.INTERRUPTED
     if ended is Termination.INTERRUPTED:
         clock.stop()
     by = "Ctrl-C" if clock.interrupted else "the time limit"

@@ -138,6 +138,8 @@ def without_idle(
             costs = recourse.evaluate(x).value
         except OutOfTimeError:
             break
+        except KeyboardInterrupt:
+            return replace(best, reason=Termination.INTERRUPTED.value)
         objective = stage.objective(x, costs)
         if objective <= best.objective_usd:
             best = replace(best, x=x, recourse=costs, objective_usd=objective)

@@ -118,7 +118,7 @@ def _change(item: Excess, asked: Asked) -> Change:
         enough = math.ceil(share * 1000 - 1e-6) / 1000
         return Change(id, _percent(math.floor(limit * 1000 + 1e-6) / 1000), _percent(enough), limit, enough)
     of = f" of {item.member}" if item.member else ""
-    return Change(id, f"{limit:,g}{of}", f"{used:,g}", limit, used)
+    return Change(id, f"{limit:,.12g}{of}", f"{used:,.12g}", limit, used)
 
 
 def _percent(ratio: float) -> str:

@@ -58,9 +58,7 @@ class Conflict:
     def text(self, pipe: PipelineInput) -> str:
         """The conflict in words."""
         names, limit = ", ".join(pipe.tasks[task] for task in self.tasks), self.quota.limit
-        return (
-            f"{names} would use {sum(self.units):,g} at once of the quota {self.quota.name}, limit {limit:,g}"
-        )
+        return f"{names} would use {sum(self.units):,.12g} at once of the quota {self.quota.name}, limit {limit:,.12g}"
 
 
 @dataclass(order=True)

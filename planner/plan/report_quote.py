@@ -6,12 +6,15 @@ import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from planner.normal import Z80
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan
 from planner.render.numbers import number
 from planner.render.precision import MOST_DIGITS, dollars_at_most, moment_known
 
 _DIGITS = MOST_DIGITS - 1
+_WIDE = Decimal("1.5")  # of the expected cost: from here on people ask why
+_MOST = 2 / 3
 _UNKNOWN_END = "; no end can be stated at that confidence"
 
 
@@ -26,9 +29,31 @@ def quote_sentence(plan: Plan) -> str:
     end = f", finishing by {_end(plan, quote.finish)} with the same confidence"
     return (
         f"We expect to pay at most {_at_most(quote.cost_usd)} with {sure} confidence"
-        f"{end if math.isfinite(quote.hours) else _UNKNOWN_END}; it counts {counted}; "
+        f"{end if math.isfinite(quote.hours) else _UNKNOWN_END}; it counts {counted}{_mainly(plan)}; "
         "without taxes and support plans, and given that capacity can be had"
     )
+
+
+def _mainly(plan: Plan) -> str:
+    """What most of a wide margin above the expected cost is for; empty where it is narrow, of both or without spot.
+
+    Prices, here log-normal through their P90, and the rest add in quadrature: shares are those of the squared margin.
+    """
+    quote = plan.quote
+    if quote is None or plan.launch is None or quote.cost_usd <= _WIDE * plan.total_usd:
+        return ""
+    from statistics import NormalDist  # no other answer needs it
+
+    steps = NormalDist().inv_cdf(quote.level_ratio) / Z80
+    above = sum(
+        float(line.cost_usd) * (float(line.price_p90_per_hour / line.price_per_hour) ** steps - 1.0)
+        for line in plan.lines
+        if line.price_p90_per_hour and line.price_per_hour
+    )
+    prices = (above / float(quote.cost_usd - plan.total_usd)) ** 2
+    if 1 - _MOST < prices < _MOST:
+        return ""
+    return f"; most of the margin is for {'spot prices' if prices >= _MOST else 'interruptions and longer hours'}"
 
 
 def _at_most(usd: Decimal) -> str:

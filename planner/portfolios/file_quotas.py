@@ -37,9 +37,9 @@ def beyond_own_quotas(loaded: LoadedPortfolio, gathered: Gathered, picks: Ints) 
             most, unit = _most_at_once(chosen, gathered.ways, quota, region)
             if most > quota.limit:
                 yield (
-                    f"{quota.provider}/{region} {quota.quota}: the files of {len(jobs)} jobs declare {quota.limit:,g} "
-                    f"{unit}, which apply to each job separately; together they use {most:,g} at once: list it under "
-                    "the portfolio's quota"
+                    f"{quota.provider}/{region} {quota.quota}: the files of {len(jobs)} jobs declare "
+                    f"{quota.limit:,.12g} {unit}, which apply to each job separately; together they use "
+                    f"{most:,.12g} at once: list it under the portfolio's quota"
                 )
 
 

@@ -10,11 +10,20 @@ from typing import Any
 
 from planner.render.currency import UNKNOWN_CURRENCY, currency_words
 from planner.render.document import chart_values, made_by, note_lines, status_words
-from planner.render.model import Answer, Chart, Column, Table, Unit, Value
+from planner.render.model import Answer, Chart, Column, Figure, Table, Unit, Value
 from planner.render.plain import plain_value
 from planner.render.sheet_tables import ISO_DAY, WATERFALL, chart_table, columns_of, simple_table, waterfall
 from planner.render.text import display_width
-from planner.render.units import column_label, figure_text, money_places, number_of, style_of, tidy, with_unit
+from planner.render.units import (
+    column_label,
+    figure_text,
+    money_places,
+    number_of,
+    style_of,
+    tidy,
+    unit_words,
+    with_unit,
+)
 
 _FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\", " "))
 _MAX_NAME, _MAX_TEXT, _MAX_ROWS = 31, 32_000, 1_048_000
@@ -151,7 +160,7 @@ class _Writer:
             value = value[0] if isinstance(value, tuple) and value else value
             self._value(sheet, row, 2, value, (*style_of(figure.unit).parts, ("", figure.unit))[0][1])
             words = figure_text(figure, answer.currency) if figure.words else ""
-            unit = style_of(figure.unit).sheet_unit or figure.unit
+            unit = _unit_of_cell(figure, self._currency)
             for column, text in enumerate((unit, figure.status, figure.reason, figure.key, words), start=3):
                 self._text(sheet, row, column, text, self._wrapped)
         sheet.autofilter(0, 0, len(figures), 7)
@@ -294,6 +303,20 @@ class _Writer:
             mark = f"[${safe}] " if safe else ""
             return f"{mark}{pattern};[Red]-{mark}{pattern}"
         return pattern
+
+
+def _unit_of_cell(figure: Figure, currency: str) -> str:
+    """The unit of a figure as readers know it; empty for text and plain numbers."""
+    parts = style_of(figure.unit).parts
+    values = figure.value if isinstance(figure.value, tuple) else ()
+    named = {label: value for (label, _), value in zip(parts, values, strict=False)}
+    label, unit = parts[0] if parts else ("", figure.unit)
+    if unit in ("ratio", "chance", "percent_change"):
+        return "%"
+    said = named.get("unit") or named.get("currency")
+    return str(
+        said or (label if unit == "count" else style_of(unit).sheet_unit or unit_words(unit, currency))
+    )
 
 
 def _short(text: str, most: int) -> str:

@@ -115,6 +115,15 @@ def test_ctrl_c_during_a_search_for_commitments_leaves_the_best_answer(tmp_path:
         assert any("interrupted before" in note for note in answer["notes"])
 
 
+def test_ctrl_c_while_a_certificate_is_made_leaves_the_answer(tmp_path: Path) -> None:
+    """The certificate of a large question takes longer than there is after Ctrl-C."""
+    proof = tmp_path / "proof.json"
+    command = ("commit", str(write(tmp_path, pools=PLANS)), "--certificate", str(proof), "-o", "json")
+    code, out, err, seconds = interrupted(*command, hang="planner.commitments.certificate:build_certificate")
+    assert code == 130 and seconds < LATEST_S, err
+    assert json.loads(out)["plan"] and not proof.exists()
+
+
 def test_a_second_ctrl_c_waits_for_nothing() -> None:
     code, out, err, seconds = interrupted("serving", "examples/serving.yaml", *DAY, times=2)
     assert code == 130 and seconds < LATEST_S

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist
@@ -45,6 +46,19 @@ def test_a_quote_is_said_and_verified_and_a_lower_one_is_refuted(
     refuted = run_cli(*verify)
     assert refuted.code == 5
     assert "quote.cost_usd" in refuted.stdout + refuted.stderr
+
+
+def test_a_wide_margin_names_its_main_reason() -> None:
+    plan = planner.optimize(SPOT, as_of=DAY, quote=0.95)
+    assert plan.quote is not None
+    certain = tuple(replace(line, price_p90_per_hour=line.price_per_hour) for line in plan.lines)
+    dear = tuple(replace(line, price_p90_per_hour=4 * line.price_per_hour) for line in plan.lines)
+    wide = replace(plan, quote=replace(plan.quote, cost_usd=3 * plan.total_usd))
+    said = [quote_sentence(replace(wide, lines=lines)) for lines in (certain, dear)]
+    assert "most of the margin is for interruptions and longer hours" in said[0]
+    assert "most of the margin is for spot prices" in said[1]
+    for narrow in (plan.total_usd, Decimal("1.4") * plan.total_usd):
+        assert "margin" not in quote_sentence(replace(plan, quote=replace(plan.quote, cost_usd=narrow)))
 
 
 @pytest.mark.parametrize("level", ["49%", "99.95%", "95", "100%"])

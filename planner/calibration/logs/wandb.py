@@ -30,19 +30,30 @@ def read(path: Path, options: ReadOptions) -> Log:
     summary = _summary(path)
     logged = next((value for name in _TIMES if (value := _number(summary, name))), None)
     steps = next((value for name in _STEPS if (value := _number(summary, name))), None)
-    runtime = _number(summary, "train/train_runtime") or _number(summary, "train_runtime")
-    runtime = runtime or _number(summary, "_runtime") or _number(summary, "_wandb.runtime")
+    trained = _number(summary, "train/train_runtime") or _number(summary, "train_runtime")
+    whole = _number(summary, "_runtime") or _number(summary, "_wandb.runtime")
+    runtime = trained or whole
     if logged is not None:
         _check(path, logged, runtime / steps if runtime and steps else None)
         return Log("wandb", (logged,), note="the last step time that was logged")
     if runtime and steps:
-        return Log("wandb", (runtime / steps,), steps=int(steps), note=_NOTE)
+        return Log("wandb", (runtime / steps,), steps=int(steps), note=_NOTE + _resumed(trained, whole))
     rate = next((value for name in _RATES if (value := _number(summary, name))), None)
     if rate is not None and rate >= 0.05:
         return Log("wandb", (1.0 / rate,), note=_NOTE)
     raise InputError(
         f"{path}: the summary has no step time ({', '.join(_TIMES[:3])}) and no steps ({', '.join(_STEPS[:3])}) beside "
         "its runtime; export the run's history as CSV with a column step_time_s instead"
+    )
+
+
+def _resumed(trained: float | None, whole: float | None) -> str:
+    """What to say of a run that lasted far longer than its training: the Trainer times the last session alone."""
+    if trained is None or whole is None or whole <= _MOST_OVERHEAD * trained:
+        return ""
+    return (
+        f"; but train_runtime is {trained:,.0f} s of the run's {whole:,.0f} s: if it was resumed, the steps are of "
+        "all sessions and the time is of the last one, and a step takes longer"
     )
 
 

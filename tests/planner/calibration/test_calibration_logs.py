@@ -104,6 +104,17 @@ def test_a_wandb_summary_without_steps_says_what_to_export(tmp_path: Path) -> No
     assert read_log(path).values == (1.5,)
 
 
+@pytest.mark.parametrize(("whole", "told"), [(9000, True), (1100, False)])
+def test_a_wandb_run_far_longer_than_its_training_may_have_been_resumed(
+    whole: int, told: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "wandb-summary.json"
+    summary = {"_runtime": whole, "train/train_runtime": 1000, "train/global_step": 500}
+    path.write_text(json.dumps(summary))
+    log = read_log(path)
+    assert log.values == (2.0,) and ("if it was resumed" in log.note) is told
+
+
 def test_a_time_that_a_trainer_logs_for_one_pass_of_several_is_not_taken_for_a_step(tmp_path: Path) -> None:
     path = tmp_path / "wandb-summary.json"
     path.write_text('{"_runtime": 4000, "train/global_step": 100, "train/step_time": 9.5}')

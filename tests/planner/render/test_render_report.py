@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from planner.errors import InputError
 from planner.render import ANSWER_FORMATS, FORMATS, render_answer
-from planner.render.model import Answer, Column, Section, facts, table_section, versioned
+from planner.render.model import Answer, Column, Figure, Section, facts, table_section, versioned
 from tests.planner.render.markup import read_page
 
 EVIL = "=x<script>alert(1)</script>"
@@ -71,7 +71,7 @@ def test_a_workbook_has_a_column_and_a_type_for_every_part() -> None:
     assert [cell.value for cell in sheet[3]] == [4, "p5", 1234.567, 2.5, None]
     assert sheet["B2"].value == EVIL and sheet["B2"].data_type == "s" and sheet["E2"].is_date
     assert sheet.freeze_panes == "A2" and sheet["C3"].number_format.startswith("$")
-    assert [cell.value for cell in book["Figures"][2]][1:4] == ["gap", 0.001, "ratio"]
+    assert [cell.value for cell in book["Figures"][2]][1:4] == ["gap", 0.001, "%"]
     assert [cell.value for cell in book["Rows"][2]] == [EVIL, 5]
 
 
@@ -84,6 +84,30 @@ def test_whole_numbers_of_a_workbook_have_no_decimal_point() -> None:
     rows = list(load_workbook(io.BytesIO(made))["Use"].iter_rows(min_row=2, max_row=4))
     formats = [[cell.number_format.split(";")[0].rpartition(" ")[2] for cell in row] for row in rows]
     assert formats == [["#,##0", "#,##0"], ["#,##0.####", "#,##0.00"], ["#,##0", "#,##0"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.25, "percent_change", "%"),
+        (3.5, "number", None),
+        ("spot", "text", None),
+        (12.5, "money", "USD"),
+        (12.5, "money_per_hour", "USD/h"),
+        (12.5, "usd_change", "USD"),
+        (2.5, "hours", "h"),
+        ((7.5, "kWh"), "measure", "kWh"),
+        ((0.0004, "EUR", False), "price", "EUR"),
+        ((3, 8, "vCPU"), "of", "vCPU"),
+        ((2, "p5.48xlarge"), "cluster", "nodes"),
+        ((0.5, None, None), "interval", "%"),
+    ],
+)
+def test_units_of_a_workbook_are_those_that_readers_know(value: Any, unit: Any, shown: str | None) -> None:
+    section = Section("s", "S", figures=(Figure("k", "label", value, unit),))
+    book = render_answer(replace(ANSWER, sections=(section,)), "xlsx")
+    assert isinstance(book, bytes)
+    assert load_workbook(io.BytesIO(book))["Figures"]["D2"].value == shown
 
 
 def test_a_warning_of_the_screen_is_not_said_again_behind_it() -> None:
