@@ -187,9 +187,9 @@ def planner(arguments: tuple[str, ...], run: Path, inputs: Path) -> tuple[int, s
 
 
 def files(run: Path) -> Files:
-    """What lies in the run's folder but locks and what may be deleted any time; no moments and ages of writing."""
+    """What lies in the run's folder but locks and what may be deleted any time; no moments, ages or path of the run."""
     return {
-        str(path.relative_to(run)): _MOMENT.sub(b"", path.read_bytes())
+        str(path.relative_to(run)): _MOMENT.sub(b"", path.read_bytes().replace(bytes(run), b"RUN"))
         for path in sorted(run.rglob("*"))
         if path.is_file() and "cache" not in path.parts and path.suffix != ".lock" and path.name != "lock"
     }

@@ -136,13 +136,21 @@ _LACKING = {
     "EffectiveCost": 3,
     "BilledCost": 6,
 }  # of 30 parts of the resources the one without
+_OTHER = {  # what the company's bill has none of: corrections in their own month, commitments paid at once
+    "ChargeClass": "WHEN HASH(ResourceId) % 30 = 12 THEN 'Correction'",
+    "ChargeFrequency": "WHEN CommitmentDiscountType = 'Savings Plan' THEN 'One-Time'",
+}
 
 
 def _cell(name: str, columns: Sequence[str]) -> str:
-    """A column, empty for some resources where it is one that charges may lack."""
-    if name not in _LACKING or "ResourceId" not in columns:
+    """A column, with values of its own for some charges where they may have them."""
+    if "ResourceId" not in columns:
         return f'"{name}"'
-    return f'CASE WHEN ResourceId IS NULL OR HASH(ResourceId) % 30 <> {_LACKING[name]} THEN "{name}" END'
+    if name in _OTHER:
+        return f'CASE {_OTHER[name]} ELSE "{name}" END'
+    if name in _LACKING:
+        return f'CASE WHEN ResourceId IS NULL OR HASH(ResourceId) % 30 <> {_LACKING[name]} THEN "{name}" END'
+    return f'"{name}"'
 
 
 def make_small_bill(folder: Path) -> dict[str, Path]:
@@ -150,7 +158,7 @@ def make_small_bill(folder: Path) -> dict[str, Path]:
 
     Returns:
         Dataset -> file. Costs have some 8,000 rows: a third of the machines, and all that is not use. Some resources'
-            charges lack their category or a cost.
+            charges lack their category or a cost, those of others are corrections in their own month.
     """
     made = folder / "company"
     make_company(3, seed=11, rows_per_month=5000, version="1.4", out=made)
