@@ -34,7 +34,7 @@ Files = dict[str, bytes]
 # Moments, and ages at the moment of writing ("the state is 88.5 h old"), which change every six minutes.
 _MOMENT = re.compile(
     rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}[0-9.+:]*|(?<=the state is )[0-9.]+ (?:h|min)(?= old)"
-    rb'|"(?:cpu_)?seconds": [0-9.e-]+|"warm": (?:true|false)|"worker": "[^"]*"'  # of a sweep's cells
+    rb'|"(?:cpu_)?seconds": [0-9.e-]+|"warm": (?:true|false)|"worker": "[^"]*"'  # of a sweep's kept cells
     rb'|"signature": "[^"]*"'  # of a statement, which has its moment
 )
 JOBS = f"""\

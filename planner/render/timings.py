@@ -43,7 +43,12 @@ def _twelve_digits(value: Any) -> Any:
 
 def _zeroed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: 0.0 if k == KEY and isinstance(v, (int, float)) else _zeroed(v) for k, v in value.items()}
+        return {k: 0.0 if k == KEY and _is_time(v) else _zeroed(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_zeroed(item) for item in value]
     return value
+
+
+def _is_time(value: Any) -> bool:
+    """Whether it is a number of seconds, or none because nothing was measured in this run."""
+    return value is None or isinstance(value, (int, float))

@@ -67,7 +67,14 @@ def test_one_cell_is_no_cells_and_no_time_is_stated_where_none_was_measured(
     assert said.stdout.startswith("1 cell: 1 planned\n"), said.stdout
     assert "  1 cell; 0 from earlier runs" in said.stdout
     again = json.loads(run_cli(*command, "-o", "json").stdout)
-    assert again["cells"] == 1 and again["cpu"] == {}
+    assert again["cells"] == 1 and again["cpu"]["jobs"]["median"]["seconds"] is None
+
+
+def test_a_sweep_that_goes_on_gives_the_bytes_of_one_that_began(run_cli: Run, tmp_path: Path) -> None:
+    files = [str(workload(tmp_path, name)) for name in ("one", "two")]
+    command = ("--reproducible", "sweep", *files, *DAY, "--results", str(tmp_path / "out.csv"), "-o", "json")
+    first = run_cli(*command).stdout
+    assert run_cli(*command).stdout == first  # the second measured nothing
 
 
 def test_days_scenarios_folders_and_files_that_are_no_workloads(run_cli: Run, tmp_path: Path) -> None:
@@ -187,7 +194,7 @@ def test_a_defect_that_one_workload_meets_is_a_row(
         (("--results", "{folder}/none/out.csv"), "there is no folder"),
         (("--results", "{folder}/out.csv", "--set", "constraints.dedline=2d"), "did you mean 'deadline'?"),
         (("--results", "{folder}/out.csv", "--address", "tcp://127.0.0.1:9"), "name --engine dask or ray"),
-        (("--results", "{folder}/out.csv", "--as-of", "1999-01-01"), "no snapshot not after 1999-01-01"),
+        (("--results", "{folder}/out.csv", "--as-of", "2001-01-01"), "no snapshot not after 2001-01-01"),
     ],
 )
 def test_bad_input_is_named_before_any_search(

@@ -17,7 +17,7 @@ from planner.workloads.sweeps.cells import FAILED, INFEASIBLE, PLANNED, REFUSED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.workloads.sweeps.answer import Row, Sweep
+    from planner.workloads.sweeps.answer import Row, Spent, Sweep
 
 AS_IT_IS = "as the file says"
 _SHOWN = 10  # messages
@@ -43,7 +43,7 @@ def sweep_report(sweep: Sweep) -> Answer:
     values = {
         "cells": len(sweep.rows), "skipped_files": sweep.skipped, "statuses": counts, "groups": plain(groups),
         "rows": [dict(row) for row in sweep.rows],
-        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in sweep.spent if one.cells},
+        "cpu": {one.kind: _times(one) for one in sweep.spent},
     }  # fmt: skip
     said = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     return Answer(
@@ -115,6 +115,14 @@ def _next(sweep: Sweep) -> Section:
     if row is None:
         return next_steps("next: planner explain FILE")
     return next_steps("next: a row's plan: planner optimize FILE --as-of DATE --set KEY=VALUE")
+
+
+def _times(spent: Spent) -> dict[str, dict[str, float | None]]:
+    """CPU seconds of a cell; None where no cell was measured."""
+    return {
+        "median": {KEY: spent.median_s if spent.cells else None},
+        "p90": {KEY: spent.p90_s if spent.cells else None},
+    }
 
 
 def _spent(sweep: Sweep) -> Section:
