@@ -216,8 +216,9 @@ def _proven(plan: Plan) -> str:
         if proof.note:
             return f"No feasible plan found: {proof.note}."
         said = f"; {claims.NEEDS_DEADLINE}" if proof.fallback_left_out else ""
-        proven = f"none {of} meets every limit" if plan.kind == "fleet" else f"proven by {proof.method}"
-        return f"No feasible plan: {proven}{said}."
+        if plan.kind == "fleet":
+            return f"No feasible plan: none {of} meets every limit{said}."
+        return f"No feasible plan among these candidates: proven by {proof.method}{said}."
     best = claim(plan)
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
     checks = ["proven"] if proof.status == "optimal" else []
