@@ -11,7 +11,7 @@ The functions are in `planner.api` and documented in docs/api.md; each is import
 
 from __future__ import annotations
 
-from planner.commands import early
+from planner.asked import early
 
 if early.is_program():
     early.guard()

@@ -27,7 +27,7 @@ from typing import TextIO, TypeVar
 
 import click
 
-from planner.commands import early
+from planner.asked import early
 from planner.records import record
 
 _Called = TypeVar("_Called", bound=Callable[..., object])
