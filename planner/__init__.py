@@ -11,6 +11,11 @@ The functions are in `planner.api` and documented in docs/api.md; each is import
 
 from __future__ import annotations
 
+from planner.asked import early
+
+if early.is_program():
+    early.guard()
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -27,6 +27,7 @@ from typing import TextIO, TypeVar
 
 import click
 
+from planner.asked import early
 from planner.records import record
 
 _Called = TypeVar("_Called", bound=Callable[..., object])
@@ -40,6 +41,7 @@ _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
 _NONE_FOUND = "No usable temporary directory"  # as Python's `tempfile` begins to say it
 _NO_TEMPORARY = "set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp)"
 _LONG_WORD = re.compile(r"\S{201,}")  # a value, a path or an option that nobody reads to its end
+_LONGEST_PATH = 4096  # PATH_MAX of Linux
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
@@ -215,7 +217,8 @@ def watch_for_interrupt() -> Iterator[Interruption]:
     seen = Interruption()
     _latest[:] = [seen]
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not ours or before not in (signal.default_int_handler, early.leave):
         with _end_at_once(seen, ours):
             yield seen
         return
@@ -241,7 +244,7 @@ def watch_for_interrupt() -> Iterator[Interruption]:
         if seen.happened and hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -250,11 +253,12 @@ def _end_at_once(seen: Interruption, is_main_thread: bool) -> Iterator[None]:
 
     A signal that the process was started to ignore (`nohup`) stays ignored.
     """
-    ours = [
-        number
+    before = {
+        number: signal.getsignal(number)
         for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
-        if is_main_thread and number is not None and signal.getsignal(number) is signal.SIG_DFL
-    ]
+        if number is not None
+    }
+    ours = [n for n, handler in before.items() if is_main_thread and handler in (signal.SIG_DFL, early.leave)]
 
     def end(number: int, _frame: FrameType | None) -> None:
         for one in ours:  # a second signal ends the clean-up as well
@@ -268,7 +272,7 @@ def _end_at_once(seen: Interruption, is_main_thread: bool) -> Iterator[None]:
         yield
     finally:
         for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, before[number])
 
 
 def _printable(text: str) -> str:
@@ -279,12 +283,20 @@ def _printable(text: str) -> str:
 
 
 def as_shown(message: str) -> str:
-    """A message as a terminal may show it: printable, and of a long value its two ends, 200 characters in all.
+    """A message as a terminal may show it: printable, and of a long value that is no path its two ends.
 
     >>> as_shown("--set " + "x" * 5000 + ": expected KEY=VALUE")  # doctest: +ELLIPSIS
     '--set xxx...xxx: expected KEY=VALUE'
     """
-    return _LONG_WORD.sub(lambda word: f"{word[0][:98]}...{word[0][-99:]}", _printable(message))
+    return _LONG_WORD.sub(_shortened, _printable(message))
+
+
+def _shortened(word: re.Match[str]) -> str:
+    """The two ends of a long word; a path that there can be stays whole, to be copied."""
+    text = word[0]
+    if len(text) <= _LONGEST_PATH and os.sep in text:
+        return text
+    return f"{text[:98]}...{text[-99:]}"
 
 
 def _open_streams() -> None:
@@ -298,6 +310,8 @@ def _open_streams() -> None:
             opened = os.open(os.devnull, way)
             if opened != number:
                 os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
             setattr(
                 sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
             )

@@ -23,11 +23,16 @@ def cache_directory() -> Path:
     if chosen:
         return Path(chosen)
     if sys.platform == "linux":  # what platformdirs answers there, without the 3 ms of importing it
-        base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
-        return Path(os.path.expanduser(base)) / "ml-training-planner"  # noqa: PTH111 - no error without a home
+        return user_folder("XDG_CACHE_HOME", "~/.cache") / "ml-training-planner"
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """A folder of the XDG Base Directory Specification, by which a relative one is ignored."""
+    chosen = os.path.expanduser(os.environ.get(variable, "").strip())  # noqa: PTH111 - no error without a home
+    return Path(chosen if os.path.isabs(chosen) else os.path.expanduser(default))  # noqa: PTH111, PTH117
 
 
 def is_folder(path: Path) -> bool:

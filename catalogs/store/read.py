@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from catalogs.cache.copies import is_folder
+from catalogs.cache.copies import is_folder, user_folder
 from catalogs.errors import CatalogError
 from catalogs.tables.columns import DATA_DIRECTORY, check_cells, check_header, is_date, with_later_columns
 from catalogs.tables.model import SCHEMA_VERSION, ProviderManifest
@@ -54,8 +54,7 @@ def history_directory() -> Path:
         return Path(chosen) / "catalog"
     if sys.platform == "linux":
         # What platformdirs answers; its import alone would take longer than loading the catalog.
-        data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
-        return Path(os.path.expanduser(data)) / "planner" / "catalog"  # noqa: PTH111 - no error without a home
+        return user_folder("XDG_DATA_HOME", "~/.local/share") / "planner" / "catalog"
     import platformdirs
 
     return Path(platformdirs.user_data_dir("planner", appauthor=False)) / "catalog"

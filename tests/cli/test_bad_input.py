@@ -201,6 +201,12 @@ def test_of_a_long_argument_the_two_ends_are_quoted(run_cli: Run, args: tuple[st
     assert max(map(len, done.stderr.split())) <= 200
 
 
+def test_a_long_path_is_quoted_whole(run_cli: Run) -> None:
+    path = "/".join(["", *["folder" * 5] * 20, "w.yaml"])
+    done = run_cli("optimize", path)
+    assert done.code == 2 and path in done.stderr
+
+
 @pytest.mark.parametrize(
     "args",
     [

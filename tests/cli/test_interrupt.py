@@ -41,6 +41,20 @@ if where:
 from planner.cli import main
 sys.exit(main())
 """
+IMPORTING = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "{module}":
+            sys.meta_path.remove(self)
+            signal.raise_signal({number})
+
+sys.meta_path.insert(0, Finder())
+"""
 SOLVER = "solvers.execution.solve:_collect"
 
 
@@ -149,6 +163,22 @@ def test_a_termination_or_hang_up_ends_at_once_and_leaves_nothing(
     assert (left, err.strip()) == (code, "error: ended")
     assert list(tmp_path.iterdir()) == []
     assert seconds < LATEST_S
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+@pytest.mark.parametrize("module", ["planner.version", "click", "planner.startup", "numpy"])
+def test_a_signal_while_modules_are_imported_shows_no_traceback(
+    module: str, number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """The signal comes when Python begins to look for the module; `-m planner` is the program's own process."""
+    (tmp_path / "sitecustomize.py").write_text(IMPORTING.format(module=module, number=int(number)))
+    environ = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PLANNER_REUSE_ANSWERS": "0"}
+    command = [sys.executable, "-m", "planner", "optimize", "examples/bert-large.yaml"]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=90)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") <= 1
 
 
 @pytest.mark.parametrize(

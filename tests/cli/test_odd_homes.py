@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from catalogs.cache.copies import user_folder
 from tests.conftest import ROOT, CliResult
 
 LONG = "/tmp/" + "x" * 300
@@ -41,6 +43,15 @@ def test_an_odd_home_is_no_internal_error(
     )  # the user's settings are there
     assert done.code in ((0, 2) if may_be_refused else (0,)), done.stderr
     assert done.code == 0 or ("File name too long" in done.stderr and done.stderr.count("\n") == 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is for Linux")
+def test_a_relative_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/home")
+    assert user_folder("XDG_CACHE_HOME", "~/.cache") == tmp_path / ".cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/x")
+    assert user_folder("XDG_CACHE_HOME", "~/.cache") == tmp_path / "x"
 
 
 @pytest.mark.catalog("small")
