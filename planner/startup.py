@@ -121,7 +121,7 @@ def end(*, is_program: bool) -> Callable[[int], None] | None:
     if not is_program:
         share_freed_memory()
         return None
-    _open_streams()
+    early.open_streams()
     _start_quickly()
     atexit.register(_leave)
     return _end_with
@@ -297,24 +297,6 @@ def _shortened(word: re.Match[str]) -> str:
     if len(text) <= _LONGEST_PATH and os.sep in text:
         return text
     return f"{text[:98]}...{text[-99:]}"
-
-
-def _open_streams() -> None:
-    """Open the standard streams that whoever started the program closed (`>&-`), before another file has their number.
-
-    Reading gives nothing, messages go nowhere, and writing an answer fails as on a full disk.
-    """
-    ways = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
-    for number, (name, way) in enumerate(ways.items()):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, way)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
-            os.set_inheritable(number, True)
-            setattr(
-                sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
-            )
 
 
 def fail(message: str, code: int) -> int:

@@ -1,4 +1,4 @@
-"""Signals that come while the program still imports its modules: they end it at once, without a traceback.
+"""The process before the program has imported its modules: signals that end it, and standard streams that are closed.
 
 `planner/__init__.py` calls `guard` before any other import; `planner.startup` takes the signals over for a command.
 """
@@ -37,3 +37,21 @@ def guard() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, leave)
+
+
+def open_streams() -> None:
+    """Open the standard streams that whoever started the program closed (`>&-`), before another file has their number.
+
+    Reading gives nothing, messages go nowhere, and writing an answer fails as on a full disk.
+    """
+    ways = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for number, (name, way) in enumerate(ways.items()):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, way)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+            setattr(
+                sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
+            )
