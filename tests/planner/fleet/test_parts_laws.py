@@ -85,7 +85,7 @@ def test_of_many_runs_divisions_are_spread_and_none_is_worked_out_beyond_the_lim
     job = half_on_spot(runs=400)
     job["constraints"] = {"max_nodes": 400, "deadline": "60h"}
     assert in_parts(planned(PAIR, job))
-    (runs,) = seen
+    runs = seen[0]  # a second question is for fewer machines
     assert (runs[0], runs[-1], len(runs)) == (1, 200, parts.MOST_DIVISIONS)
     assert {after - before for before, after in pairwise(runs)} <= {6, 7}
     monkeypatch.setattr(parts, "MOST_JUDGED", 0)
