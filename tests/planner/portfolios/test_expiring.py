@@ -38,7 +38,7 @@ def ask(run_cli: Run, path: Path, text: str, *options: str, code: int = 0) -> tu
     path.write_text(text, encoding="utf-8")
     target = path.with_suffix(".json")
     made = run_cli("portfolio", str(path), *options, "-o", "json", "--out", str(target))
-    assert (made.code, made.stderr) == (code, "")
+    assert (made.code, made.stderr.count("\n")) == (code, 1)  # the line that names the file
     done = run_cli("verify", str(target), "--workload", str(path))
     assert (done.code, done.stderr) == (0, "")
     return json.loads(target.read_text(encoding="utf-8")), target
