@@ -137,7 +137,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     own = "('planner', 'numpy', 'pandas', 'pydantic')"
     code = f"import sys, planner; print(sorted(name for name in sys.modules if name.startswith({own})))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    light = ['planner', 'planner.asked', 'planner.asked.early', 'planner.version']
+    light = ["planner", "planner.asked", "planner.asked.early", "planner.version"]
     assert done.stdout.strip() == str(light)
 
 
