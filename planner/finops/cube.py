@@ -7,6 +7,7 @@ of Parquet files and `cube-manifest.json`, which appears whole or not at all.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -109,7 +110,7 @@ def build_cube(
     if repeated := [finding for finding in bill.findings if finding.code == "repeated_charges"]:
         raise InputError(f"no cube is built of charges that are counted twice: {repeated[0].message}")
     if folder.exists():
-        raise InputError(f"{folder}: exists already; choose another folder or remove it")
+        raise _existing(folder)
     own = (
         tuple((Path(source.path).name, source.sha256) for source in bill.sources)
         if sources is None
@@ -122,10 +123,16 @@ def build_cube(
         (partial / MANIFEST).write_text(_manifest(cube, partial), encoding="utf-8")
         partial.rename(folder)
     except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):  # another process made it in the meantime
+            raise _existing(folder) from None
         raise write_error(folder, error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return replace(cube, folder=folder)
+
+
+def _existing(folder: Path) -> InputError:
+    return InputError(f"{folder}: exists already; choose another folder or remove it")
 
 
 def merge_cubes(folders: Sequence[Path], folder: Path) -> Cube:

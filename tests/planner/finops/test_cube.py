@@ -11,10 +11,12 @@ import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import planner.finops
+import planner.finops.cube as cube_module
 from planner.errors import InputError, OutputError
 from planner.finops.cube import LEFT_OUT, MANIFEST, build_cube, merge_cubes, open_cube, read_cube
 from planner.finops.quality import assess_quality
@@ -180,6 +182,23 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(OutputError, match="No space left on device"):
         small(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+
+
+def test_of_two_writers_the_second_reports_that_the_cube_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = small(tmp_path)
+    of_another, manifest = folder.rename(tmp_path / "other"), cube_module._manifest
+
+    def describe_and_lose(*arguments: Any) -> str:
+        of_another.rename(folder)  # another process is a moment quicker
+        return manifest(*arguments)
+
+    monkeypatch.setattr(cube_module, "_manifest", describe_and_lose)
+    with open_bill([tmp_path / "a.csv"]) as opened, pytest.raises(InputError, match="exists already"):
+        build_cube(opened, folder)
+    read_cube(folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", folder.name]
 
 
 _KILLED = """
