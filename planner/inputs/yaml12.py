@@ -123,6 +123,8 @@ class _Builder:
         plain = bool(event.implicit[0]) if event.tag is None else event.tag not in (f"{_STR_TAG}", "!")
         try:
             value = resolve_scalar(event.value) if plain else event.value
+            if "\0" in event.value:
+                raise ValueError("holds a NUL character (\\0): remove it")
         except ValueError as error:
             self.faults.append(Fault(path, str(error), place=place))
             self.stand_ins.add(path)

@@ -119,6 +119,7 @@ def test_duplicate_sections_keep_the_places_of_the_first() -> None:
         ("\ta: 1", "not tabs"),
         ("a: @x", "quote text"),
         ("a: " + "9" * 5000, "too long"),
+        (r'a: "x\0.yaml"', "holds a NUL character"),
         ("%YAML 9.0\n---\na: 1", "not valid YAML"),
     ],
 )
