@@ -216,7 +216,9 @@ def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:
     calibrations: list[Calibration] = []
     problems: list[str] = []
     try:
-        paths = sorted((folder or directory()).glob("*.json"))
+        paths = sorted(path for path in (folder or directory()).iterdir() if path.suffix == ".json")
+    except FileNotFoundError:
+        return [], []
     except OSError as error:
         return [], [f"calibrations are not read: {error.strerror}"]
     for path in paths:

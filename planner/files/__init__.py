@@ -124,6 +124,20 @@ def temporary_folder(parent: Path, stem: str) -> Path:
     return Path(tempfile.mkdtemp(dir=parent, prefix=f"{stem}{os.getpid()}-"))
 
 
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and its subfolders, in order. `Path.rglob` passes over a folder that may not be read.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    paths = [Path(at, name) for at, _, names in os.walk(folder, onerror=fail) for name in names]
+    return sorted(path for path in paths if path.is_file())
+
+
 def remove_folder(folder: Path) -> None:
     """Remove what `temporary_folder` made; what stays all the same, the next process removes."""
     import shutil

@@ -350,7 +350,7 @@ def _describe(
 
 def _manifest(cube: Cube, folder: Path) -> str:
     manifest = {key: value for key, value in cube.__dict__.items() if key != "folder"}
-    manifest["files"] = {path.name: _sha256(path) for path in sorted(folder.glob("*.parquet"))}
+    manifest["files"] = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
     return json.dumps({"schema_version": SCHEMA_VERSION, **manifest}, indent=1) + "\n"
 
 

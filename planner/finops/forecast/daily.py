@@ -26,6 +26,7 @@ MAX_BYTES = 256 * 1024 * 1024
 COLUMNS = ("date", "scope", "cost")
 _LARGEST = 1e15
 _WEEK = timedelta(days=7)
+_LONGEST = timedelta(days=20 * 365)  # the days between are filled, and each costs time
 
 
 @record(frozen=True, eq=False)
@@ -73,6 +74,11 @@ def load_daily(
     if not sums:
         raise InputError(f"{path}:2: there is no row; needed: {', '.join(columns)}")
     days = sorted({day for mine in sums.values() for day in mine})
+    if days[-1] - days[0] > _LONGEST:
+        raise InputError(
+            f"{path}: days from {days[0]} to {days[-1]}: at most {_LONGEST.days // 365} years in a file; "
+            "is a date mistyped?"
+        )
     return {
         scope: _series(mine, credits.get(scope, {}), days, until_last_day)
         for scope, mine in sorted(sums.items())

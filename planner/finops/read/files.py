@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from planner.errors import InputError, PlannerError
+from planner.files import files_below
 from planner.finops.engine.duckdb import first_line, ran_out
 from planner.finops.read.cells import USUAL, Spelling
 from planner.finops.read.clocks import Clock, clock_of, own_clocks
@@ -94,7 +95,10 @@ def find_files(paths: Sequence[str | Path]) -> list[Path]:
 def _expand(given: str) -> list[Path]:
     path = Path(given)
     if path.is_dir():
-        files = sorted(item for item in path.rglob("*") if _is_bill(item, path))
+        try:
+            files = [item for item in files_below(path) if _is_bill(item, path)]
+        except OSError as error:
+            raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
         if not files:
             raise InputError(f"{given}: the folder has no bill in it ({', '.join(SUFFIXES)})")
         return files
@@ -115,7 +119,7 @@ def _is_bill(path: Path, root: Path) -> bool:
     """Tell bills from manifests, markers and hidden files."""
     hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
     manifest = path.name.lower().endswith("manifest.json")
-    return path.is_file() and not hidden and not manifest and path.name.lower().endswith(SUFFIXES)
+    return not hidden and not manifest and path.name.lower().endswith(SUFFIXES)
 
 
 def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]:

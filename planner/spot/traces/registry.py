@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.files import files_below
 from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.own import read_csv_log
@@ -62,11 +63,10 @@ def read_traces(
         raise InputError(f"format: {format!r} is not known; choose one of auto, {', '.join(FORMATS)}")
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
-    files = (
-        sorted(p for p in path.rglob("*") if p.is_file() and p.suffix in _SUFFIXES)
-        if path.is_dir()
-        else [path]
-    )
+    try:
+        files = [p for p in files_below(path) if p.suffix in _SUFFIXES] if path.is_dir() else [path]
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
     groups: dict[str, list[Path]] = {}
     for file in files:
         kind = format_of(file) if format == "auto" else format

@@ -201,6 +201,22 @@ def test_of_two_writers_the_second_reports_that_the_cube_exists(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", folder.name]
 
 
+def test_a_folder_that_may_not_be_listed_gives_no_cube_without_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listdir = os.listdir
+
+    def closed(path: Path) -> list[str]:  # for root no folder is closed
+        if Path(path).name.startswith(".cube"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listdir(path)
+
+    monkeypatch.setattr("os.listdir", closed)
+    with pytest.raises(InputError, match="Permission denied"):
+        small(tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".csv"] == []
+
+
 _KILLED = """
 import sys
 from pathlib import Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import date
 from pathlib import Path
@@ -30,6 +31,22 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 def test_folder_without_bills(tmp_path: Path) -> None:
     assert "has no bill in it" in refusal(tmp_path)
+
+
+def test_a_folder_that_may_not_be_read_is_no_bill_without_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "october.csv", line())
+    (tmp_path / "november").mkdir()
+    scandir = os.scandir
+
+    def closed(path: str) -> object:  # for root no folder is closed
+        if str(path).endswith("november"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("os.scandir", closed)
+    assert "november: cannot be read: Permission denied" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(
