@@ -106,10 +106,10 @@ def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bou
     )  # fmt: skip
 
 
-def divisors(number: int) -> list[int]:
-    """All divisors, ascending."""
-    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-    return sorted({*small, *(number // d for d in small)})
+def divisors(number: int, most: int) -> list[int]:
+    """Divisors up to `most`, ascending, in time of at most `most` and the root of the number."""
+    small = [d for d in range(1, min(math.isqrt(number), most) + 1) if number % d == 0]
+    return sorted(d for d in {*small, *(number // d for d in small)} if d <= most)
 
 
 def powers(limit: int) -> list[int]:
@@ -159,7 +159,7 @@ def _micro_batches(bounds: Bounds) -> Ints:
     if bounds.pin.micro_batch:
         return np.asarray([bounds.pin.micro_batch])
     cap = bounds.most_samples if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
-    return np.asarray([size for size in divisors(bounds.update_batch) if size <= cap])
+    return np.asarray(divisors(bounds.update_batch, cap))
 
 
 def shard_axes(bounds: Bounds) -> Ints:
@@ -230,7 +230,7 @@ def _with_options(
 ) -> list[Ints]:
     """Add expert parallelism, ZeRO stage and interleaving to every layout."""
     pin, ranks = bounds.pin, dp * cp
-    eps = [pin.expert_parallel] if pin.expert_parallel else divisors(bounds.experts)
+    eps = [pin.expert_parallel] if pin.expert_parallel else divisors(bounds.experts, bounds.experts)
     zeros = [0, 1, 2, 3] if pin.zero_stage is None else [pin.zero_stage]
     deepest = int(MAX_INTERLEAVE) if bounds.interleaves else 1
     virtuals = [pin.interleave] if pin.interleave else list(range(1, deepest + 1))

@@ -16,7 +16,7 @@ from catalogs.tables.table import Table
 from planner.performance.constants import load_constants
 from planner.performance.device import build_devices
 from planner.performance.layouts import Layouts
-from planner.performance.layouts_grid import build_bounds, grid
+from planner.performance.layouts_grid import build_bounds, divisors, grid
 from planner.performance.search import estimate_layouts
 from planner.performance.search_job import build_job, memory_levels, step_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
@@ -239,3 +239,14 @@ def test_every_accelerator_has_a_peak_or_says_that_it_is_unknown(row: dict[str, 
     else:
         assert set(reasons.values()) == {"no_peak_for_precision"}
         assert "no peaks" in row["note"] or "no peaks" in row["source"]
+
+
+@given(number=st.integers(1, 3_000), most=st.integers(1, 3_000))
+@CHECKS
+def test_divisors_up_to_a_limit(number: int, most: int) -> None:
+    expected = [d for d in range(1, number + 1) if number % d == 0 and d <= most]
+    assert divisors(number, most) == expected
+
+
+def test_divisors_of_a_mistyped_batch_are_found_without_trying_its_root() -> None:
+    assert divisors(10**18, 20) == [1, 2, 4, 5, 8, 10, 16, 20]
