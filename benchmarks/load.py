@@ -116,7 +116,8 @@ def measured(kind: Kind, size: int) -> tuple[float, float]:
         places = {"PLANNER_DATA_DIR": f"{name}/data", "PLANNER_CACHE_DIR": f"{name}/cache", "TMPDIR": name}
         inputs = folder / "inputs"
         inputs.mkdir()
-        with multiprocessing.Pool(1) as elsewhere:  # Linux counts what a parent took before `exec` as its child's
+        # Elsewhere, as Linux counts what a parent took before `exec` as its child's.
+        with multiprocessing.Pool(1) as elsewhere:
             words = elsewhere.apply(kind.asked, (size, inputs))
         cost, _ = run(["-m", "planner", *words], {**os.environ, **places}, ENDED)
     return cost.cpu_ms / 1e3, cost.rss_mib * 2**20 / 1e9
