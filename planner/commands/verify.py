@@ -75,7 +75,7 @@ def verify(
     --set needs the same --set. Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound
     that no point is below, in whole numbers and without any solver.
 
-    Exit code 0: it holds; 5: it does not; 2: it is not an answer of this program.
+    Exit code 0: it holds, also one that says infeasible; 5: it does not; 2: it is not an answer of this program.
     """
     from planner.judge.document import MalformedError, read_answer
     from planner.plan.certificates import is_certificate
