@@ -101,6 +101,11 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
         from planner.fleet.answer import plan_fleet
 
         plan, proven = plan_fleet(loaded, context, options)
+        if plan.status == "infeasible":
+            from planner.workloads.fleet_memory import with_memory_options
+
+            rest = replace(options, time_limit_s=options.time_limit_s / 2.0)
+            plan = with_memory_options(plan, context, lambda other: plan_fleet(loaded, other, rest)[0])
         return Answer(_verified(plan, context.asked, context.market), context, None, proven)
     plan, found = plan_job(context, options)
     return Answer(_verified(plan, found.context.asked, found.context.market), found.context, found)
