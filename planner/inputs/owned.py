@@ -1,7 +1,8 @@
-"""Commitments that a workload owns: rules on them, and their ends, which not every question can plan with."""
+"""Commitments that a workload owns: rules on them, and their ends as a later start sees them."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault
@@ -12,23 +13,28 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
 
 _COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
-_OF_ONE_RUN = (
-    "is for runs from one start: {who}; leave `expires` out if it lasts until all is done, else leave out the "
-    "commitment{other}"
-)
+_LONGEST_HOURS = 1e6  # beyond a century nothing is planned
 
 
-def ending(workload: Workload, who: str, other: str = "") -> Iterator[Fault]:
-    """Yield a fault for each commitment that ends, where its end cannot be planned with.
+def has_ends(workload: Workload) -> bool:
+    """Whether a commitment of the workload ends."""
+    return any(owned.expires is not None for owned in workload.commitments)
 
-    Args:
-        workload: the workload.
-        who: why it cannot, such as `tasks of a pipeline start later`.
-        other: what else to do, with its comma.
-    """
-    for index, owned in enumerate(workload.commitments):
-        if owned.expires is not None:
-            yield Fault(("commitments", index, "expires"), _OF_ONE_RUN.format(who=who, other=other))
+
+def counted_from(workload: Workload, hours: float) -> Workload:
+    """The workload with the ends of its commitments so many hours earlier: as a start so much later sees them."""
+    from planner.inputs.checks import end_moment
+
+    if not has_ends(workload) or hours <= 0:
+        return workload
+    sooner = timedelta(hours=min(hours, _LONGEST_HOURS))
+    moved = tuple(
+        owned
+        if owned.expires is None
+        else owned.model_copy(update={"expires": end_moment(owned.expires) - sooner})
+        for owned in workload.commitments
+    )
+    return workload.model_copy(update={"commitments": moved})
 
 
 def _are_commitments(workload: Workload) -> Iterator[Fault]:

@@ -25,6 +25,7 @@ from planner.market.place_names import unlisted_names
 from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
+from planner.pipelines.own_ends import until_starts_hold
 from planner.pipelines.priced import priced, worth_pricing
 from planner.pipelines.question import latest_ends
 from planner.pipelines.robust import choose_robust
@@ -58,13 +59,19 @@ PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost w
 
 @record(frozen=True)
 class Stage:
-    """A task as planned, hours from the pipeline's start; `waits_for` tasks whose shared quota it takes over."""
+    """A task as planned, hours from the pipeline's start.
+
+    Attributes:
+        waits_for: tasks whose shared quota it takes over.
+        own_from_hours: where it runs on a commitment that ends, the start for which it is priced, its own or later.
+    """
 
     way: Way
     start_hours: float
     end_hours: float
     critical: bool
     waits_for: tuple[str, ...] = ()
+    own_from_hours: float | None = None
 
 
 @record(frozen=True)
@@ -176,14 +183,17 @@ def plan_pipeline(
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     start = start_moment(loaded.pipeline.start or options.now)
     gatherer = Gatherer(loaded, options, catalog, load_tariffs(), start)
-    gathered = gatherer.gather()
     terms = Terms.of(loaded.pipeline.risk, robust_level)
     asking = Asking.of(loaded, catalog, options, terms)
-    gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
-    result, robust = asking.robust(gathered, result, terms)
+
+    def planned(gathered: Gathered) -> tuple[Gathered, PipelineResult, Robust | None]:
+        gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
+        return gathered, *asking.robust(gathered, result, terms)
+
+    gathered, result, robust = until_starts_hold(gatherer, planned, options.gap)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
-    stages, transfers = _told(gathered, result)
+    stages, transfers = _told(gathered, result, gatherer.own_from(result))
     _refuse_a_century(stages)
     total = _total(stages, transfers)
     _check(total, result)
@@ -339,7 +349,9 @@ def _with_time_as_planned(
     return gathered, result
 
 
-def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
+def _told(
+    gathered: Gathered, result: PipelineResult, own_from: Sequence[float | None]
+) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
     """The choice in words: tasks by start, and all data between them."""
     if result.course is None:
         return (), ()
@@ -352,7 +364,7 @@ def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...]
         way = offered.way
         waits = tuple(pipe.tasks[before] for before, after in result.orders if after == at)
         start, end = float(course.start_hours[at]), float(course.end_hours[at])
-        stages.append(Stage(way, start, end, bool(critical[at]), waits))
+        stages.append(Stage(way, start, end, bool(critical[at]), waits, own_from[at]))
     transfers = []
     for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
         source, target = stages[u].way, stages[v].way

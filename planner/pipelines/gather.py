@@ -13,7 +13,7 @@ from planner.inputs.checks import end_moment
 from planner.market.place_names import check_pipeline_places
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput, sequence_of
-from planner.pipelines.tasks import WorkloadTask, slack_hours
+from planner.pipelines.tasks import WorkloadTask, earliest_hours, slack_hours
 from planner.pipelines.way import Offered, Way
 from planner.records import record
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
+    from planner.pipelines.solve import PipelineResult
 
 
 @record(frozen=True, eq=False)
@@ -84,6 +85,7 @@ class Gatherer:
         ]
 
         self._moves: Moves | None = None  # between all places seen so far
+        self._between: list[tuple[float, float]] = []  # least and most hours of each task
 
     def gather(self) -> Gathered:
         """Candidates at durations up to the most that each task can have."""
@@ -93,10 +95,35 @@ class Gatherer:
         ]
         source, target = [u for u, *_ in self._reads], [v for _, v, _ in self._reads]
         order = sequence_of(self._names, source, target)
-        most = slack_hours(least, source, target, order, self._limit)
+        self._between = [*zip(least, slack_hours(least, source, target, order, self._limit), strict=True)]
+        first = earliest_hours(least, source, target, order)
+        self._planned = [
+            one.counted_from(hours) if one is not None and one.has_ends and 0.0 < hours < np.inf else one
+            for one, hours in zip(self._planned, first, strict=True)
+        ]
         for at, planned in enumerate(self._planned):
             if planned is not None:
-                self._ways[at] = planned.front(least[at], most[at])
+                self._ways[at] = planned.front(*self._between[at])
+        return self._gathered()
+
+    def own_from(self, result: PipelineResult) -> list[float | None]:
+        """From which hour the ends of what each task of a plan runs on count; None where nothing of it ends."""
+        out: list[float | None] = []
+        for name, planned in zip(self._names, self._planned, strict=True):
+            way = result.chosen.get(name)
+            rests = planned is not None and isinstance(way, Offered) and way.rests_on_ends
+            out.append(planned.own_from_hours if planned is not None and rests else None)
+        return out
+
+    def later(self, own_from_hours: Sequence[float | None]) -> Gathered:
+        """The same where the ends of some tasks' commitments count from later hours; None: as before."""
+        for at, (planned, hours) in enumerate(zip(self._planned, own_from_hours, strict=True)):
+            if planned is None or hours is None or not planned.has_ends:
+                continue
+            other = self._planned[at] = planned.counted_from(hours)
+            self._ways[at] = other.front(*self._between[at])
+            for duration in planned.asked:
+                self._ways[at] += other.at(duration)
         return self._gathered()
 
     def more(self, hours: Sequence[float]) -> Gathered | None:

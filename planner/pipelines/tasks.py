@@ -21,6 +21,7 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.starts import chance_had
 from planner.candidates.wanted import Scope, Wanted
+from planner.inputs.owned import counted_from, has_ends
 from planner.pipelines.way import Offered
 from solvers.search.pareto import pareto_front
 
@@ -48,6 +49,8 @@ class WorkloadTask:
         asked: durations asked for so far, hours.
         compared: candidates that keep the longest of them.
         confidence: with which a way's duration is kept.
+        has_ends: whether a commitment of the workload ends.
+        own_from_hours: of the pipeline, from which on the ends of commitments count: no start after it is priced.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class WorkloadTask:
         start: datetime,
         *,
         alone: bool,
+        own_from_hours: float = 0.0,
     ) -> None:
         """Prepare the engine.
 
@@ -72,11 +76,15 @@ class WorkloadTask:
             catalog: what can be bought.
             start: of the pipeline.
             alone: no other task reads of it, nor it of others, so that its place does not matter.
+            own_from_hours: as the attribute.
 
         Raises:
             InputError: the workload names something unknown.
         """
         section_view = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
+        self._given = (task, loaded, options, catalog, start)
+        self.has_ends, self.own_from_hours = has_ends(section_view), own_from_hours
+        section_view = counted_from(section_view, own_from_hours)
         context = prepare(loaded, section_view, catalog, options)
         if task.reads:
             context = context.with_job(data_gb=0.0, read_gb=0.0)
@@ -91,6 +99,10 @@ class WorkloadTask:
         self.compared = 0
         self._count = 0
         self._place_of: dict[int, str] = {}  # `provider/region` of the market's regions
+
+    def counted_from(self, own_from_hours: float) -> WorkloadTask:
+        """The same task where the ends of commitments count from a later hour of the pipeline."""
+        return WorkloadTask(*self._given, alone=self._alone, own_from_hours=own_from_hours)
 
     @cached_property
     def _free(self) -> CandidateSearch:
@@ -205,11 +217,19 @@ def slack_hours(
         limit: the deadline, hours.
     """
     count = len(least)
-    before, after = [0.0] * count, [0.0] * count
-    for task in sequence:
-        into = [u for u, v in zip(source, target, strict=True) if v == task]
-        before[task] = max((before[u] + least[u] for u in into), default=0.0)
+    before, after = earliest_hours(least, source, target, sequence), [0.0] * count
     for task in reversed(sequence):
         out = [v for u, v in zip(source, target, strict=True) if u == task]
         after[task] = max((after[v] + least[v] for v in out), default=0.0)
     return [limit - before[task] - after[task] for task in range(count)]
+
+
+def earliest_hours(
+    least: Sequence[float], source: Sequence[int], target: Sequence[int], sequence: Sequence[int]
+) -> list[float]:
+    """Hours before which no task starts: the least time of those on its longest path; arguments as `slack_hours`."""
+    before = [0.0] * len(least)
+    for task in sequence:
+        into = [u for u, v in zip(source, target, strict=True) if v == task]
+        before[task] = max((before[u] + least[u] for u in into), default=0.0)
+    return before

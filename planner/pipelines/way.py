@@ -86,6 +86,14 @@ class Offered:
         return _described(self, self.source, self.source.made)
 
     @property
+    def rests_on_ends(self) -> bool:
+        """Whether a part of it is a commitment of the user that ends."""
+        if self.source is None:
+            return False
+        ends = self.source.context.market.offer_set.own_ends
+        return bool(ends) and any(part.row in ends for part in self.source.made.parts(self.row))
+
+    @property
     def exact_usd(self) -> float:
         """The sum of its cost lines."""
         return float(self.way.cost_usd)
