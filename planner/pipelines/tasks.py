@@ -8,6 +8,7 @@ steady capacity. `at` asks again, once a plan says how much time the task has.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.starts import chance_had
 from planner.candidates.wanted import Scope, Wanted
-from planner.inputs.owned import counted_from, has_ends
+from planner.inputs.bounds import MOST_HOURS
+from planner.inputs.checks import end_moment
 from planner.pipelines.way import Offered
 from solvers.search.pareto import pareto_front
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_schema import PipelineTask
+    from planner.inputs.schema import Workload
 
 
 DURATIONS = 12  # at which ways to run in turn are asked for, beside those that a plan then gives
@@ -83,8 +86,8 @@ class WorkloadTask:
         """
         section_view = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
         self._given = (task, loaded, options, catalog, start)
-        self.has_ends, self.own_from_hours = has_ends(section_view), own_from_hours
-        section_view = counted_from(section_view, own_from_hours)
+        self.has_ends, self.own_from_hours = _has_ends(section_view), own_from_hours
+        section_view = _counted_from(section_view, own_from_hours)
         context = prepare(loaded, section_view, catalog, options)
         if task.reads:
             context = context.with_job(data_gb=0.0, read_gb=0.0)
@@ -198,6 +201,25 @@ class WorkloadTask:
         other = np.flatnonzero(candidates.kind[at] != IN_TURN)
         hours[other] = np.minimum(hours[other], sure_hours(candidates, at[other], self.confidence))
         return hours
+
+
+def _has_ends(workload: Workload) -> bool:
+    """Whether a commitment of the workload ends."""
+    return any(owned.expires is not None for owned in workload.commitments)
+
+
+def _counted_from(workload: Workload, hours: float) -> Workload:
+    """The workload with the ends of its commitments so many hours earlier: as a start so much later sees them."""
+    if not _has_ends(workload) or hours <= 0:
+        return workload
+    sooner = timedelta(hours=min(hours, MOST_HOURS))
+    moved = tuple(
+        owned
+        if owned.expires is None
+        else owned.model_copy(update={"expires": end_moment(owned.expires) - sooner})
+        for owned in workload.commitments
+    )
+    return workload.model_copy(update={"commitments": moved})
 
 
 def slack_hours(

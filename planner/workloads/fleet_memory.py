@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.candidates.engine import Engine
-from planner.candidates.wanted import Wanted
 from planner.errors import PlannerError
 from planner.job.less_memory import with_less_memory
 from planner.job.memory_room import short_of_memory
@@ -16,30 +14,27 @@ from planner.render.precision import dollars_known
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.candidates.context import Context
+    from planner.asked.model import Asked
     from planner.candidates.engine import CandidateSearch
     from planner.plan.model import Plan
 
 _KNOWN = 0.5  # half-width, relative, of what a fleet costs
 
 
-def with_memory_options(plan: Plan, context: Context, ask: Callable[[Context], Plan]) -> Plan:
+def with_memory_options(plan: Plan, search: CandidateSearch, ask: Callable[[Asked], Plan]) -> Plan:
     """The infeasible answer of a fleet, with options of the training code that have a plan named first.
 
     Args:
         plan: the answer.
-        context: the workload, offers and assumptions.
+        search: candidates of one run.
         ask: plans a fleet.
     """
-    fleet = context.asked.workload.fleet
-    sizes = (1 if fleet is None else fleet.nodes_per_run,)
-    search = Engine(context, sizes=sizes).at(context.dates.deadline, Wanted(one_offer=True))
     if not len(short_of_memory(search)):
         return plan
 
     def words(tried: CandidateSearch) -> str:
         try:
-            other = ask(tried.candidates.context)
+            other = ask(tried.candidates.context.asked)
         except PlannerError:  # no remedy is known then
             return ""
         usd = dollars_known(other.total_usd, float(other.total_usd) * _KNOWN)
