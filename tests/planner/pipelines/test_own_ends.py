@@ -75,6 +75,9 @@ def test_only_the_time_from_the_tasks_start_to_the_end_matters(tmp_path: Path, d
         assert train.own_from_hours == (pytest.approx(train.start_hours) if on_own else None)
         assert on_own or share < 1.3
         costs.append(usd(late))
+        if on_own:
+            notes = str(render_answer(pipeline_report(late), "table"))
+            assert ("outlast its commitment" in " ".join(notes.split())) == (costs[-1] > 1.02 * costs[0])
     assert costs == sorted(costs) and costs[0] >= usd(lasting) - 1e-9
     assert costs[1] > costs[0] + 0.01 or costs[2] > costs[0] + 0.01  # what slow runs pay after the end
 
