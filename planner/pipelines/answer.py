@@ -22,7 +22,7 @@ from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import start_moment
 from planner.inputs.pipeline_load import data_set_aside
 from planner.market.place_names import unlisted_names
-from planner.pipelines.draws import shared_quotas
+from planner.pipelines.draws import declared_limits, shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.own_ends import until_starts_hold
@@ -30,7 +30,7 @@ from planner.pipelines.priced import priced, worth_pricing
 from planner.pipelines.question import latest_ends
 from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
-from planner.pipelines.solve import PipelineResult, least_hours, not_found
+from planner.pipelines.solve import PipelineResult, least_hours, not_found, solve_pipeline
 from planner.pipelines.way import Offered
 from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.pipelines.question import PipelineInput
     from planner.pipelines.shared import SharedQuota
     from planner.pipelines.way import Way
     from planner.plan.model import CatalogSource
@@ -190,10 +191,11 @@ def plan_pipeline(
         gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
         return gathered, *asking.robust(gathered, result, terms)
 
-    gathered, result, robust = until_starts_hold(gatherer, planned, options.gap)
+    alone = None if terms is not None or declared_limits(loaded) else asking.alone
+    gathered, result, robust = until_starts_hold(gatherer, planned, options.gap, alone)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
-    stages, transfers = _told(gathered, result, gatherer.own_from(result))
+    stages, transfers = _told(gathered, result)
     _refuse_a_century(stages)
     total = _total(stages, transfers)
     _check(total, result)
@@ -286,9 +288,7 @@ class Asking:
         return replace(self.solving, time_limit_s=self.clock.for_next_s(share))
 
     def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
-        given = [one.workload.constraints.quota for one in self.loaded.workloads if one is not None]
-        limits = [limit for own in given for limit in own]
-        if not limits:
+        if not (limits := declared_limits(self.loaded)):
             return ()
         ways = [key.way for key in gathered.pipe.keys if isinstance(key, Offered)]
         return shared_quotas(ways, limits, self.catalog.instance_types, load_tariffs())
@@ -306,6 +306,10 @@ class Asking:
         pipe = priced(gathered.pipe)
         chosen, made = choose_robust(pipe, self._quotas(gathered), result, terms, self.left(1.0))
         return (chosen, made) if made.confirmed else (result, made.as_plain())
+
+    def alone(self, pipe: PipelineInput) -> PipelineResult | None:
+        """The best choice of a question without quotas within the time left; None without any."""
+        return solve_pipeline(pipe, self.left(self.share)) if self.clock.left_s(self.share) > 0 else None
 
     def solve(self, gathered: Gathered) -> PipelineResult:
         """The best choice within the time left."""
@@ -349,9 +353,7 @@ def _with_time_as_planned(
     return gathered, result
 
 
-def _told(
-    gathered: Gathered, result: PipelineResult, own_from: Sequence[float | None]
-) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
+def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
     """The choice in words: tasks by start, and all data between them."""
     if result.course is None:
         return (), ()
@@ -364,7 +366,7 @@ def _told(
         way = offered.way
         waits = tuple(pipe.tasks[before] for before, after in result.orders if after == at)
         start, end = float(course.start_hours[at]), float(course.end_hours[at])
-        stages.append(Stage(way, start, end, bool(critical[at]), waits, own_from[at]))
+        stages.append(Stage(way, start, end, bool(critical[at]), waits, offered.own_from_hours))
     transfers = []
     for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
         source, target = stages[u].way, stages[v].way

@@ -52,7 +52,7 @@ class WorkloadTask:
         asked: durations asked for so far, hours.
         compared: candidates that keep the longest of them.
         confidence: with which a way's duration is kept.
-        has_ends: whether a commitment of the workload ends.
+        has_ends: whether a commitment of the workload ends; last_end_hours: of the pipeline, when the last one does.
         own_from_hours: of the pipeline, from which on the ends of commitments count: no start after it is priced.
     """
 
@@ -86,7 +86,9 @@ class WorkloadTask:
         """
         section_view = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
         self._given = (task, loaded, options, catalog, start)
-        self.has_ends, self.own_from_hours = _has_ends(section_view), own_from_hours
+        ends = [end_moment(own.expires) for own in section_view.commitments if own.expires is not None]
+        self.has_ends, self.own_from_hours = bool(ends), own_from_hours
+        self.last_end_hours = max(((end - start).total_seconds() / 3600.0 for end in ends), default=0.0)
         section_view = _counted_from(section_view, own_from_hours)
         context = prepare(loaded, section_view, catalog, options)
         if task.reads:
@@ -192,8 +194,17 @@ class WorkloadTask:
             region = int(market.region_of_offer[offer])
             if region not in self._place_of:
                 self._place_of[region] = f"{offers['provider'][offer]}/{offers['region'][offer]}"
-            out.append(Offered(self._name, self._count, self._place_of[region], sure, cost, source, row))
+            own_from = self.own_from_hours if self._is_on_ends(source, row) else None
+            place = self._place_of[region]
+            out.append(
+                Offered(self._name, self._count, place, sure, cost, source, row, own_from_hours=own_from)
+            )
         return out
+
+    def _is_on_ends(self, source: Source, row: int) -> bool:
+        """Whether a part of a candidate is a commitment that ends."""
+        ends = source.context.market.offer_set.own_ends
+        return self.has_ends and any(part.row in ends for part in source.made.parts(row))
 
     def _sure(self, candidates: Candidates, at: Ints, limit: float | None) -> Floats:
         hours = np.full(len(at), np.inf if limit is None else limit)
@@ -203,14 +214,9 @@ class WorkloadTask:
         return hours
 
 
-def _has_ends(workload: Workload) -> bool:
-    """Whether a commitment of the workload ends."""
-    return any(owned.expires is not None for owned in workload.commitments)
-
-
 def _counted_from(workload: Workload, hours: float) -> Workload:
     """The workload with the ends of its commitments so many hours earlier: as a start so much later sees them."""
-    if not _has_ends(workload) or hours <= 0:
+    if hours <= 0:
         return workload
     sooner = timedelta(hours=min(hours, MOST_HOURS))
     moved = tuple(
