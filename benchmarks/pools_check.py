@@ -4,7 +4,9 @@ Each job is a random workload of reinforcement learning on a few types and regio
 answer goes through `planner verify`; the pair of the search is compared with the cheapest of all pairs of sizes and
 ways by ten deadlines each, without any bound but that a pool beside another costs no less than alone by the same room.
 
-    python -m benchmarks.pools_check [--n 20] [--first 0]
+    python -m benchmarks.pools_check [--n 20] [--first 0] [--ending]
+
+`--ending`: two machines of each type are paid already, for as long as half of each deadline and for all of it.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import argparse
 import random
 import tempfile
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
+from catalogs.offers.query import OfferQuery, query_offers
 from catalogs.store.load import load_catalog
 from planner.asked.options import Options
 from planner.cli import main as planner
@@ -59,6 +62,25 @@ def job(seed: int) -> dict[str, Any]:
             "accelerators": {"allow": two}, "max_nodes": draw.choice((2, 3, 4)),
         },
     }  # fmt: skip
+
+
+def ending(workload: dict[str, Any], hours: float) -> list[dict[str, Any]]:
+    """Commitments of the cheapest on-demand machines of each type in the job's first AWS region, by a deadline."""
+    limits = workload["constraints"]
+    here = next((region for region in limits["regions"] if region.startswith("aws/")), "")
+    catalog = load_catalog(None, as_of=DAY)
+    out = []
+    for accelerator, share in zip(limits["accelerators"]["allow"], (0.5, 1.0), strict=True):
+        query = OfferQuery(accelerators=(accelerator,), regions=(here,), purchase_options=("on_demand",))
+        offers = query_offers(catalog, query).offers
+        if offers.n_rows:
+            end = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC) + timedelta(hours=share * hours)
+            out.append({
+                "provider": "aws", "region": here.removeprefix("aws/"), "nodes": 2,
+                "instance_type": str(offers["instance_type"][0]), "purchase_option": "reserved_1y",
+                "expires": end.isoformat(timespec="minutes"),
+            })  # fmt: skip
+    return out
 
 
 def question(workload: dict[str, Any], path: Path) -> PoolsQuestion:
@@ -137,6 +159,7 @@ def main() -> None:
     reader = argparse.ArgumentParser()
     reader.add_argument("--first", type=int, default=0)
     reader.add_argument("--n", type=int, default=20)
+    reader.add_argument("--ending", action="store_true")
     given = reader.parse_args()
     asked, faults, later, over, under = 0, 0, 0, 0, 0
     gaps: list[float] = []
@@ -152,6 +175,8 @@ def main() -> None:
             for times in TIMES:
                 hours = times * free["step_s"] * free["pools"][0].hours / free["pools"][0].paced_s
                 workload["constraints"]["deadline"] = f"{hours:.2f}h"
+                if given.ending:
+                    workload["commitments"] = ending(workload, hours)
                 asking = question(workload, path)
                 pairs = asking.by_deadline
                 assert pairs is not None
@@ -171,6 +196,7 @@ def main() -> None:
                     f" {'holds' if verified else 'FAULT'}", flush=True,
                 )  # fmt: skip
             del workload["constraints"]["deadline"]
+            workload.pop("commitments", None)
     spread = f"gap {np.median(gaps):.2%} in the median, {max(gaps):.2%} at most" if gaps else "no pair"
     print(
         f"{asked} answers: {faults} do not hold, {later} cost more than by an earlier deadline, {over} pairs of all are"

@@ -38,6 +38,7 @@ BESIDE: dict[tuple[str, str], Callable[..., Any]] = {
     ("planner.fleet.answer", "_reasons"): lambda *_asked: [],
     ("planner.fleet.answer", "with_fewer_at_once"): lambda plan, *_asked: plan,
     ("planner.fleet.plan", "plan_warnings"): lambda *_asked: [],
+    ("planner.workloads.fleet_memory", "with_memory_options"): lambda plan, *_asked: plan,
     ("planner.schedules.relaxation", "_least"): lambda _helps, _most: None,
     ("planner.fleet.plan", "spread_of"): lambda _search, mix, usd: Spread(mix.period, mix.period, usd, usd),
     ("planner.fleet.parts_plan", "spread_of"): lambda _search, mix, usd: Spread(

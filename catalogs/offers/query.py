@@ -244,7 +244,12 @@ def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmat
 
 
 def _fits(field_name: str, text: str, word: str) -> bool:
-    """Whether a filter fits; plain words for machines (`a100`, `gn7`) match all names that start with them."""
+    """Whether a filter fits; plain words for machines (`a100`, `gn7`) match all names that start with them.
+
+    `word` is empty where a row has no name, which no filter asks for.
+    """
+    if not word:
+        return False
     text, word = text.lower(), word.lower()
     if field_name in ("accelerator", "instance type"):
         return fits_name(text, word)

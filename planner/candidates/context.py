@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.candidates.carbon import Machines, machines_of
-from planner.market.obtainable import most_obtainable
+from planner.market.obtainable import largest_requests
 from planner.market.starts import Starts, starts_of
 from planner.records import record
 from planner.spot.evidence import gang_risk
@@ -72,7 +72,7 @@ class Context:
             lambda: starts_of(
                 offers,
                 limits.waiting,
-                most_obtainable(offers, limits.obtainable),
+                largest_requests(offers, limits.obtainable),
                 dates.start,
                 limits.waited,
                 dates.now,

@@ -75,7 +75,8 @@ def verify(
     --set needs the same --set. Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound
     that no point is below, in whole numbers and without any solver.
 
-    Exit code 0: it holds; 5: it does not; 2: it is not an answer of this program.
+    Exit code 0: it holds; 5: it does not; 3: it is infeasible, so there is nothing to check; 2: it is not an answer of
+    this program.
     """
     from planner.judge.document import MalformedError, read_answer
     from planner.plan.certificates import is_certificate
@@ -255,11 +256,13 @@ def _certificate(certificate: dict[str, Any]) -> Verdict:
 def _show(
     path: Path, kind: str, verdict: Verdict, details: tuple[str, ...], output: str, out: Path | None
 ) -> None:
-    """Print a verdict; exit code 5 where the answer does not hold."""
-    from planner.errors import GateError
+    """Print a verdict; exit code 5 where the answer does not hold, 3 where it is that there is none."""
+    from planner.errors import GateError, InfeasibleError
     from planner.plan.report_verdict import verdict_answer
 
     report = verdict_answer(str(path), _WORDS.get(kind, kind), verdict, details=details)
     show_answer(report, output, out)
     if verdict.faults:
         click.get_current_context().exit(GateError.exit_code)
+    if verdict.nothing:
+        click.get_current_context().exit(InfeasibleError.exit_code)

@@ -1,7 +1,7 @@
 """What costs a fleet nearly the same on no more accelerators than were ever recorded at once.
 
 Nobody knows how many more asking brings. So the question is asked once more with fewer nodes, and a fleet that costs
-little more is a note of the plan. It takes no more time than `--time-limit` leaves, and is searched to a wider gap.
+little more is a note of the plan.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.errors import TimeLimitError
+from planner.fleet.beside import with_note_of
 from planner.plan.front_choices import AS_CHEAP, RECORDED_AT_ONCE, WAIT_HOURS, whole_hours
 from planner.plan.outcome import choice_words
 from planner.render.precision import dollars_known
@@ -47,20 +47,19 @@ def with_fewer_at_once(
         return plan
     fewer = limits.model_copy(update={"max_nodes": nodes})
     workload = asked.workload.model_copy(update={"constraints": fewer})
-    left_s = max(options.time_limit_s - (0.0 if plan.proof is None else plan.proof.seconds), 0.0)
-    rest = replace(options, gap=max(options.gap, AS_CHEAP), time_limit_s=left_s)
-    try:
-        other = ask(replace(asked, workload=workload), rest)
-    except TimeLimitError:
-        return plan
+    question = replace(asked, workload=workload), "fewer at once"
+    return with_note_of(plan, question, options, AS_CHEAP, ask, lambda other: _note(plan, other, nodes))
+
+
+def _note(plan: Plan, other: Plan, nodes: int) -> str:
+    """What a fleet of at most so many nodes costs and when it ends; empty where it costs much more."""
     more = other.total_usd - plan.total_usd
     if not other.lines or float(more) > AS_CHEAP * float(plan.total_usd):
-        return plan
+        return ""
     later = other.hours - plan.hours
     ends = f", ends {whole_hours(later)} later" if later >= WAIT_HOURS else ""
     usd = dollars_known(max(more, Decimal(0)), abs(float(more)) * _KNOWN)  # the plan itself has a gap
-    note = f"fewer at once: {choice_words(other)}, for {usd} more{ends} (constraints.max_nodes: {nodes})"
-    return replace(plan, warnings=(*plan.warnings, note))
+    return f"fewer at once: {choice_words(other)}, for {usd} more{ends} (constraints.max_nodes: {nodes})"
 
 
 def _accelerators(line: PlanLine) -> float:

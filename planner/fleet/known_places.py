@@ -1,8 +1,7 @@
 """What a fleet costs in known places, beside one that rests on list prices which name none.
 
 Nobody knows whether so many machines of such a list are to be had, nor where. The same question is asked once more of
-the offers whose place is known, and the answer is a note of the plan. It takes no more time than `--time-limit` leaves,
-and is searched to a wider gap than the plan.
+the offers whose place is known, and the answer is a note of the plan.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from catalogs.offers.flags import placeless
 from catalogs.tables.model import places_of
 from planner.candidates.engine import bits_of
-from planner.errors import TimeLimitError
+from planner.fleet.beside import with_note_of
 from planner.plan.words import machines_of
 from planner.render.numbers import whole_percent
 from planner.render.precision import dollars_known
@@ -53,17 +52,9 @@ def with_known_places(
     known = tuple(sorted(set(places[~nowhere & (bits_of(asked, market) == 0)]) - unknown))
     limits = asked.workload.constraints.model_copy(update={"regions": known})
     workload = asked.workload.model_copy(update={"constraints": limits})
-    left_s = max(options.time_limit_s - (0.0 if plan.proof is None else plan.proof.seconds), 0.0)
-    try:
-        other = ask(
-            replace(asked, workload=workload),
-            replace(options, gap=max(options.gap, _GAP), time_limit_s=left_s),
-        )
-    except TimeLimitError:
-        return plan
-    named = ", ".join(dict.fromkeys(somewhere))
-    note = f"place and stock of {named} are not known: {_instead(plan, other)}"
-    return replace(plan, warnings=(*plan.warnings, note))
+    name = f"place and stock of {', '.join(dict.fromkeys(somewhere))} are not known"
+    question = replace(asked, workload=workload), f"{name}; the cheapest fleet in known places"
+    return with_note_of(plan, question, options, _GAP, ask, lambda other: f"{name}: {_instead(plan, other)}")
 
 
 def _instead(plan: Plan, other: Plan) -> str:

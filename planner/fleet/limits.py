@@ -116,7 +116,8 @@ def _change(item: Excess, asked: Asked) -> Change:
         runs = 1 if asked.workload.fleet is None else asked.workload.fleet.runs
         share = used if runs == 1 else math.ceil(used * runs - HAIR) / runs  # of whole runs
         enough = math.ceil(share * 1000 - 1e-6) / 1000
-        return Change(id, _percent(math.floor(limit * 1000 + 1e-6) / 1000), _percent(enough), limit, enough)
+        stated = getattr(asked.workload.fleet, id, None) or limit  # not the whole runs that it comes to
+        return Change(id, _percent(math.floor(stated * 1000 + 1e-6) / 1000), _percent(enough), stated, enough)
     of = f" of {item.member}" if item.member else ""
     return Change(id, f"{limit:,.12g}{of}", f"{used:,.12g}", limit, used)
 

@@ -16,7 +16,6 @@ from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.embeddings import RULES as TABLE_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import main_network, merge_model, missing_fields, networks
-from planner.inputs.owned import RULES as OWNED_RULES
 from planner.inputs.phases import RULES as PHASE_RULES
 from planner.inputs.presets import find_preset, preset_in_few_bits, preset_names, why_not_modelled
 
@@ -49,7 +48,7 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
 
 _RULES += [
     _Rule(frozenset(needs), check)
-    for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES, *TABLE_RULES, *OWNED_RULES)
+    for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES, *TABLE_RULES)
 ]
 
 

@@ -1,4 +1,4 @@
-"""Rules on models given by parts, on models of which only a part learns, and on what is started."""
+"""Rules on models given by parts, on models of which only a part learns, on what is started and what is owned."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Network, Part
 
+_COMMITMENTS = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "dedicated", "owned")
 _VARIABLE = r"(?a)[A-Za-z_][A-Za-z0-9_]*"
 _OFFLOADS = ("offload_optimizer", "offload_weights", "offload_activations")
 
@@ -144,8 +145,17 @@ def run_faults(w: Workload) -> Iterator[Fault]:
             yield Fault(("run", "env", name), "is a secret: leave its value out of the file", at_key=True)
 
 
+def commitment_faults(w: Workload) -> Iterator[Fault]:
+    """Ways to buy that are no commitment, among the commitments."""
+    for index, owned in enumerate(w.commitments):
+        if not owned.purchase_option.startswith(_COMMITMENTS):
+            text = f"'{owned.purchase_option}' is not a commitment; write reserved_1y, cud_3y, ..."
+            yield Fault(("commitments", index, "purchase_option"), text)
+
+
 RULES = (
     (("run",), run_faults),
+    (("commitments",), commitment_faults),
     (("model",), part_faults),
     (("kind", "model", "training"), learning_faults),
     (("kind", "model", "training"), several_networks_faults),

@@ -11,16 +11,10 @@ from planner.inputs.checks_of_jobs import cost_faults, over_before, tiny_data
 from planner.inputs.documents import Document, read_document
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, load_workload
-from planner.inputs.owned import ending
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.inputs.pipeline_schema import Pipeline
-
-
-_PLANNED_ALONE = (
-    ", or plan that task by itself (`planner optimize`) and give what it comes to as the task's `candidates`"
-)
 
 
 @record(frozen=True, eq=False)
@@ -57,10 +51,6 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                     "optimize`) and give what they come to as the task's `candidates`"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
-            if ends := list(
-                ending(loaded.workload, "tasks of a pipeline start one after another", _PLANNED_ALONE)
-            ):
-                raise loaded.source.error(ends)
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective
                 text = (

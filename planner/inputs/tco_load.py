@@ -49,7 +49,10 @@ BOUNDS: dict[str, tuple[float | None, float | None]] = {
 
 @record(frozen=True)
 class HardwarePrice:
-    """One dated price, life or rate of hardware: a row of hardware_prices.csv."""
+    """One dated price, life or rate of hardware: a row of hardware_prices.csv.
+
+    `after_years`: of a card's residual value, since its release; None for all else.
+    """
 
     category: str
     item: str
@@ -61,6 +64,7 @@ class HardwarePrice:
     note: str
     source: str
     as_of: str
+    after_years: float | None = None
 
 
 @record(frozen=True)
@@ -98,6 +102,7 @@ def hardware_prices() -> tuple[HardwarePrice, ...]:
         HardwarePrice(
             row["category"], row["item"], row["condition"], float(row["low"]), float(row["value"]),
             float(row["high"]), row["unit"], row["note"], row["source"], row["as_of"],
+            float(row["after_years"]) if row["after_years"] else None,
         )
         for row in bundled_rows("hardware_prices.csv")
     )  # fmt: skip

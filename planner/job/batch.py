@@ -63,7 +63,8 @@ def candidates_with(search: CandidateSearch, training: Training) -> CandidateSea
     workload = asked.workload.model_copy(update={"training": training})
     job = resolve_job(workload, asked.job.on)
     context = search.candidates.context.with_asked(replace(asked, workload=workload, job=job))
-    engine = Engine(context, admitted_only=True)
+    fleet = workload.fleet if workload.kind == "fleet" else None
+    engine = Engine(context, sizes=None if fleet is None else (fleet.nodes_per_run,), admitted_only=True)
     return engine.at(context.dates.deadline, Wanted(Scope.BEST, counted=False))
 
 

@@ -21,7 +21,7 @@ from planner.job.memory_room import short_of_memory
 from planner.plan.relaxation import Change, Relaxation, relaxation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from planner.candidates.engine import CandidateSearch
     from planner.inputs.training_schema import Training
@@ -49,14 +49,18 @@ _ADAPTERS: dict[str, tuple[Option, ...]] = {
 }
 
 
-def with_less_memory(search: CandidateSearch) -> tuple[Relaxation, ...]:
+def with_less_memory(
+    search: CandidateSearch, fleet_words: Callable[[CandidateSearch], str] | None = None
+) -> tuple[Relaxation, ...]:
     """Options of the training code with a plan, and that plan; empty where an admitted cluster fits, or none helps.
 
     Args:
-        search: candidates, none of which fits.
+        search: candidates, none of which fits; of a fleet, those of one run.
+        fleet_words: what a fleet whose runs take an option comes to, empty where there is none; None: not of a fleet.
     """
-    training = search.candidates.context.asked.workload.training
-    if training is None or search.candidates.context.asked.workload.kind != "training":
+    workload = search.candidates.context.asked.workload
+    training, is_fleet = workload.training, fleet_words is not None
+    if training is None or workload.kind != ("fleet" if is_fleet else "training"):
         return ()
     if not len(short_of_memory(search)):
         return ()
@@ -71,10 +75,12 @@ def with_less_memory(search: CandidateSearch) -> tuple[Relaxation, ...]:
             if tried is None:
                 continue
             best = best_among(tried.candidates)
-            if best is not None:
-                named.append(relaxation_of(_changes(training, option), best, Memory.words))
+            words = "" if fleet_words is None or best is None else fleet_words(tried)
+            if best is not None and (words or not is_fleet):
+                now = _changes(training, option)
+                named.append(relaxation_of(now, None if is_fleet else best, words or Memory.words))
                 break
-            if not len(short_of_memory(tried)):
+            if not is_fleet and not len(short_of_memory(tried)):
                 fitting.append((training, option, tried))
     return tuple(named) or next(filter(None, (_beside_others(*one) for one in fitting)), ())
 

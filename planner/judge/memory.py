@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks import start_moment
+from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.resolve import resolve_times
 from planner.judge.bench import Bench
 from planner.judge.goods import Goods
@@ -29,7 +29,7 @@ class Memory:
         # by identity: a value is kept with the object that its key names
         self._benches: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
         self._goods: dict[tuple[int, date, date], tuple[Workload | None, Goods]] = {}
-        self._tasks: dict[tuple[int, int], tuple[LoadedPipeline, Bench]] = {}
+        self._tasks: dict[tuple[int, int, float], tuple[LoadedPipeline, Bench]] = {}
         self._variants: dict[int, tuple[Workload, tuple[TaskVariant, ...]]] = {}
 
     def variants(self, workload: Workload) -> tuple[TaskVariant, ...]:
@@ -60,12 +60,15 @@ class Memory:
             self._benches[key] = workload, bench
         return self._benches[key][1]
 
-    def task(self, loaded: LoadedPipeline, at: int, created: datetime, length: timedelta) -> Bench:
+    def task(
+        self, loaded: LoadedPipeline, at: int, created: datetime, length: timedelta, own_from: float = 0.0
+    ) -> Bench:
         """What a task of a pipeline is recomputed with: its workload from the pipeline's start, for a length of time.
 
         A task that reads from others has its data there: what its workload says of them is set aside.
+        `own_from`: hours from the pipeline's start from which commitments last until their end.
         """
-        key = (id(loaded), at)
+        key = (id(loaded), at, own_from)
         if key not in self._tasks:
             task_workload, task = loaded.workloads[at], loaded.pipeline.tasks[at]
             assert task_workload is not None
@@ -73,9 +76,17 @@ class Memory:
             limits = task_workload.workload.constraints.model_copy(
                 update={"deadline": None, "budget_usd": None}
             )
-            section_view = task_workload.workload.model_copy(
-                update={"constraints": limits, "start": start, "earliest_start": None}
+            held = tuple(
+                one
+                if one.expires is None
+                else one.model_copy(update={"expires": end_moment(one.expires) - timedelta(hours=own_from)})
+                for one in task_workload.workload.commitments
             )
+            section_view = task_workload.workload.model_copy(
+                update={
+                    "constraints": limits, "start": start, "earliest_start": None, "commitments": held,
+                }
+            )  # fmt: skip
             bench = self.bench(section_view, created)
             if task.reads:
                 bench.work = replace(bench.work, data_gb=0.0, read_gb=0.0)

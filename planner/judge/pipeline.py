@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
+from planner.judge.ends import alike_of
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline_quotas import check_shared
@@ -196,6 +199,7 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         "critical": STATED,
         "start_hours": STATED,
         "waits_for": [awaited.text() for awaited in node["waits_for"]],
+        "own_from_hours": IfStated(None),
     }
     if workload is None:
         return times | _sized(task, node)
@@ -207,13 +211,17 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         if not 0 < count <= 10**5:
             part["nodes"].fail("a positive number of instances")
         bought.append((part, count))
-    bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length))
+    begin = node["start_hours"].number()
+    own_from = _own_from(node, begin)
+    bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length), own_from)
     buys = [Buy(bench.goods.offer(part.path, part["offer_id"].text()), count) for part, count in bought]
     in_turn = node["in_turn"].flag()
     if not buys:
         node["parts"].fail("one purchase at least")
-    lead, begin = frame.leading(buys, in_turn=in_turn), node["start_hours"].number()
+    lead = frame.leading(buys, in_turn=in_turn)
+    ends = any(until < inf for buy in buys for *_, until in alike_of(buy.offer, bench.workload, bench.start))
     times |= {
+        **({"own_from_hours": Near(own_from)} if ends else {}),
         **{name: lead.text(name) for name in ("provider", "region", "zone", "instance_type")},
         "purchase_option": frame.bought_text(buys, in_turn=in_turn),
         "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
@@ -254,6 +262,16 @@ def part_of(part: Bought, candidate: Candidate) -> dict[str, Any]:
         "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
         "hours": Near(part.paid_hours, ratio, 1e-8), "lines": lines,
     }  # fmt: skip
+
+
+def _own_from(node: Node, begin: float) -> float:
+    """The start for which a task on a commitment that ends is priced: its own, or a later one."""
+    if "own_from_hours" not in node or node["own_from_hours"].is_null:
+        return 0.0
+    hours = node["own_from_hours"].number()
+    if not begin - _TIE <= hours <= MOST_HOURS:
+        node["own_from_hours"].fail("the task's start, or a later hour")
+    return hours
 
 
 def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:

@@ -19,7 +19,7 @@ from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, 
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
-from planner.judge.purchases import Buy
+from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.starts import most_by_asking
@@ -145,6 +145,8 @@ class _Pool:
             candidate if beside is None else replace(candidate, in_turn=candidate.in_turn or beside.in_turn)
         )
         shape, closeness = self.own.shape, frame.closeness(closely)  # it waits in its fastest layout
+        parts = [_known_after(part, closeness) for part in candidate.parts]
+        slack_usd = sum(charge.slack_usd for part in parts for charge in part.charges if charge.slack)
         sure = None
         if by is None:
             sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
@@ -157,11 +159,22 @@ class _Pool:
             "paced_s": Near(pace_s, closeness), "stretch": Near(stretch, closeness),
             "hours": Near(candidate.hours, closeness),
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
-            "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
+            "data_parallel": int(shape["dp"]), "sure_ratio": sure,
+            "cost_usd": Near(candidate.cost, closeness, max(slack_usd, 1e-9)),
             "deadline_hours": None if by is None else Near(by.hours, closeness),
             "price_as_of": min(buy.offer.text("as_of") for buy in self.buys),
-            "parts": [part_of(part, closely) for part in candidate.parts],
+            "parts": [part_of(part, closely) for part in parts],
         }  # fmt: skip
+
+
+def _known_after(part: Bought, ratio: float) -> Bought:
+    """A purchase whose hours after the end of what the user owns are known as closely as the hours of the run.
+
+    They are few, and change by an hour at most for each hour of the run.
+    """
+    slack = ratio * float(part.hours) * part.nodes
+    charges = [replace(one, slack=slack) if one.id == "after_end" else one for one in part.charges]
+    return replace(part, charges=tuple(charges))
 
 
 def _stretch(candidate: Candidate) -> float:

@@ -144,8 +144,12 @@ def start_of(
     for row in _table("waiting"):
         is_place = matches(row["provider"], provider) and matches(row["purchase_option"], option)
         if is_place and matches(row["accelerator"], accelerator):
-            most = most_by_asking(provider, region, accelerator, option, limits)
-            part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)
+            known = most_by_asking(provider, region, accelerator, option, limits)
+            usual = _usual_most(accelerator, option)
+            largest = max(
+                (one for one in (known, usual) if one is not None), default=float(row["accelerators"])
+            )
+            part = offer.accelerators * nodes / largest
             lead, mean_hours = float(row["lead_hours"]), float(row["hours"]) * part
             never, size = float(row["never_ratio"]) * part, offer.accelerators * nodes
             free = 0.0 if row["start_utc"] else lead  # of a calendar
@@ -207,8 +211,11 @@ def most_by_asking(
         if fits_name(stated.accelerator, accelerator) and matches(stated.region, region)
         if stated.purchase_option == option and matches(stated.provider or "*", provider)
     ]
-    if limits_of_type:
-        return limits_of_type[-1]
+    return limits_of_type[-1] if limits_of_type else _usual_most(accelerator, option)
+
+
+def _usual_most(accelerator: str, option: str) -> float | None:
+    """The same by obtainable.csv."""
     for row in _table("obtainable"):
         if row["purchase_option"] == option and matches(row["accelerator"], accelerator):
             return float(row["most_accelerators"])

@@ -75,6 +75,14 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
     return offer_set.once(("most_obtainable", limits), lambda: _most(offer_set, limits))
 
 
+def largest_requests(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:
+    """The request of each offer that waits longest, in accelerators, infinite where it is firm, shape `(n_offers,)`.
+
+    At least that of obtainable.csv: whoever states that less can be had does not say that it takes longer.
+    """
+    return np.fmax(most_obtainable(offer_set, obtainable_limits), most_obtainable(offer_set, ()))
+
+
 def _most(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:
     offers, most = offer_set.offers, _usual(offer_set)
     names, places, whose = (

@@ -2,11 +2,11 @@
 
     hours = lead + hours x accelerators / size,     P(never comes) = never_ratio x accelerators / size
 
-size: the most accelerators that are obtainable (`planner.market.obtainable`), else that of the row. A lead time is for
-booking ahead and counts from planning, all else from the start. An offer with a start hour (capacity blocks) begins at
-the first such hour after its lead time, not before the start. Spot is not in the table: its wait follows from the
-records of its pool (`planner.spot.evidence`). Owned and already committed machines are available at once; a new
-commitment is a price, not a machine.
+size: the most accelerators that are obtainable, by the user or by obtainable.csv, whichever is more
+(`largest_requests`), else that of the row. A lead time is for booking ahead and counts from planning, all else from the
+start. An offer with a start hour (capacity blocks) begins at the first such hour after its lead time, not before the
+start. Spot is not in the table: its wait follows from the records of its pool (`planner.spot.evidence`). Owned and
+already committed machines are available at once; a new commitment is a price, not a machine.
 
 The user's own requests (`constraints.waited`) update both. The ratio of a wait to the table's mean is modelled as
 exponential, with a gamma prior of weight `requests` (waiting_prior.csv) on its rate. Requests that did not come are
@@ -225,7 +225,7 @@ def starts_of(
     Args:
         offer_set: what can be bought.
         start_waits: waits stated by the user; the last that matches an offer overrides waiting.csv.
-        most: most obtainable accelerators of each offer, infinite where capacity is firm, shape `(n_offers,)`.
+        most: the largest request of each offer, infinite where capacity is firm, shape `(n_offers,)`.
         start: time from which capacity is requested.
         seen: the user's own requests.
         planned: time from which a lead counts; None, or later than `start`: `start`.

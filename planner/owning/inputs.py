@@ -186,10 +186,9 @@ def resales() -> tuple[Resale, ...]:
     """What earlier generations were worth, with what they kept each year: oldest cards last."""
     out = []
     for row in hardware_prices():
-        if row.category != "residual" or " after " not in row.item:
+        years = row.after_years
+        if years is None:
             continue
-        words = row.item.split(" after ")[1].removeprefix("about ").split()
-        years = float(words[0])
         yearly = (row.low ** (1.0 / years), row.high ** (1.0 / years))
         out.append(Resale(row.item, years, row.low, row.high, *yearly, row.source, row.as_of))
     return tuple(sorted(out, key=lambda one: (one.years, one.item)))

@@ -22,14 +22,15 @@ from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import start_moment
 from planner.inputs.pipeline_load import data_set_aside
 from planner.market.place_names import unlisted_names
-from planner.pipelines.draws import shared_quotas
+from planner.pipelines.draws import declared_limits, shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
+from planner.pipelines.own_ends import until_starts_hold
 from planner.pipelines.priced import priced, worth_pricing
 from planner.pipelines.question import latest_ends
 from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
-from planner.pipelines.solve import PipelineResult, least_hours, not_found
+from planner.pipelines.solve import PipelineResult, least_hours, not_found, solve_pipeline
 from planner.pipelines.way import Offered
 from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.pipelines.question import PipelineInput
     from planner.pipelines.shared import SharedQuota
     from planner.pipelines.way import Way
     from planner.plan.model import CatalogSource
@@ -58,13 +60,19 @@ PLAIN_SHARE = 0.6  # of the time limit, at most, for the plan by expected cost w
 
 @record(frozen=True)
 class Stage:
-    """A task as planned, hours from the pipeline's start; `waits_for` tasks whose shared quota it takes over."""
+    """A task as planned, hours from the pipeline's start.
+
+    Attributes:
+        waits_for: tasks whose shared quota it takes over.
+        own_from_hours: where it runs on a commitment that ends, the start for which it is priced, its own or later.
+    """
 
     way: Way
     start_hours: float
     end_hours: float
     critical: bool
     waits_for: tuple[str, ...] = ()
+    own_from_hours: float | None = None
 
 
 @record(frozen=True)
@@ -176,11 +184,15 @@ def plan_pipeline(
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     start = start_moment(loaded.pipeline.start or options.now)
     gatherer = Gatherer(loaded, options, catalog, load_tariffs(), start)
-    gathered = gatherer.gather()
     terms = Terms.of(loaded.pipeline.risk, robust_level)
     asking = Asking.of(loaded, catalog, options, terms)
-    gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
-    result, robust = asking.robust(gathered, result, terms)
+
+    def planned(gathered: Gathered) -> tuple[Gathered, PipelineResult, Robust | None]:
+        gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
+        return gathered, *asking.robust(gathered, result, terms)
+
+    alone = None if terms is not None or declared_limits(loaded) else asking.alone
+    gathered, result, robust = until_starts_hold(gatherer, planned, options.gap, alone)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
@@ -276,9 +288,7 @@ class Asking:
         return replace(self.solving, time_limit_s=self.clock.for_next_s(share))
 
     def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
-        given = [one.workload.constraints.quota for one in self.loaded.workloads if one is not None]
-        limits = [limit for own in given for limit in own]
-        if not limits:
+        if not (limits := declared_limits(self.loaded)):
             return ()
         ways = [key.way for key in gathered.pipe.keys if isinstance(key, Offered)]
         return shared_quotas(ways, limits, self.catalog.instance_types, load_tariffs())
@@ -296,6 +306,10 @@ class Asking:
         pipe = priced(gathered.pipe)
         chosen, made = choose_robust(pipe, self._quotas(gathered), result, terms, self.left(1.0))
         return (chosen, made) if made.confirmed else (result, made.as_plain())
+
+    def alone(self, pipe: PipelineInput) -> PipelineResult | None:
+        """The best choice of a question without quotas within the time left; None without any."""
+        return solve_pipeline(pipe, self.left(self.share)) if self.clock.left_s(self.share) > 0 else None
 
     def solve(self, gathered: Gathered) -> PipelineResult:
         """The best choice within the time left."""
@@ -352,7 +366,7 @@ def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...]
         way = offered.way
         waits = tuple(pipe.tasks[before] for before, after in result.orders if after == at)
         start, end = float(course.start_hours[at]), float(course.end_hours[at])
-        stages.append(Stage(way, start, end, bool(critical[at]), waits))
+        stages.append(Stage(way, start, end, bool(critical[at]), waits, offered.own_from_hours))
     transfers = []
     for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
         source, target = stages[u].way, stages[v].way

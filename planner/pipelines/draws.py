@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.candidates.plan_parts.bought import Bought, BoughtPart
+    from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.schema import QuotaLimit
     from planner.pipelines.way import Way
 
 Kind = tuple[str, str, str, str]
+
+
+def declared_limits(loaded: LoadedPipeline) -> list[QuotaLimit]:
+    """Quotas that workloads declare, which tasks share."""
+    given = [one.workload.constraints.quota for one in loaded.workloads if one is not None]
+    return [limit for own in given for limit in own]
 
 
 def shared_quotas(

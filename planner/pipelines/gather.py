@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.asked.assumptions import load_assumptions
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import end_moment
 from planner.market.place_names import check_pipeline_places
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput, sequence_of
-from planner.pipelines.tasks import WorkloadTask, slack_hours
+from planner.pipelines.tasks import WorkloadTask, earliest_hours, slack_hours
 from planner.pipelines.way import Offered, Way
 from planner.records import record
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
+
+_CELL_HOURS = 0.01  # of the cell of starts before a known one
 
 
 @record(frozen=True, eq=False)
@@ -84,6 +88,9 @@ class Gatherer:
         ]
 
         self._moves: Moves | None = None  # between all places seen so far
+        self._between: list[tuple[float, float]] = []  # least and most hours of each task
+        self._first: list[float] = []  # hours before which no task starts
+        self._later: dict[tuple[int, float], tuple[WorkloadTask, list[Offered]]] = {}  # by task and hour
 
     def gather(self) -> Gathered:
         """Candidates at durations up to the most that each task can have."""
@@ -93,11 +100,66 @@ class Gatherer:
         ]
         source, target = [u for u, *_ in self._reads], [v for _, v, _ in self._reads]
         order = sequence_of(self._names, source, target)
-        most = slack_hours(least, source, target, order, self._limit)
+        self._between = [*zip(least, slack_hours(least, source, target, order, self._limit), strict=True)]
+        first = self._first = earliest_hours(least, source, target, order)
+        self._planned = [
+            one.counted_from(hours) if one is not None and one.has_ends and 0.0 < hours < np.inf else one
+            for one, hours in zip(self._planned, first, strict=True)
+        ]
         for at, planned in enumerate(self._planned):
             if planned is not None:
-                self._ways[at] = planned.front(least[at], most[at])
+                self._ways[at] = planned.front(*self._between[at])
         return self._gathered()
+
+    def later(self, own_from_hours: Sequence[float | None]) -> Gathered:
+        """The same where the ends of some tasks' commitments count from later hours; None: as before."""
+        for at, (planned, hours) in enumerate(zip(self._planned, own_from_hours, strict=True)):
+            if planned is not None and hours is not None and planned.has_ends:
+                self._planned[at], self._ways[at] = self._counted_from(at, planned, hours)
+        return self._gathered()
+
+    def _counted_from(
+        self, at: int, planned: WorkloadTask, hours: float
+    ) -> tuple[WorkloadTask, list[Offered]]:
+        """A task with its ways at all durations asked for, where ends count from an hour of the pipeline."""
+        if (at, hours) not in self._later:
+            other = planned.counted_from(hours)
+            ways = other.front(*self._between[at])
+            ways += [way for duration in planned.asked for way in other.at(duration)]
+            self._later[at, hours] = other, ways
+        return self._later[at, hours]
+
+    def by_starts(self, known: Sequence[Sequence[float]], cells: int) -> tuple[Gathered, Gathered]:
+        """Ways on commitments that end, priced for starts on a grid: for plans, and for a bound on all plans.
+
+        For plans each is priced for the latest start that its cell of the grid allows (`own_from_hours`), for the bound
+        for the earliest. All other ways are the same in both.
+
+        Args:
+            known: starts of each task that are on the grid.
+            cells: of the grid beside them.
+        """
+        plans, bounds = list[list[Offered]](), list[list[Offered]]()
+        for at, planned in enumerate(self._planned):
+            if planned is None or not planned.has_ends:
+                plans.append(self._ways[at])
+                bounds.append(self._ways[at])
+                continue
+            first, (least, most) = self._first[at], self._between[at]
+            last = min(planned.last_end_hours, first + most - least)
+            grid = [first, *np.linspace(first, last, cells + 1).tolist()]
+            grid += [hours - less for hours in known[at] for less in (0.0, _CELL_HOURS)]
+            grid = sorted({hours for hours in grid if first <= hours <= last} | {first})
+            _, others = self._counted_from(at, planned, MOST_HOURS)
+            each = [[way for way in self._counted_from(at, planned, hours)[1] if way.own_from_hours is not None]
+                    for hours in grid]  # fmt: skip
+            plans.append([*others, *(way for own in each for way in own)])
+            later = [
+                replace(way, own_from_hours=end)
+                for own, end in zip(each, grid[1:], strict=False) for way in own
+            ]  # fmt: skip
+            bounds.append([*others, *each[0], *later])
+        return self._gathered(plans), self._gathered(bounds)
 
     def more(self, hours: Sequence[float]) -> Gathered | None:
         """The same with the best ways for the time that each task has in a plan; None if they were asked for."""
@@ -110,9 +172,11 @@ class Gatherer:
         self._ways = [[*known, *more] for known, more in zip(self._ways, new, strict=True)]
         return self._gathered()
 
-    def _gathered(self) -> Gathered:
-        ways = [way for own in self._ways for way in own]
-        task = [at for at, own in enumerate(self._ways) for _ in own]
+    def _gathered(self, each: Sequence[list[Offered]] = ()) -> Gathered:
+        """The question with the ways of each task, by default those gathered last."""
+        each = each or self._ways
+        ways = [way for own in each for way in own]
+        task = [at for at, own in enumerate(each) for _ in own]
         known = () if self._moves is None else self._moves.places
         places = tuple(dict.fromkeys([*known, *(way.place for way in ways)]))
         number = {place: at for at, place in enumerate(places)}
@@ -128,7 +192,7 @@ class Gatherer:
             source=_ints([u for u, *_ in self._reads]), target=_ints([v for _, v, _ in self._reads]),
             move_usd=moves.usd(sizes), move_hours=moves.hours(sizes), deadline_hours=self._limit,
         )  # fmt: skip
-        planned = zip(self._planned, self._ways, strict=True)
+        planned = zip(self._planned, each, strict=True)
         compared = tuple(len(own) if one is None else one.compared for one, own in planned)
         durations = tuple(0 if one is None else len(one.asked) for one in self._planned)
         return Gathered(pipe, moves, sizes, compared, durations)

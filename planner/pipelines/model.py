@@ -28,7 +28,7 @@ from typing import Literal
 
 import numpy as np
 
-from catalogs.tables.table import Bools, Ints, distinct_values
+from catalogs.tables.table import Bools, Floats, Ints, distinct_values
 from planner.pipelines.question import PipelineInput, windows
 from planner.records import record
 from solvers.problem.milp import Block, Milp, MilpBuilder
@@ -227,6 +227,8 @@ def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by
     # every task has its own window: the inner ones follow from the last, but they cut the relaxation
     finish = builder.add_rows("finish", pipe.n_tasks, upper=latest if by_cost else 0.0)
     _add_ends(builder, pipe, finish, starts)
+    if pipe.start_by is not None:
+        _add_start_by(builder, pipe, starts, np.maximum(latest, earliest))
     if not by_cost:
         last = builder.add_columns("last", [Finish()], cost=1.0)
         builder.add_entries(np.arange(finish.start, finish.stop), last.start, -1.0)
@@ -236,3 +238,13 @@ def _add_ends(builder: MilpBuilder, pipe: PipelineInput, rows: Block, starts: Bl
     """The end of each task in its row."""
     builder.add_entries(np.arange(rows.start, rows.stop), np.arange(starts.start, starts.stop), 1.0)
     builder.add_entries(rows.start + pipe.task, np.arange(len(pipe.keys)), pipe.hours)
+
+
+def _add_start_by(builder: MilpBuilder, pipe: PipelineInput, starts: Block, latest: Floats) -> None:
+    """S_j + sum_k (latest_j - start_by_k)+ x_k <= latest_j: each task starts by the hour of its candidate."""
+    assert pipe.start_by is not None
+    rows = builder.add_rows("start_by", pipe.n_tasks, upper=latest)
+    builder.add_entries(np.arange(rows.start, rows.stop), np.arange(starts.start, starts.stop), 1.0)
+    sooner = np.maximum(latest[pipe.task] - pipe.start_by, 0.0)
+    at = np.flatnonzero(sooner > 0)
+    builder.add_entries(rows.start + pipe.task[at], at, sooner[at])

@@ -26,7 +26,6 @@ from planner.candidates.engine import Engine, build
 from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.prepare import prepare, unlimited
 from planner.errors import InputError
-from planner.inputs.owned import ending
 from planner.performance.inference.pool import handover_s, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Terms, find_pairs, step_of
@@ -73,8 +72,6 @@ def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | 
         raise InputError("pools: the workload has no training.rollouts (objective ppo or grpo)")
     if workload.constraints.min_throughput is not None:
         raise InputError("pools: constraints.min_throughput is for one cluster: give a deadline instead")
-    if ends := list(ending(workload, "pools run longer than each alone")):
-        raise loaded.source.error(ends)
     return PoolsQuestion(loaded, load_catalog(catalog_dir, as_of=options.as_of), options).answer()
 
 

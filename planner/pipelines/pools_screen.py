@@ -168,6 +168,7 @@ def _notes(pools: Pools) -> tuple[str, ...]:
     return (
         *prices_note((pool.price_as_of for pool in pools.pools), today),
         *([resume] if spot else ()),
+        *(text for pool in pools.pools for text in pool.bought.outlasting(pool.name, pools.cost_usd)),
         *enable_first((part.provider, part.region) for pool in pools.pools for part in pool.bought.parts),
         "quotas that the workload does not declare are not checked",
     )

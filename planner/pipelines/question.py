@@ -37,6 +37,7 @@ class PipelineInput:
         move_usd: cost of an edge's data from a place of one group to *another* place, shape `(n_edges, G, G)`.
         move_hours: its duration, shape `(n_edges, G, G)`.
         deadline_hours: all tasks end by then; inf none.
+        start_by: hours by which a task so run starts, shape `(n,)`; None: whenever. Only models keep them, not trees.
     """
 
     tasks: tuple[str, ...]
@@ -51,6 +52,7 @@ class PipelineInput:
     move_usd: Floats
     move_hours: Floats
     deadline_hours: float = math.inf
+    start_by: Floats | None = None
 
     def __post_init__(self) -> None:
         count = len(self.keys)
@@ -136,6 +138,7 @@ class PipelineInput:
         return replace(
             self, keys=tuple(self.keys[k] for k in kept.tolist()), task=self.task[kept], place=self.place[kept],
             cost_usd=self.cost_usd[kept], hours=self.hours[kept],
+            start_by=None if self.start_by is None else self.start_by[kept],
         )  # fmt: skip
 
 
@@ -223,6 +226,9 @@ def too_late(pipe: PipelineInput, allowed: Bools | None = None) -> Bools:
 def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
     """Of the candidates `rows`, ascending, those on the front of their (task, place)."""
     cell = (pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place)[rows]
+    if pipe.start_by is not None:  # who may start later is not dominated
+        _, _, moment = distinct(pipe.start_by[rows])
+        cell = cell * (int(moment.max(initial=0)) + 1) + moment
     hours = pipe.hours[rows] if pipe.timed else np.zeros(len(rows))
     cost = pipe.cost_usd[rows]
     order = np.lexsort((cost, hours, cell))

@@ -84,6 +84,7 @@ def _stage_values(stage: Stage) -> dict[str, Any]:
         "end_hours": stage.end_hours,
         "critical": stage.critical,
         "waits_for": list(stage.waits_for),
+        "own_from_hours": stage.own_from_hours,
     }
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "nodes",
              "expected_hours", "cost_usd", "price_as_of")  # fmt: skip

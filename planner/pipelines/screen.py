@@ -206,6 +206,12 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
         *prices_note(dates, today),
         *([f"spot for {', '.join(spot)}: needs automatic resume and checkpoints"] if spot else ()),
         *(
+            text
+            for stage in answer.stages
+            if stage.way.bought is not None
+            for text in stage.way.bought.outlasting(stage.way.task, answer.total_usd or Decimal(0))
+        ),
+        *(
             [f"{derived} transfer prices are not known: the highest known internet price is assumed"]
             if derived
             else ()

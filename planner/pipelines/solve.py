@@ -101,7 +101,11 @@ def solve_pipeline(
     search.raise_bound(math.fsum(cheapest_usd(smaller)))
     with search.interruptible():
         way = "dynamic programming"
-        if method == "milp" or not _by_tree(search, smaller):
+        if smaller.start_by is not None:
+            way = "MILP"
+            every = np.ones(len(smaller.keys), dtype=np.bool_)
+            search.raise_bound(_as_one_model(search, smaller, every, math.inf))
+        elif method == "milp" or not _by_tree(search, smaller):
             way = "MILP"
             _by_solver(search, smaller, whole_below)
     return _result(search, smaller, way, dropped)
@@ -218,8 +222,9 @@ def _take(search: Search[Ints], pipe: PipelineInput, part: PipelineInput, soluti
             "pipeline: the solver's choice misses the deadline when it is worked out: a solver fault"
         )
     search.offer(chosen, course.cost_usd)
-    better = improved(pipe, chosen, _moment(search))
-    search.offer(better, follow(pipe, better).cost_usd)
+    if pipe.start_by is None:  # which single changes may break
+        better = improved(pipe, chosen, _moment(search))
+        search.offer(better, follow(pipe, better).cost_usd)
 
 
 def _in_least_time(search: Search[Ints], pipe: PipelineInput) -> Ints | None:
@@ -316,7 +321,7 @@ def least_hours(pipe: PipelineInput, options: SolveOptions | None = None) -> tup
 def _least(pipe: PipelineInput, search: Search[Ints], share: float) -> tuple[Ints | None, float, float]:
     """The choice of least time known, its hours, and the hours that no choice beats."""
     # cost stands for hours here, so that only the fastest candidate per place stays
-    free = replace(pipe, cost_usd=pipe.hours, deadline_hours=_loose(pipe))
+    free = replace(pipe, cost_usd=pipe.hours, deadline_hours=loose_hours(pipe))
     smaller, _ = reduce(free)
     if len(distinct_values(smaller.task)) < pipe.n_tasks:
         return None, math.inf, math.inf
@@ -338,7 +343,7 @@ def _least(pipe: PipelineInput, search: Search[Ints], share: float) -> tuple[Int
     return _inside(smaller, pipe, chosen), hours, min(bound, hours)
 
 
-def _loose(pipe: PipelineInput) -> float:
+def loose_hours(pipe: PipelineInput) -> float:
     """A deadline that binds nothing: every task at its slowest and every move at its longest, in a row."""
     slowest = np.zeros(pipe.n_tasks)
     np.maximum.at(slowest, pipe.task, pipe.hours)

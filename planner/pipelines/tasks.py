@@ -8,6 +8,7 @@ steady capacity. `at` asks again, once a plan says how much time the task has.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.starts import chance_had
 from planner.candidates.wanted import Scope, Wanted
+from planner.inputs.bounds import MOST_HOURS
+from planner.inputs.checks import end_moment
 from planner.pipelines.way import Offered
 from solvers.search.pareto import pareto_front
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_schema import PipelineTask
+    from planner.inputs.schema import Workload
 
 
 DURATIONS = 12  # at which ways to run in turn are asked for, beside those that a plan then gives
@@ -48,6 +52,8 @@ class WorkloadTask:
         asked: durations asked for so far, hours.
         compared: candidates that keep the longest of them.
         confidence: with which a way's duration is kept.
+        has_ends: whether a commitment of the workload ends; last_end_hours: of the pipeline, when the last one does.
+        own_from_hours: of the pipeline, from which on the ends of commitments count: no start after it is priced.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class WorkloadTask:
         start: datetime,
         *,
         alone: bool,
+        own_from_hours: float = 0.0,
     ) -> None:
         """Prepare the engine.
 
@@ -72,11 +79,17 @@ class WorkloadTask:
             catalog: what can be bought.
             start: of the pipeline.
             alone: no other task reads of it, nor it of others, so that its place does not matter.
+            own_from_hours: as the attribute.
 
         Raises:
             InputError: the workload names something unknown.
         """
         section_view = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
+        self._given = (task, loaded, options, catalog, start)
+        ends = [end_moment(own.expires) for own in section_view.commitments if own.expires is not None]
+        self.has_ends, self.own_from_hours = bool(ends), own_from_hours
+        self.last_end_hours = max(((end - start).total_seconds() / 3600.0 for end in ends), default=0.0)
+        section_view = _counted_from(section_view, own_from_hours)
         context = prepare(loaded, section_view, catalog, options)
         if task.reads:
             context = context.with_job(data_gb=0.0, read_gb=0.0)
@@ -91,6 +104,10 @@ class WorkloadTask:
         self.compared = 0
         self._count = 0
         self._place_of: dict[int, str] = {}  # `provider/region` of the market's regions
+
+    def counted_from(self, own_from_hours: float) -> WorkloadTask:
+        """The same task where the ends of commitments count from a later hour of the pipeline."""
+        return WorkloadTask(*self._given, alone=self._alone, own_from_hours=own_from_hours)
 
     @cached_property
     def _free(self) -> CandidateSearch:
@@ -177,8 +194,17 @@ class WorkloadTask:
             region = int(market.region_of_offer[offer])
             if region not in self._place_of:
                 self._place_of[region] = f"{offers['provider'][offer]}/{offers['region'][offer]}"
-            out.append(Offered(self._name, self._count, self._place_of[region], sure, cost, source, row))
+            own_from = self.own_from_hours if self._is_on_ends(source, row) else None
+            place = self._place_of[region]
+            out.append(
+                Offered(self._name, self._count, place, sure, cost, source, row, own_from_hours=own_from)
+            )
         return out
+
+    def _is_on_ends(self, source: Source, row: int) -> bool:
+        """Whether a part of a candidate is a commitment that ends."""
+        ends = source.context.market.offer_set.own_ends
+        return self.has_ends and any(part.row in ends for part in source.made.parts(row))
 
     def _sure(self, candidates: Candidates, at: Ints, limit: float | None) -> Floats:
         hours = np.full(len(at), np.inf if limit is None else limit)
@@ -186,6 +212,20 @@ class WorkloadTask:
         other = np.flatnonzero(candidates.kind[at] != IN_TURN)
         hours[other] = np.minimum(hours[other], sure_hours(candidates, at[other], self.confidence))
         return hours
+
+
+def _counted_from(workload: Workload, hours: float) -> Workload:
+    """The workload with the ends of its commitments so many hours earlier: as a start so much later sees them."""
+    if hours <= 0:
+        return workload
+    sooner = timedelta(hours=min(hours, MOST_HOURS))
+    moved = tuple(
+        owned
+        if owned.expires is None
+        else owned.model_copy(update={"expires": end_moment(owned.expires) - sooner})
+        for owned in workload.commitments
+    )
+    return workload.model_copy(update={"commitments": moved})
 
 
 def slack_hours(
@@ -205,11 +245,19 @@ def slack_hours(
         limit: the deadline, hours.
     """
     count = len(least)
-    before, after = [0.0] * count, [0.0] * count
-    for task in sequence:
-        into = [u for u, v in zip(source, target, strict=True) if v == task]
-        before[task] = max((before[u] + least[u] for u in into), default=0.0)
+    before, after = earliest_hours(least, source, target, sequence), [0.0] * count
     for task in reversed(sequence):
         out = [v for u, v in zip(source, target, strict=True) if u == task]
         after[task] = max((after[v] + least[v] for v in out), default=0.0)
     return [limit - before[task] - after[task] for task in range(count)]
+
+
+def earliest_hours(
+    least: Sequence[float], source: Sequence[int], target: Sequence[int], sequence: Sequence[int]
+) -> list[float]:
+    """Hours before which no task starts: the least time of those on its longest path; arguments as `slack_hours`."""
+    before = [0.0] * len(least)
+    for task in sequence:
+        into = [u for u, v in zip(source, target, strict=True) if v == task]
+        before[task] = max((before[u] + least[u] for u in into), default=0.0)
+    return before

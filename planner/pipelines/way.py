@@ -66,6 +66,7 @@ class Offered:
         usd: expected cost as the engine has it, by 1e-9 of itself and 1e-8 the cost of the lines of its `way`.
         source, row: the candidate that it is; None for one sized elsewhere.
         given: the way, where it is known.
+        own_from_hours: of the pipeline, for which start commitments that end are priced; None where it is on none.
     """
 
     task: str
@@ -76,6 +77,7 @@ class Offered:
     source: Source | None = None
     row: int = -1
     given: Way | None = None
+    own_from_hours: float | None = None
 
     @cached_property
     def way(self) -> Way:

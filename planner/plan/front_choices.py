@@ -359,9 +359,7 @@ def changes(plan: Plan) -> list[Section]:
     """Return, where nothing fits, what would make a plan possible: the smallest change of each limit."""
     if plan.status != "infeasible" or not plan.relaxations:
         return []
-    title = "enough"
-    if len(plan.relaxations) > 1:  # a fleet's may be one set of limits that give way at once
-        title = "together enough" if plan.kind == "fleet" else "each is enough"
+    title = "each is enough" if len(plan.relaxations) > 1 else "enough"
     columns = (
         Column("change", title, "text"), Column("plan", "", "text"), Column("cost_usd", "cost", "usd_known"),
         Column("finish_expected", "done", "text"),

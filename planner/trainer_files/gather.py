@@ -26,8 +26,6 @@ from planner.trainer_files.registry import FORMATS, detect, read
 _MOST_FILES = 20
 _USUAL_LENGTH = 4096
 _LENGTHS = ("tokens", "samples", "epochs", "steps")
-# how notes begin that may change the model's size: they are said with the warnings
-_DOUBTS = ("assumed", "model_type")
 # tools whose own files state the precision of the run: TRL's arguments, the launcher's
 _STATE_PRECISION = ("trl", "accelerate")
 
@@ -297,8 +295,8 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
         if key in ("params", "active_params") and not source:
             where = "counted from the sizes; remove it when you change one"
         draft.facts[f"model.{key}"] = Fact(f"model.{key}", value, where)
-    for note in model.notes:
-        (draft.warnings if note.startswith(_DOUBTS) else draft.notes).append(f"{sized.path.name}: {note}")
+    draft.warnings += [f"{sized.path.name}: {doubt}" for doubt in model.doubts]
+    draft.notes += [f"{sized.path.name}: {note}" for note in model.notes]
     if model.context_length is not None:
         draft.facts["context"] = Fact("context", model.context_length, f"{sized.path.name}: longest sequence")
     if named is None and sized.hub_name:

@@ -98,9 +98,20 @@ def _plan(loaded: LoadedWorkload, catalog: Catalog, options: Options) -> Answer:
 def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
     context = prepare(loaded, workload, catalog, options)
     if workload.kind == "fleet":
+        from planner.candidates.engine import Engine
+        from planner.candidates.wanted import Wanted
         from planner.fleet.answer import plan_fleet
 
         plan, proven = plan_fleet(loaded, context, options)
+        if plan.status == "infeasible":
+            from planner.workloads.fleet_memory import with_memory_options
+
+            rest = replace(options, time_limit_s=options.time_limit_s / 2.0)
+            one = Engine(context, sizes=(workload.fleet.nodes_per_run if workload.fleet else 1,))
+            runs = one.at(context.dates.deadline, Wanted(one_offer=True))
+            plan = with_memory_options(
+                plan, runs, lambda asked: plan_fleet(loaded, context.with_asked(asked), rest)[0]
+            )
         return Answer(_verified(plan, context.asked, context.market), context, None, proven)
     plan, found = plan_job(context, options)
     return Answer(_verified(plan, found.context.asked, found.context.market), found.context, found)

@@ -136,3 +136,11 @@ def test_machines_without_a_price_are_named_where_they_are_asked_for(bundled: Ca
     nowhere = query_offers(bundled, OfferQuery(instance_types=("ecs.gn7-c13g1.6xlarge",)))
     assert (nowhere.unmatched, nowhere.unpriced) == ((), ("ecs.gn7-c13g1.6xlarge",))
     assert query_offers(bundled, OfferQuery(regions=("alibaba/ap-*",))).unpriced == ()
+
+
+@pytest.mark.parametrize(
+    "query", [OfferQuery(accelerators=("",)), OfferQuery(instance_types=("",)), OfferQuery(regions=("",))]
+)
+def test_an_empty_text_names_nothing(bundled: Catalog, query: OfferQuery) -> None:
+    [(_, text, _)] = query_offers(bundled, query).unmatched
+    assert text == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from copy import deepcopy
@@ -305,3 +306,23 @@ def test_values_put_over_the_file_are_planned_and_verified(run_cli: Run, tmp_pat
 def test_a_workload_without_rollouts_is_refused(run_cli: Run) -> None:
     done = run_cli("pools", str(ROOT / "examples" / "bert-large.yaml"), *DAY)
     assert done.code == 2 and "training.rollouts" in done.stderr
+
+
+def test_what_is_paid_until_a_day_costs_less_than_nothing_paid_and_no_less_where_it_ends_sooner(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    costs = []
+    for ends in ("", ', expires: "2026-11-23T00:00Z"', ', expires: "2026-11-21T00:00Z"', None):
+        held = (
+            "  deadline: 3d\n"
+            "commitments: [{provider: aws, region: us-east-1, instance_type: p4d.24xlarge,"
+            f" purchase_option: reserved_1y, nodes: 1{ends}}}]\n"
+        )
+        limits = "  deadline: 3d\n" if ends is None else held
+        done, path, found = asked(run_cli, tmp_path, ahead=1, limits=limits)
+        assert done.code == 0, done.stderr
+        checked = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+        assert checked.code == 0, checked.stdout
+        costs.append(float(found["cost_usd"]))
+    assert all(sooner >= later * (1.0 - CLOSE) for later, sooner in itertools.pairwise(costs))
+    assert costs[0] < costs[1] < costs[-1]

@@ -167,12 +167,12 @@ def test_set_is_refused_for_an_answer_of_no_workload(run_cli: Run, tmp_path: Pat
     assert done.code == 2 and "a schedule is not made from one" in " ".join(done.stderr.split())
 
 
-def test_an_infeasible_answer_verifies(run_cli: Run, tmp_path: Path) -> None:
+def test_an_infeasible_answer_has_its_exit_code(run_cli: Run, tmp_path: Path) -> None:
     target = tmp_path / "plan.json"
     assert (
         planned(run_cli, write(tmp_path, constraints={"budget_usd": 0.01}), target)["status"] == "infeasible"
     )
-    assert run_cli("verify", str(target)).code == 0
+    assert run_cli("verify", str(target)).code == 3
 
 
 def test_a_default_precision_holds_where_the_machines_have_no_other(run_cli: Run, tmp_path: Path) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import bought_text, lines_by_part
+from planner.plan.ids import CostId
 from planner.records import record
+from planner.render.precision import dollars_known
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.plan.model import CostLine
 
+_LEAST_SHARE = Decimal("0.01")  # of the cost of an answer; less is not worth a line
+_KNOWN = 0.5  # half-width, relative, of what slow runs pay
 _TEXTS = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 
 
@@ -52,6 +59,21 @@ class Bought:
     how: str
     in_turn: bool
     parts: tuple[BoughtPart, ...]
+
+    def outlasting(self, name: str, total_usd: Decimal) -> Iterator[str]:
+        """What of its cost is paid after the end of commitments, in words, where that is a share of the answer's.
+
+        Args:
+            name: of the task or pool.
+            total_usd: cost of the answer.
+        """
+        usd = sum(
+            (line.amount_usd for part in self.parts for line in part.lines if line.id == CostId.AFTER_END),
+            Decimal(0),
+        )
+        if usd >= total_usd * _LEAST_SHARE and usd:
+            words = "of its cost on average is for runs that outlast its commitment"
+            yield f"{name}: {dollars_known(usd, float(usd) * _KNOWN)} {words}"
 
 
 @record(frozen=True, eq=False)

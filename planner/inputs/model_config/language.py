@@ -82,8 +82,9 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     if active < total:
         values["active_params"] = active
     return ConfigModel(
-        kind.name, values, _sources(keys), keys.count(*CONTEXT), tuple(_notes(keys, kind, mixers))
-    )
+        kind.name, values, _sources(keys), keys.count(*CONTEXT), tuple(_notes(keys, kind, mixers)),
+        () if kind.is_known else (kind.note,),
+    )  # fmt: skip
 
 
 _NAMES = {
@@ -288,7 +289,7 @@ def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:
 
 
 def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
-    notes = [kind.note] if kind.note else []
+    notes = [kind.note] if kind.note and kind.is_known else []
     others = [mixer for mixer in mixers if mixer not in ("attention", "global", "none")]
     if others:
         notes.append(

@@ -26,6 +26,7 @@ class ConfigModel:
         sources: the configuration's key behind each of `values`.
         context_length: longest sequence in tokens; None where there is none.
         notes: what was assumed or left out.
+        doubts: the same of what may change the model's size.
         encoder: a network of images or sound that is in `params` too, as a part of a workload's model.
     """
 
@@ -34,6 +35,7 @@ class ConfigModel:
     sources: Mapping[str, str]
     context_length: int | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     encoder: Mapping[str, Any] | None = None
 
 
@@ -48,6 +50,7 @@ class ModelType:
         tied: what an absent `tie_word_embeddings` means.
         defaults: values of absent keys, by the key's usual name.
         note: what a user should know; the reason where the reader is `refused`.
+        is_known: False: no row of the table, so the reader is a guess.
     """
 
     name: str
@@ -57,6 +60,7 @@ class ModelType:
     tied: bool = True
     defaults: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    is_known: bool = True
 
 
 class Keys:

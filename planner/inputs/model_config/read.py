@@ -139,7 +139,7 @@ def _kind(data: Mapping[str, Any], place: str) -> ModelType:
 
 def _unknown(name: str) -> ModelType:
     text = f"model_type '{name[:60]}' is not known: read as a decoder of plain blocks; check params against its page"
-    return ModelType(name, "decoder", note=text)
+    return ModelType(name, "decoder", note=text, is_known=False)
 
 
 def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) -> ConfigModel:
@@ -159,7 +159,7 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
             model = _with_tower(model, tower, f"{place}: {name}")
     if str(data.get("model_type")) not in load_model_types():
         note = f"model_type '{str(data.get('model_type'))[:60]}' is not known: what joins its parts is not counted"
-        model = replace(model, notes=(*model.notes, f"{note}; check params against its page"))
+        model = replace(model, doubts=(*model.doubts, f"{note}; check params against its page"))
     bridges = {name: bridge_params(part, f"{place}: {name}") for name, part in data.items()}
     vision = Keys(data.get("vision_config") or {}, f"{place}: vision_config")
     joined = joint_params(str(data.get("model_type")), vision, Keys(text, f"{place}: text_config"))

@@ -121,7 +121,11 @@ def _sized(reader: Reader, usual: dict[str, Any]) -> Any:
         else f"assumed: the vocabulary has {_GPT2_VOCAB:,} tokens; the tokenizer is not known"
     )  # fmt: skip
     sources = {"layers": "model.num_layers", "hidden": "model.hidden_dim", "heads": "model.num_heads"}
-    return replace(model, model_type="own sizes", sources=sources, notes=(*model.notes, note))
+    notes, doubts = ((note,), ()) if vocab else ((), (note,))
+    return replace(
+        model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes),
+        doubts=(*model.doubts, *doubts),
+    )  # fmt: skip
 
 
 def _precision(reading: Reading, policy: str) -> None:

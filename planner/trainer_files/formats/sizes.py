@@ -66,13 +66,15 @@ def stated_model(
         hidden = data.get("hidden_size") or 0
         data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
     notes: list[str] = []
+    doubts: list[str] = []
     whole = prefix.removesuffix("encoder.")  # where the model's other keys are
     if vocab is None:
-        vocab, note = _vocabulary(keys, whole, "BertWordPieceLowerCase" if kind else "")
-        notes.append(note)
+        vocab, note, stated = _vocabulary(keys, whole, "BertWordPieceLowerCase" if kind else "")
+        (notes if stated else doubts).append(note)
     padded = keys.whole(f"{whole}padded_vocab_size") or keys.whole(f"{whole}pad_vocab_size_to")
     data["vocab_size"] = padded or _padded(keys, whole, vocab, split)
-    notes = notes if padded is None else []
+    if padded is not None:  # whatever the vocabulary is
+        notes, doubts = [], []
     data["model_type"] = (
         ("llama" if gated else "gpt2" if learned_positions else "gpt_neox") if not pattern else "nemotron_h"
     )
@@ -86,7 +88,10 @@ def stated_model(
     model = model_of_config(data, place)
     sources = {key: f"{prefix}{NUMBERS.get(source, source)}" for key, source in model.sources.items()}
     sources.pop("vocab", None)
-    return replace(model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes))
+    return replace(
+        model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes),
+        doubts=(*model.doubts, *doubts),
+    )  # fmt: skip
 
 
 def _check(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
@@ -190,17 +195,23 @@ def _frequency(text: str) -> list[int] | None:
     return out
 
 
-def _vocabulary(keys: Lookup, prefix: str, usual: str) -> tuple[int, str]:
-    """The vocabulary by the tokenizer, `usual` where none is stated, and how it was taken."""
+def _vocabulary(keys: Lookup, prefix: str, usual: str) -> tuple[int, str, bool]:
+    """The vocabulary by the tokenizer, else by `usual`; how it was taken; whether the file states it."""
     kind = keys.text(f"{prefix}tokenizer_type") or keys.text(f"{prefix}tokenizer.type") or usual
     if kind in _TOKENIZERS:
-        return _TOKENIZERS[kind], f"the vocabulary is that of {kind}"
+        return _TOKENIZERS[kind], f"the vocabulary is that of {kind}", True
     for name in ("tokenizer_model", "tokenizer_name_or_path", "tokenizer.type", "tokenizer.model"):
         text = keys.text(prefix + name)
         preset = preset_of_hub_name(text) if text else None
         if preset is not None and "vocab" in preset.values:
-            return int(preset.values["vocab"]), f"the vocabulary is that of {preset.name}, by {name}"
+            return int(preset.values["vocab"]), f"the vocabulary is that of {preset.name}, by {name}", True
     if "sentencepiece" in f"{kind} {keys.text(f'{prefix}tokenizer.library')}".lower():
         size = _TOKENIZERS["Llama2Tokenizer"]
-        return size, f"assumed: the vocabulary of a sentencepiece model has {size:,} tokens, as Llama 2's"
-    return _USUAL_VOCAB, f"assumed: the vocabulary has {_USUAL_VOCAB:,} tokens; the file does not state it"
+        return (
+            size,
+            f"assumed: the vocabulary of a sentencepiece model has {size:,} tokens, as Llama 2's",
+            False,
+        )
+    return (
+        _USUAL_VOCAB, f"assumed: the vocabulary has {_USUAL_VOCAB:,} tokens; the file does not state it", False,
+    )  # fmt: skip

@@ -11,12 +11,8 @@ from typing import Any
 
 import pytest
 
-from planner.errors import InputError
-from planner.inputs.load import load_workload
-from planner.inputs.pipeline_load import load_pipeline
 from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
-from tests.conftest import ROOT
 from tests.planner.candidates.test_bought_in_parts import LISTED, OWNED, eight_nodes, hours_on
 from tests.planner.judge.tampering import resum
 from tests.planner.spine_catalogs import (
@@ -29,8 +25,6 @@ from tests.planner.spine_catalogs import (
     not_dearer,
     plan_on,
 )
-
-ENDS = "    expires: 2026-12-02\n"
 
 
 def job_until(end: datetime | None, owned: int = 4) -> dict[str, Any]:
@@ -195,17 +189,3 @@ def test_two_commitments_of_one_kind_end_each_on_its_own_day() -> None:
     answer = plan_on(make_catalog(LISTED), job)
     assert sorted(line.nodes for line in answer.plan.lines) == [2, 6]
     assert verify_plan(answer.plan.to_dict(), loaded(job).workload) == []
-
-
-def test_ends_that_cannot_be_planned_with_are_refused_by_name(tmp_path: Path) -> None:
-    text = (ROOT / "examples" / "owned-top-up.yaml").read_text(encoding="utf-8")
-    text = text.replace("    nodes: 4\n", f"    nodes: 4\n{ENDS}")
-    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
-    assert load_workload(tmp_path / "job.yaml").workload.commitments[0].expires is not None
-    tasks = "version: 1\nkind: pipeline\nname: p\ntasks:\n  - {name: a, workload: job.yaml}\n"
-    (tmp_path / "pipeline.yaml").write_text(tasks, encoding="utf-8")
-    with pytest.raises(
-        InputError,
-        match=r"expires: is for runs from one start: .*one after another; leave `expires` out .*candidates`",
-    ):
-        load_pipeline(tmp_path / "pipeline.yaml")

@@ -16,7 +16,7 @@ from planner.inputs.schema import Constraints
 from planner.judge.judge import judge_plan
 from planner.judge.starts import booked_from, start_of
 from planner.market.model import Market
-from planner.market.obtainable import most_obtainable
+from planner.market.obtainable import largest_requests, most_obtainable
 from planner.market.starts import load_starts, starts_of
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
@@ -212,17 +212,18 @@ def test_a_fall_back_that_is_assumed_never_makes_the_deadline_certain() -> None:
 @pytest.mark.parametrize(
     "option", ["on_demand", "capacity_block", "flex_start", "owned", "reserved_1y", "cud_3y"]
 )
-@pytest.mark.parametrize("told", [(), ({"purchase_option": "on_d*", "hours": 3, "never_ratio": 0.1},)])
-def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any], ...]) -> None:
+@pytest.mark.parametrize("stated", [(), ({"purchase_option": "on_d*", "hours": 3, "never_ratio": 0.1},)])
+@pytest.mark.parametrize("most", [16, 256, 1024])
+def test_the_judge_reads_the_same_waits(option: str, stated: tuple[dict[str, Any], ...], most: int) -> None:
     limits = loaded(
         asked(
-            waiting=list(told),
-            obtainable=[{"accelerator": "a100*", "purchase_option": "on_demand", "accelerators": 256}],
+            waiting=list(stated),
+            obtainable=[{"accelerator": "a100*", "purchase_option": "on_demand", "accelerators": most}],
         )
     ).workload.constraints
     world = market_of([Offer(A100X8, "us-east-1", "98.00", option, term_hours=NAN)])
     known = starts_of(
-        world.offer_set, limits.waiting, most_obtainable(world.offer_set, limits.obtainable), START
+        world.offer_set, limits.waiting, largest_requests(world.offer_set, limits.obtainable), START
     )
     names = ("provider", "region", "purchase_option", "option_variant")
     texts = {name: str(world.offer_set.offers[name][0]) for name in names}
@@ -234,6 +235,16 @@ def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any],
         for level, hours in ((0.1, 0.5), (0.5, 3.0), (0.95, 40.0)):
             assert wait.at(level) == pytest.approx(known.at_level(at, count, level)[0])
             assert wait.within(hours) == pytest.approx(known.within(at, count, np.array([hours]))[0])
+
+
+@pytest.mark.parametrize(("most", "hours"), [(16, 0.375), (256, 0.375), (1024, 0.09375)])
+def test_a_limit_on_what_is_obtainable_makes_no_request_slower(most: int, hours: float) -> None:
+    """Sixteen accelerators of which no more are to be had arrive as any sixteen do; an agreed quota shortens waits."""
+    row = {"accelerator": "a100*", "purchase_option": "on_demand", "accelerators": most}
+    limits = loaded(asked(obtainable=[row])).workload.constraints
+    world = market_of([Offer(A100X8, "us-east-1", "98.00", "on_demand")])
+    known = starts_of(world.offer_set, (), largest_requests(world.offer_set, limits.obtainable), START)
+    assert known.hours(np.array([0]), np.array([2]))[0] == pytest.approx(hours)
 
 
 def test_a_new_commitment_is_no_machine_and_one_that_is_held_is() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from planner.asked.model import Asked
 from planner.asked.options import Options
-from planner.errors import TimeLimitError
+from planner.errors import PlannerError, TimeLimitError
 from planner.fleet.fewer_at_once import with_fewer_at_once
 from planner.plan.model import Plan
 from tests.planner.fleet.test_spine_fleet import fleet
@@ -62,3 +62,15 @@ def test_a_question_that_takes_too_long_is_not_answered() -> None:
         raise TimeLimitError("too long")
 
     assert with_fewer_at_once(wide, answer.context.market.asked, Options(NOW), ask) is wide
+
+
+def test_a_solver_that_fails_at_it_is_a_note_and_leaves_the_plan() -> None:
+    answer = plan_on(make_catalog(OFFERS), fleet(6))
+    wide = replace(answer.plan, lines=tuple(replace(line, nodes=4) for line in answer.plan.lines))
+
+    def ask(_changed: Asked, _options: Options) -> Plan:
+        raise PlannerError("solver fault: say so")
+
+    noted = with_fewer_at_once(wide, answer.context.market.asked, Options(NOW), ask)
+    assert replace(noted, warnings=wide.warnings) == wide
+    assert noted.warnings[-1] == "fewer at once: not known: solver fault: say so"

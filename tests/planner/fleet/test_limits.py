@@ -46,6 +46,11 @@ def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> N
     assert exactly(OFFERS, fleet(6, {"deadline": "16h", **limits}, **wishes)).status == "planned"
 
 
+def test_a_share_is_named_as_stated_not_as_the_whole_runs_that_it_comes_to() -> None:
+    (relaxation,) = exactly(OFFERS, fleet(6, {"deadline": "16h"}, max_share_per_offer=0.55)).relaxations
+    assert relaxation.current == "55%" and relaxation.changes[0].limit == 0.55
+
+
 @pytest.mark.parametrize("runs", [3, 4, 5, 6])
 @pytest.mark.parametrize("shares", [{}, {"max_spot_share": 0.5}, {"max_regions": 1}])
 def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, Any]) -> None:

@@ -600,5 +600,5 @@ def test_a_pair_that_is_not_known_is_in_doubt() -> None:
         "vision_config": vision,
     }
     assert any(
-        note.startswith("model_type 'new_pair' is not known") for note in model_of_config(config, "x").notes
+        note.startswith("model_type 'new_pair' is not known") for note in model_of_config(config, "x").doubts
     )
