@@ -26,33 +26,3 @@ def young_interval_hours(write_hours: npt.ArrayLike, mtbf_hours: npt.ArrayLike) 
     write, mtbf = np.broadcast_arrays(np.asarray(write_hours, float), np.asarray(mtbf_hours, float))
     safe = np.where(np.isinf(mtbf), 1.0, mtbf)
     return np.asarray(np.where(np.isinf(mtbf), np.inf, np.sqrt(2.0 * write * safe)), dtype=np.float64)
-
-
-def useful_ratio(
-    interval_hours: npt.ArrayLike,
-    write_hours: npt.ArrayLike,
-    restart_hours: npt.ArrayLike,
-    mtbf_hours: npt.ArrayLike,
-) -> Floats:
-    """Share of paid up-time that is useful work: e^(-d/M) (tau/M) / (e^((tau + delta)/M) - 1).
-
-    J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22, 2006,
-    eq. for exponential interruptions with restarts that may themselves be interrupted. Within 1.4 points of
-    real spot traces.
-
-    Args:
-        interval_hours: tau, finite.
-        write_hours: delta.
-        restart_hours: d.
-        mtbf_hours: M; inf where there are no interruptions.
-
-    Returns:
-        Ratio in 0..1, broadcast shape.
-    """
-    arrays = (np.asarray(a, float) for a in (interval_hours, write_hours, restart_hours, mtbf_hours))
-    tau, delta, restart, mtbf = np.broadcast_arrays(*arrays)
-    calm = np.isinf(mtbf)
-    mean = np.where(calm, 1.0, mtbf)
-    grown = np.expm1(np.minimum((tau + delta) / mean, 700.0))
-    exact = np.exp(-restart / mean) * (tau / mean) / grown
-    return np.asarray(np.where(calm, tau / (tau + delta), exact), dtype=np.float64)

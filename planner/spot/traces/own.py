@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -61,34 +61,6 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     for key, probes in groups.items():
         out += _traces(path, key, probes, gang, tick_hours)
     return tuple(out)
-
-
-def csv_log_text(traces: Iterable[ZoneTrace]) -> str:
-    """Traces as our CSV: `available` counts instances, so an up tick of a gang of 16 says 16; safe in a spreadsheet."""
-    from planner.render.csv import csv_text
-
-    return csv_text(COLUMNS, _rows(traces))
-
-
-def _rows(traces: Iterable[ZoneTrace]) -> Iterator[dict[str, str]]:
-    for trace in traces:
-        step = timedelta(hours=trace.tick_hours)
-        listed = "" if trace.on_demand_usd_per_hour is None else f"{trace.on_demand_usd_per_hour:.10g}"
-        start = trace.start.astimezone(UTC)
-        for tick, (up, price) in enumerate(
-            zip(trace.up.tolist(), trace.spot_usd_per_hour.tolist(), strict=True)
-        ):
-            yield {
-                "time": (start + tick * step).isoformat(timespec="seconds"),
-                "provider": trace.provider,
-                "region": trace.region,
-                "zone": trace.zone,
-                "instance_type": trace.instance_type,
-                "gang": str(trace.gang),
-                "available": str(trace.gang if up else 0),
-                "spot_usd_per_hour": "" if math.isnan(price) else f"{price:.10g}",
-                "on_demand_usd_per_hour": listed,
-            }
 
 
 def _probe(path: Path, number: int, row: dict[str, str]) -> tuple[datetime, float, float, float]:
