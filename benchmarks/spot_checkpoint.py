@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Floats
-from planner.spot.checkpoint import young_interval_hours
 from planner.spot.hazards import fit_hazards
 from planner.spot.policy.job import SpotZone
+from planner.spot.renewal import young_interval_hours
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.registry import read_traces
 
