@@ -77,7 +77,7 @@ def portfolio(
     Exit code 0: a plan; 3: not everything fits (the answer names the limits to relax, and plans with them relaxed);
     2: invalid input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.errors import InputError
     from planner.inputs.portfolio_load import load_portfolio
     from planner.portfolios.answer import plan_portfolio
@@ -86,7 +86,7 @@ def portfolio(
     from solvers.problem.errors import BackendError, ModelError
 
     loaded = load_portfolio(jobs)
-    planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    planning = options_at(as_of)
     if rolling is not None or loaded.portfolio.rolling is not None:
         exclusive = {"--frontier": frontier, "--robust": robust, "--certificate": certificate}
         _rolling(
