@@ -12,6 +12,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.files.tables import csv_rows
+from planner.inputs.faults import need_columns
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, check_polarity, on_even_grid, trace_of
 
@@ -42,11 +43,7 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     try:
         with open_text(path, MAX_RECORD_BYTES) as file:
             reader = csv_rows(file, path)
-            missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    f"{path}: column {', '.join(missing)} is missing; columns: {', '.join(COLUMNS)}"
-                )
+            need_columns(path, reader.fieldnames, _NEEDED)
             for number, row in enumerate(reader, start=2):
                 key = tuple(
                     (row.get(n) or "").strip()
