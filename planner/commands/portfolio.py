@@ -83,7 +83,7 @@ def portfolio(
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions
-    from solvers.problem.errors import BackendError, ModelError
+    from solvers.problem.errors import ModelError
 
     loaded = load_portfolio(jobs)
     planning = options_at(as_of)
@@ -110,8 +110,6 @@ def portfolio(
             )
         else:
             report, code = _frontier(loaded, planning, options, frontier, sections)
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
     except ModelError as error:
         raise InputError(f"{jobs}: {error}") from error
     if certificate is not None:
