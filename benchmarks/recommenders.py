@@ -17,7 +17,7 @@ from benchmarks.accelerators import load_devices
 from benchmarks.measured import hardware_of, read_networks
 from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
-from planner.inputs import parse_workload
+from planner.inputs.load import parse_workload
 from planner.performance.search import estimate_shapes
 from planner.records import record
 

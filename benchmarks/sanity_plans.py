@@ -11,7 +11,7 @@ from catalogs.offers.flags import load_flags
 from catalogs.store.load import load_catalog
 from catalogs.tables.model import Severity
 from planner.asked.options import Options
-from planner.inputs import load_workload
+from planner.inputs.load import load_workload
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
 from planner.workloads.answer import optimize

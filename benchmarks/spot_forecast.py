@@ -22,10 +22,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fit_spot import traces_of_file
+from benchmarks.spot_zones import alone_in
+from catalogs.tables.table import Bools, Floats
 from planner.records import record
+from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, fit_hazards, load_hazards
 from planner.spot.hazards_cells import HazardCell, cell_of, plain_type
-from planner.spot.launch import forecast_launch, p_meet_spot_only
+from planner.spot.launch import N_FUTURES, forecast_launch
+from planner.spot.meet import calibration
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.replay_batch import BatchReplay, replay_futures
 from planner.spot.trace import ZoneTrace
@@ -180,6 +184,40 @@ def _spot_job(job: Mapping[str, Any], traces: Sequence[ZoneTrace]) -> SpotJob:
     return SpotJob(
         job["work_h"], job["deadline_h"], job["restart_h"], job["od_price"], zones, job["egress_usd"], history=seen
     )  # fmt: skip
+
+
+def p_meet_spot_only(
+    job: SpotJob,
+    model: HazardModel,
+    deadlines_hours: Sequence[float],
+    *,
+    futures: int = N_FUTURES,
+    seed: int = 0,
+) -> Floats:
+    """Chance that spot alone in the job's cheapest zone meets each of several deadlines, shape `(n_deadlines,)`.
+
+    One draw answers for all of them, so a later deadline never has the smaller chance.
+    """
+    zone = min(job.zones, key=lambda one: one.usd_per_hour)
+    ticks = round(max(deadlines_hours) / job.tick_hours + 1e-6)
+    one = alone_in(job, zone)
+    up = sample_futures(one, {zone.name: model.table_for(zone)}, futures, ticks, seed)[:, 0]
+    done = np.cumsum(progress_hours(up, job.tick_hours, job.restart_hours), axis=1)
+    last = np.minimum(np.floor(np.asarray(deadlines_hours) / job.tick_hours + 1e-6).astype(int), ticks)
+    need = job.work_hours - 1e-9
+    met = [float((done[:, at - 1] >= need).mean()) if at > 0 else 0.0 for at in last]
+    return calibration("replay").apply(met)
+
+
+def progress_hours(up: Bools, tick_hours: float, restart_hours: float) -> Floats:
+    """Work done per tick by a job that runs whenever its only zone is up, shape of `up`, hours.
+
+    Every spell starts with `restart_hours` without progress.
+    """
+    place = np.arange(up.shape[1])
+    begin = np.maximum.accumulate(np.where(up, 0, place + 1), axis=1)
+    end_hours = (place + 1 - begin) * tick_hours
+    return np.asarray(np.where(up, np.clip(end_hours - restart_hours, 0.0, tick_hours), 0.0))
 
 
 def _replayed(

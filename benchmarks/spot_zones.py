@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.spot.hazards import HazardModel, load_hazards
-from planner.spot.launch import alone_in, rank_zones
+from planner.spot.launch import forecast_launch
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.replay_batch import replay_futures
 from planner.spot.trace import ZoneTrace
@@ -53,6 +53,26 @@ def realised(job: SpotJob, traces: Sequence[ZoneTrace], at: int, model: HazardMo
     return float(done.cost_usd[0]) / (job.work_hours * job.on_demand_usd_per_hour)
 
 
+def alone_in(job: SpotJob, zone: SpotZone) -> SpotJob:
+    """The job with one zone only."""
+    fields = {name: getattr(job, name) for name in job.__dataclass_fields__}
+    history = {name: seen for name, seen in job.history.items() if name == zone.name}
+    return SpotJob(**{**fields, "zones": (zone,), "history": history})
+
+
+def cheapest_forecast(job: SpotJob, model: HazardModel, policy: str = "survival") -> SpotZone:
+    """The zone in which the policy alone is expected to cost least; that needs an order, so few futures."""
+    tables = {zone.name: model.table_for(zone) for zone in job.zones}
+    return min(
+        job.zones,
+        key=lambda zone: (
+            forecast_launch(
+                alone_in(job, zone), model, policy, futures=100, tables={zone.name: tables[zone.name]}
+            ).cost_ratio
+        ),
+    )
+
+
 def main() -> None:
     """Print mean realised cost per group and over all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -77,14 +97,14 @@ def main() -> None:
 
 
 def _one(job: SpotJob, at: int, traces: Sequence[ZoneTrace], model: HazardModel) -> list[float]:
-    """Realised cost: best zone, cheapest price, pick of `rank_zones`, all zones."""
+    """Realised cost: best zone, cheapest price, pick by forecast, all zones."""
     alone = {
         zone.name: realised(alone_in(job, zone), [t], at, model)
         for zone, t in zip(job.zones, traces, strict=True)
     }
     cheapest = min(zone.usd_per_hour for zone in job.zones)
     by_price = np.mean([alone[zone.name] for zone in job.zones if zone.usd_per_hour <= cheapest * 1.001])
-    picked = rank_zones(job, model)[0].zone.name
+    picked = cheapest_forecast(job, model).name
     return [min(alone.values()), float(by_price), alone[picked], realised(job, traces, at, model)]
 
 

@@ -38,7 +38,7 @@ from planner.candidates.choose import choose
 from planner.asked.options import utc_now
 from planner.candidates.prepare import build_context
 from planner.candidates.engine import build
-from planner.inputs import load_workload
+from planner.inputs.load import load_workload
 loaded = load_workload(Path(sys.argv[1]))
 context = build_context(loaded, loaded.workload, load_catalog(), utc_now())
 for _ in range(3):

@@ -6,7 +6,6 @@ PlannerError
 ├── CatalogError      4  catalog missing, stale or refused
 ├── GateError         5  a gate was exceeded (`--fail-above`, budget)
 ├── TimeLimitError    6  the time limit passed without a plan
-├── MemoryLimitError  6  the limit of memory was reached without a plan
 └── OutputError       7  what was to be written could not be: a full disk, a failing device
 """
 
@@ -49,12 +48,6 @@ class GateError(PlannerError):
 
 class TimeLimitError(PlannerError):
     """The time limit passed and no plan was found."""
-
-    exit_code = 6
-
-
-class MemoryLimitError(PlannerError):
-    """The limit of memory was reached; the message says what to narrow."""
 
     exit_code = 6
 

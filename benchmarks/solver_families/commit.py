@@ -94,7 +94,7 @@ def measure_extensive(seed: int, hours: int, scenarios: int, risk: float) -> Fig
     from scipy.optimize import linprog
     from scipy.sparse import csc_array, vstack
 
-    from planner.commitments.model import build_extensive
+    from benchmarks.instances.commit_extensive import build_extensive
 
     model = make_commit(seed, hours=hours, scenarios=scenarios, risk_weight=risk, whole=False)
     problem = build_extensive(model)

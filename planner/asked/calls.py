@@ -178,7 +178,7 @@ def as_planner_error(error: Exception) -> PlannerError | None:
     if isinstance(error, StoreError):
         return CatalogError(str(error))
     if isinstance(error, BackendError):
-        return InputError(f"backend: {error}")
+        return InputError(f"--backend: {error}")
     if isinstance(error, csv.Error):  # a reader that names no file: better than a defect
         detail = str(error).partition(" - ")[0]
         return InputError(f"a CSV file cannot be read: {detail}; quote the cell or save the file again")

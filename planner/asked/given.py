@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
-from planner.asked.options import Options, utc_now
+from planner.asked.options import Options, options_at
 from planner.errors import InputError
 from planner.inputs.quantities import of_our_time
 
@@ -17,7 +17,7 @@ Day = date | str
 def options_on(as_of: Day | None) -> Options:
     """The options of a question as of a day, by default now."""
     day = day_of(as_of)
-    return Options(utc_now() if day is None else datetime.combine(day, time(), tzinfo=UTC), as_of=day)
+    return options_at(None if day is None else datetime.combine(day, time(), tzinfo=UTC))
 
 
 def day_of(day: Day | None) -> date | None:

@@ -44,6 +44,11 @@ class Options:
     brief: bool = False
 
 
+def options_at(moment: datetime | None) -> Options:
+    """The options of a question asked at a moment with the prices known on its day; None: now, with the newest."""
+    return Options(moment or utc_now(), as_of=moment and moment.date())
+
+
 def utc_now() -> datetime:
     """The present moment in UTC, to the minute."""
     return datetime.now(UTC).replace(second=0, microsecond=0)

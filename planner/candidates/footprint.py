@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def operational_kg(candidates: Candidates) -> Floats:
     """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
-    return _summed(candidates, np.arange(len(candidates.offer)), MID)[1]
+    return _summed(candidates, np.arange(len(candidates.offer)))[1]
 
 
 def least_kg_per_hour(candidates: Candidates) -> Floats:
@@ -41,13 +41,8 @@ def carbon_front(candidates: Candidates) -> tuple[Floats, Floats]:
     return candidates.cost_usd[front], kg[front]
 
 
-def energy_kwh(candidates: Candidates, level: int = MID) -> Floats:
-    """Expected energy of each candidate in kWh; NaN where the power of its accelerators is unknown."""
-    return _summed(candidates, np.arange(len(candidates.offer)), level)[0]
-
-
 def footprint_of(candidates: Candidates, at: int) -> tuple[float, float]:
-    """`energy_kwh` and `operational_kg` of candidate `at` alone."""
+    """Expected energy in kWh and `operational_kg` of candidate `at` alone; NaN where unknown."""
     return footprints_of(candidates, (at,))[0]
 
 
@@ -55,12 +50,12 @@ def footprints_of(candidates: Candidates, rows: Sequence[int]) -> list[tuple[flo
     """The same of several candidates, in one call for all that were not asked for before."""
     known = candidates.footprints
     if new := [at for at in dict.fromkeys(rows) if at not in known]:
-        kwh, kg = _summed(candidates, np.asarray(new), MID)
+        kwh, kg = _summed(candidates, np.asarray(new))
         known.update(zip(new, zip(kwh.tolist(), kg.tolist(), strict=True), strict=True))
     return [known[at] for at in rows]
 
 
-def _summed(candidates: Candidates, at: Ints, level: int) -> tuple[Floats, Floats]:
+def _summed(candidates: Candidates, at: Ints) -> tuple[Floats, Floats]:
     """Energy in kWh and emissions in kgCO2e of some candidates over their parts, each of shape `(n,)`."""
     kind, out = candidates.kind[at], np.zeros((2, len(at)))
     for number, table in ((SINGLE, None), (MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
@@ -77,7 +72,7 @@ def _summed(candidates: Candidates, at: Ints, level: int) -> tuple[Floats, Float
             own = candidates.detail[rows]
             offer, paid = table.offer[own], table.paid_hours[own]
             nodes = table.nodes[own] if isinstance(table, Mixes) else np.broadcast_to(nodes, offer.shape)
-        out[:, mine] = [part.sum(axis=1) for part in of_parts(candidates, rows, offer, nodes, paid, level)]
+        out[:, mine] = [part.sum(axis=1) for part in of_parts(candidates, rows, offer, nodes, paid, MID)]
     return out[0], out[1]
 
 

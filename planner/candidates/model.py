@@ -15,6 +15,7 @@ import numpy as np
 from catalogs.tables.rows import pick
 from catalogs.tables.table import Table
 from planner.market.ends import Spread
+from planner.market.storage.lines import store_lines
 from planner.market.storage.stores import Stored
 from planner.records import record
 from planner.spot.distribution import SpotPool
@@ -189,6 +190,13 @@ class Candidates:
     def spread(self, at: Ints | slice = _ALL) -> Spread:
         """How long some candidates may be in use; all of them by default."""
         return Spread(self.context.dates.start, self.fixed_hours[at], self.sigma[at])
+
+    def store_lines(self, at: int) -> list[CostLine]:
+        """Cost lines of the storage that the nodes of candidate `at` read from, in the region of its leading offer."""
+        return store_lines(
+            self.context.market.stores, int(self.offer[at]), int(self.nodes[at]),
+            float(self.shapes["step_time_s"][self.shape[at]]), float(self.hours[at]), int(self.store[at]),
+        )  # fmt: skip
 
     def all_bits(self) -> Ints:
         """Filter bits of every cell of the grid, those that fit and those that do not."""

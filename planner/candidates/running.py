@@ -8,8 +8,7 @@ import numpy as np
 
 from planner.normal.arrays import normal_cdf
 from planner.records import record
-from planner.spot.checkpoint import young_interval_hours
-from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
+from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome, young_interval_hours
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Floats, Ints

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import distinct_values
-from planner.candidates.factored import least_by_group
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.wanted import value_of
 from planner.market.offers import unit_of_offer
@@ -142,3 +141,10 @@ def _least_per_hour(candidates: Candidates, offers: Ints, objective: str) -> Flo
         return np.where(np.isnan(kg), np.inf, kg)
     owned = ~np.isnan(offer_set.owned_share[offers])
     return np.asarray(np.where(owned, 0.0, offer_set.least_usd_per_hour[offers]), dtype=np.float64)
+
+
+def least_by_group(value: Floats, group: Ints, n_groups: int) -> Floats:
+    """Least value of each group, infinity where a group has none, shape `(n_groups,)`."""
+    least = np.full(n_groups, np.inf)
+    np.minimum.at(least, group, value)
+    return least

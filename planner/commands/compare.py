@@ -44,7 +44,7 @@ def compare(
     Each row is the plan of `planner optimize` restricted to that row. Exit code 0: at least one row can run the job;
     3: none can; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.load import load_workload
     from planner.inputs.settings import with_settings
     from planner.job.compare import OVERS
@@ -55,7 +55,7 @@ def compare(
     loaded = override(loaded, allow_flagged=allow_flagged, allow_derived=allow_derived)
     names = [name.strip() for text in pick for name in text.split(",") if name.strip()]
     offer = find(
-        loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()), pick=names,
+        loaded, options_at(as_of), pick=names,
         over=next((choice for choice in OVERS if choice == over), None), base=base,
     )  # fmt: skip
     show_answer(offer.report(), output, out)

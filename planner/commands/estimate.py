@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def estimate(
     hours. `planner optimize` counts storage, transfer and spot's interruptions. Exit code 0: it runs; 3: it does not
     fit (the answer says what would); 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.errors import InputError
     from planner.estimation.answer import estimate_workload
     from planner.estimation.layout import parse_layout
@@ -65,7 +66,7 @@ def estimate(
     names = [name.strip() for text in machines for name in text.split(",") if name.strip()]
     pin = None if layout is None else parse_layout(layout)
     loaded = with_settings(load_workload(workload), values)
-    options = Options(as_of or utc_now(), as_of=as_of and as_of.date(), calibrated=calibrated)
+    options = replace(options_at(as_of), calibrated=calibrated)
     if names:
         estimates = estimate_workload(
             loaded, names, nodes or (1,), pin, provider, calibrated=calibrated, options=options

@@ -47,7 +47,7 @@ def explain(
 
     Exit code 0: a plan; 3: nothing fits; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.load import load_workload
     from planner.inputs.settings import with_settings
     from planner.render.progress import counted_progress
@@ -55,7 +55,7 @@ def explain(
     from planner.workloads.explain_report import explanation_report
 
     loaded = with_settings(load_workload(workload), values)
-    options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    options = options_at(as_of)
     with counted_progress("draws") as progress:
         offer = find(loaded, options, types=why_not, draws=draws, seed=seed, progress=progress)
     show_answer(explanation_report(offer, details), output, out)

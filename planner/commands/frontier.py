@@ -54,7 +54,7 @@ def frontier(
     The file's deadline and budget (against carbon: max_kgco2e) are not applied but marked; all other limits apply.
     Exit code 0: at least one point; 3: no candidate passes the other limits; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.load import load_workload
     from planner.inputs.settings import with_settings
     from planner.job.frontier import frontier as find
@@ -68,7 +68,7 @@ def frontier(
         allow_derived=allow_derived,
     )
     deadlines_hours = [_hours(text) for text in deadlines]
-    options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    options = options_at(as_of)
     if against == "carbon":
         if deadlines_hours:
             raise click.UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -42,26 +43,14 @@ def pipeline(
     Transfers between regions are priced by their tariffs and take their time. Exit code 0: a plan; 3: none keeps
     deadline and budget (the answer names the smallest change); 2: invalid input; 6: none found within the time limit.
     """
-    from planner.asked.options import Options, utc_now
-    from planner.errors import InputError
+    from planner.asked.options import options_at
     from planner.inputs.pipeline_load import load_pipeline
     from planner.pipelines.answer import plan_pipeline
     from planner.pipelines.report import pipeline_report
-    from solvers.problem.errors import BackendError
 
     loaded = load_pipeline(pipeline)
-    options = Options(
-        as_of or utc_now(),
-        as_of=as_of and as_of.date(),
-        solver=solver,
-        backend=backend,
-        gap=gap,
-        time_limit_s=time_limit,
-    )
-    try:
-        answer = plan_pipeline(loaded, options, robust_level=robust)
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
+    options = replace(options_at(as_of), solver=solver, backend=backend, gap=gap, time_limit_s=time_limit)
+    answer = plan_pipeline(loaded, options, robust_level=robust)
     show_answer(pipeline_report(answer, details=details), output, out)
     if not answer.feasible:
         click.get_current_context().exit(6 if answer.undecided else 3)

@@ -44,7 +44,7 @@ def pools(
 
     Exit code 0: a pair of pools meets the limits; 3: none does; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.load import load_workload
     from planner.inputs.settings import with_settings
     from planner.job.overrides import override
@@ -53,7 +53,7 @@ def pools(
 
     loaded = with_settings(load_workload(workload), values)
     loaded = override(loaded, allow_flagged=allow_flagged, allow_derived=allow_derived)
-    pools = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    pools = plan_pools(loaded, options_at(as_of))
     show_answer(pools_report(pools, details=details), output, out)
     if pools.reason:
         click.get_current_context().exit(3)

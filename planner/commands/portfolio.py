@@ -77,16 +77,16 @@ def portfolio(
     Exit code 0: a plan; 3: not everything fits (the answer names the limits to relax, and plans with them relaxed);
     2: invalid input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.errors import InputError
     from planner.inputs.portfolio_load import load_portfolio
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions
-    from solvers.problem.errors import BackendError, ModelError
+    from solvers.problem.errors import ModelError
 
     loaded = load_portfolio(jobs)
-    planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    planning = options_at(as_of)
     if rolling is not None or loaded.portfolio.rolling is not None:
         exclusive = {"--frontier": frontier, "--robust": robust, "--certificate": certificate}
         _rolling(
@@ -110,8 +110,6 @@ def portfolio(
             )
         else:
             report, code = _frontier(loaded, planning, options, frontier, sections)
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
     except ModelError as error:
         raise InputError(f"{jobs}: {error}") from error
     if certificate is not None:

@@ -45,21 +45,16 @@ def schedule(
     work does not fit (the answer says what is missing and the least that helps); 2: invalid input; 6: none found in
     time.
     """
-    from planner.errors import InputError
     from planner.inputs.schedule_load import as_on, load_schedule
     from planner.schedules.answer import plan_schedule
     from planner.schedules.report import schedule_report
-    from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
 
     loaded = load_schedule(schedule)
     if as_of is not None:
         loaded = as_on(loaded, as_of)
     options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)
-    try:
-        answer = plan_schedule(loaded, options)
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
+    answer = plan_schedule(loaded, options)
     show_answer(schedule_report(answer, details=details), output, out)
     if not answer.intervals:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

@@ -44,19 +44,14 @@ def serving(
     Exit code 0: a fleet; 3: the allowed machines cannot carry the load; 2: invalid input; 6: none found in time.
     """
     from planner.asked.options import utc_now
-    from planner.errors import InputError
     from planner.inputs.serving_load import load_serving
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
 
     loaded = load_serving(serving)
     options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)
-    try:
-        answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
+    answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
     show_answer(serving_report(answer, details=details), output, out)
     if not answer.lines:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

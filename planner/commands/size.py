@@ -40,12 +40,12 @@ def size(
 
     Exit code 0: machines were found; 3: none within the limits; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.workloads.size import size_workload
     from planner.workloads.size_report import size_report
 
     size = size_workload(
-        data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
+        data, goal, options_at(as_of), effort=effort, deadline=deadline,
         budget_usd=budget, location=location,
     )  # fmt: skip
     report = size_report(size, details=details, written="" if write is None else str(write))

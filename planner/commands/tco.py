@@ -37,12 +37,12 @@ def tco(
     staff, repairs and resale against the catalog's expected prices. The answer has the month and the utilisation at
     which owning breaks even, and what a range of each input does to it. Exit code 0: an answer; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.tco_load import load_tco
     from planner.owning.answer import plan_tco
     from planner.owning.report import tco_report
 
-    options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    options = options_at(as_of)
     answer = plan_tco(load_tco(file), options)
     show_answer(tco_report(answer, details=details), output, out)
     if owned is not None:

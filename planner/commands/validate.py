@@ -23,8 +23,8 @@ def validate(file: Path, output: str, as_of: datetime | None, out: Path | None) 
     Missing and unknown keys, values, and names that the catalog does not have are listed together, with line, column
     and the nearest name. Exit code 0: valid; 2: not.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.workloads.validate import validate_file
 
-    valid = validate_file(file, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    valid = validate_file(file, options_at(as_of))
     show_answer(valid.report(), output, out)

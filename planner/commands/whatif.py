@@ -32,14 +32,12 @@ def whatif(
     A key is a dotted path (`planner schema` lists them), a value is YAML; null removes the key. Exit code 0: a scenario
     has a plan; 3: none has one; 2: invalid input.
     """
-    from planner.asked.options import Options, utc_now
+    from planner.asked.options import options_at
     from planner.inputs.load import load_workload
     from planner.workloads.whatif import ask_whatif
 
     scenarios = [values] if together else [(value,) for value in values]
-    what_if = ask_whatif(
-        load_workload(workload), scenarios, Options(as_of or utc_now(), as_of=as_of and as_of.date())
-    )
+    what_if = ask_whatif(load_workload(workload), scenarios, options_at(as_of))
     report = what_if.report()
     show_answer(report, output, out)
     if not report.success:

@@ -29,7 +29,7 @@ from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset
 from planner.finops.read.files import inspect_files, line_of
-from planner.inputs.faults import near
+from planner.inputs.faults import near, need_columns
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
         reader.fieldnames = header
         if kind == "auto" and (detect_dataset(header, costs=False) or detect_adapter(header)):
             return _focus(path, pools)
-        require(path, header, _DEMAND)
+        need_columns(path, header, _DEMAND)
         return _simple(reader, path, pools)
 
 
@@ -114,15 +114,6 @@ def open_text(path: Path) -> StringIO:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text: save it as UTF-8") from None
-
-
-def require(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse a header that lacks a column."""
-    missing = [name for name in wanted if name not in header]
-    if missing:
-        hints = [f"{name!r} (did you mean {close!r}?)" for name in missing if (close := near(name, header))]
-        plain = ", ".join(hints or [repr(name) for name in missing])
-        raise InputError(f"{path}:1: the header lacks {plain}; it has {', '.join(header[:12])}")
 
 
 def rows_of(reader: csv.DictReader[str], path: Path, width: int) -> Iterator[tuple[int, dict[str, str]]]:

@@ -24,12 +24,12 @@ from planner.commitments.history import (
     parse_hour,
     parse_units,
     read_history,
-    require,
     rows_of,
 )
 from planner.commitments.prices import HOURS_PER_YEAR
 from planner.errors import InputError
 from planner.files.tables import csv_rows
+from planner.inputs.faults import need_columns
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> 
     begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
     with open_text(path) as file:
         reader = csv_rows(file, path)
-        require(path, list(reader.fieldnames or ()), ("scenario", "hour", "pool", "instances"))
+        need_columns(path, reader.fieldnames, ("scenario", "hour", "pool", "instances"))
         for line, row in rows_of(reader, path, len(reader.fieldnames or ())):
             if row["pool"] not in index:
                 raise CsvCell(name, line, "pool").error(

@@ -175,6 +175,26 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
 
 
+def need_columns(file: object, header: Iterable[str] | None, needed: Sequence[str]) -> None:
+    """Refuse the header of a table that lacks a column.
+
+    Args:
+        file: its name, for the message.
+        header: names of its columns, None without any.
+        needed: names that it must have.
+
+    Raises:
+        InputError: names the columns that it lacks, and what they may be called there.
+    """
+    columns = tuple(name for name in header or () if name)
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        others = [name for name in columns if name not in needed]
+        hints = [f"'{name}' (did you mean '{close}'?)" for name in missing if (close := near(name, others))]
+        lacks = ", ".join(hints or [f"'{name}'" for name in missing])
+        raise InputError(f"{file}:1: there is no column {lacks}; needed: {', '.join(needed)}")
+
+
 @cache
 def _companies() -> dict[str, str]:
     """Providers by the names of their companies."""

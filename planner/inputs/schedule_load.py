@@ -15,7 +15,7 @@ from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.checks_of_jobs import tiny_data
 from planner.inputs.documents import Document, read_document
-from planner.inputs.faults import Fault, named_twice, near
+from planner.inputs.faults import Fault, named_twice, near, need_columns
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
@@ -157,9 +157,7 @@ def _table(file: Path, schedule: Schedule) -> dict[tuple[int, int], tuple[float,
 def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float, int]]:
     """Line, hour, number of the pool, price and nodes of each row."""
     reader = csv_rows(decode(read_limited(file, MAX_CSV_BYTES), str(file)), file)
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")
+    need_columns(file, reader.fieldnames, COLUMNS)
     names = [pool.name for pool in schedule.pools]
     for row in reader:
         place = f"{file}:{reader.line_num}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.documents import Document, read_document
-from planner.inputs.faults import Fault, named_twice, near
+from planner.inputs.faults import Fault, named_twice, near, need_columns
 from planner.inputs.load import decode, read_limited
 from planner.inputs.serving_checks import prediction_faults
 from planner.records import record
@@ -90,9 +90,7 @@ def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str
     """Line number, (machine, bucket) and speed of each row; errors name the file and the line."""
     names_of = {"machine": [m.name for m in serving.machines], "bucket": [b.name for b in serving.buckets]}
     reader = csv_rows(decode(read_limited(file, MAX_CSV_BYTES), str(file)), file)
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")
+    need_columns(file, reader.fieldnames, COLUMNS)
     for row in reader:
         for name, names in names_of.items():
             if row[name] not in names:

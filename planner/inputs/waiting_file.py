@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.config_file import Expanded
-from planner.inputs.faults import Fault
+from planner.inputs.faults import Fault, need_columns
 
 _NEEDED = ("asked_at", "started_at", "purchase_option", "accelerators")
 _PLACES = ("accelerator", "provider", "region")
@@ -57,9 +57,7 @@ def read_requests(text: str, name: str) -> list[dict[str, Any]]:
     from planner.files.tables import csv_rows  # few workloads name records
 
     reader = csv_rows("\n".join(text.splitlines()), Path(name))
-    missing = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(f"{name}: needs the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
+    need_columns(name, reader.fieldnames, _NEEDED)
     return [_request(row, f"{name}:{reader.line_num}") for row in reader]
 
 

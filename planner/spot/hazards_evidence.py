@@ -102,15 +102,12 @@ def read_preemption_log(path: Path) -> list[HazardCell]:
         InputError: a column is missing, a time cannot be read or a run ends before it starts.
     """
     from planner.files.tables import csv_rows  # the bundled hazards need none
+    from planner.inputs.faults import need_columns
 
     runs: dict[tuple[str, str, str, str, int], list[tuple[float, float, bool, str]]] = {}
     with open_text(path, MAX_RECORD_BYTES) as file:
         reader = csv_rows(file, path)
-        missing = [name for name in LOG_COLUMNS if name not in (reader.fieldnames or ())]
-        if missing:
-            raise InputError(
-                f"{path}: column {', '.join(missing)} is missing; needed: {', '.join(LOG_COLUMNS)}"
-            )
+        need_columns(path, reader.fieldnames, LOG_COLUMNS)
         for number, row in enumerate(reader, start=2):
             key, run = _run_of(path, number, row)
             runs.setdefault(key, []).append(run)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from catalogs.tables.table import Bools, Floats
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.view import JobView
-from planner.spot.replay import check_length, zone_prices
+from planner.spot.replay_batch import check_length, zone_prices
 
 _STEPS_PER_TICK = 10
 """Finest grid of work within a tick, for restarts that are no whole number of ticks."""

@@ -8,7 +8,7 @@ calibrated (`planner.spot.meet`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, HazardTable
 from planner.spot.meet import calibration
-from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.policy.job import SpotJob
 from planner.spot.zones import comes_given
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 N_FUTURES = 200
 # over many zones costs vary three times less, and a decision costs more
 _N_FUTURES_MANY, _MANY_ZONES = 120, 4
-# zones weighed one by one before launch need their order, not their third digit
-_RANK_FUTURES = 100
 
 
 @record(frozen=True)
@@ -88,17 +86,6 @@ class OnDemandLuck:
 
 _ALWAYS = OnDemandLuck()
 _MEANS = ("cost_usd", "interruptions", "starts", "spot_hours", "on_demand_hours", "lost_hours")
-
-
-@record(frozen=True)
-class ZoneChoice:
-    """A zone weighed on its own: `cost_ratio` is the expected cost of the policy in it alone."""
-
-    zone: SpotZone
-    cost_ratio: float
-    p_meet_spot_only_ratio: float
-    availability_ratio: float
-    source: str
 
 
 def forecast_launch(
@@ -187,78 +174,6 @@ def _ratio(job: SpotJob, cost_usd: float) -> float:
     if whole > 0:
         return cost_usd / whole
     return cost_usd if cost_usd == 0 else math.inf
-
-
-def p_meet_spot_only(
-    job: SpotJob,
-    model: HazardModel,
-    deadlines_hours: Sequence[float],
-    *,
-    futures: int = N_FUTURES,
-    seed: int = 0,
-) -> Floats:
-    """Chance that spot alone in the job's cheapest zone meets each of several deadlines, shape `(n_deadlines,)`.
-
-    One draw answers for all of them, so a later deadline never has the smaller chance.
-    """
-    zone = min(job.zones, key=lambda one: one.usd_per_hour)
-    ticks = round(max(deadlines_hours) / job.tick_hours + 1e-6)
-    one = alone_in(job, zone)
-    up = sample_futures(one, {zone.name: model.table_for(zone)}, futures, ticks, seed)[:, 0]
-    done = np.cumsum(progress_hours(up, job.tick_hours, job.restart_hours), axis=1)
-    last = np.minimum(np.floor(np.asarray(deadlines_hours) / job.tick_hours + 1e-6).astype(int), ticks)
-    need = job.work_hours - 1e-9
-    met = [float((done[:, at - 1] >= need).mean()) if at > 0 else 0.0 for at in last]
-    return calibration("replay").apply(met)
-
-
-def progress_hours(up: Bools, tick_hours: float, restart_hours: float) -> Floats:
-    """Work done per tick by a job that runs whenever its only zone is up, shape of `up`, hours.
-
-    Every spell starts with `restart_hours` without progress.
-    """
-    place = np.arange(up.shape[1])
-    begin = np.maximum.accumulate(np.where(up, 0, place + 1), axis=1)
-    end_hours = (place + 1 - begin) * tick_hours
-    return np.asarray(np.where(up, np.clip(end_hours - restart_hours, 0.0, tick_hours), 0.0))
-
-
-def rank_zones(
-    job: SpotJob,
-    model: HazardModel,
-    policy_name: str = "survival",
-    *,
-    futures: int = _RANK_FUTURES,
-    seed: int = 0,
-) -> tuple[ZoneChoice, ...]:
-    """The job's zones by the expected cost of the policy in each alone, cheapest first.
-
-    Price alone misleads: the cheapest price is often the scarcest zone. A plan over all zones is cheaper than the best
-    of them; weigh it with `forecast_launch` on the whole job.
-    """
-    found = []
-    for zone in job.zones:
-        table = model.table_for(zone)
-        launch_forecast = forecast_launch(
-            alone_in(job, zone), model, policy_name, futures=futures, seed=seed, tables={zone.name: table}
-        )
-        found.append(
-            ZoneChoice(
-                zone,
-                launch_forecast.cost_ratio,
-                launch_forecast.p_meet_spot_only_ratio,
-                table.availability_ratio,
-                table.source,
-            )
-        )
-    return tuple(sorted(found, key=lambda choice: (choice.cost_ratio, choice.zone.name)))
-
-
-def alone_in(job: SpotJob, zone: SpotZone) -> SpotJob:
-    """The job with one zone only."""
-    fields = {name: getattr(job, name) for name in job.__dataclass_fields__}
-    history = {name: seen for name, seen in job.history.items() if name == zone.name}
-    return SpotJob(**{**fields, "zones": (zone,), "history": history})
 
 
 def _ticks(job: SpotJob) -> int:

@@ -1,7 +1,15 @@
-"""Many futures of one job at once: `planner.spot.replay` with arrays, and the same decisions.
+"""What a policy would have cost on recorded or generated availability: many futures of one job at once, tick by tick.
 
-A forecast asks what a policy would do in hundreds of futures. The futures step through the ticks together; the policy
-decides for all of them in one call. A test holds every policy equal to the scalar replay.
+Within a tick, in this order: a run on spot whose zone is gone is interrupted (its work so far is kept; what was lost
+since the checkpoint is part of `restart_hours`); the policy decides; a change of instance starts a restart during
+which the instance is paid but makes no progress, and a start in another region than the checkpoint's pays
+`egress_usd`; the tick is paid in full at the price in force. A restart may end within a tick: the rest of it is
+progress. Asking for spot where there is none is a wait. On-demand may take `on_demand_acquire_hours` to be obtained:
+they are not paid. A run that misses its deadline is charged what is left of it on on-demand, so that no mean cost
+improves by missing.
+
+The futures step through the ticks together; the policy decides for all of them in one call. A test holds every policy
+equal to a replay of one run at a time.
 """
 
 from __future__ import annotations
@@ -13,22 +21,41 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Bools, Floats, Ints
+from planner.errors import InputError
 from planner.records import record
 from planner.spot.policy.job import SpotJob
 from planner.spot.policy.registry import make_policy
-from planner.spot.policy.view import EPS_HOURS, IDLE, ON_DEMAND, SPOT, ArrayPolicy, JobView, RunStates
-from planner.spot.replay import check_length, spell_ticks, zone_prices
+from planner.spot.policy.view import (
+    EPS_HOURS,
+    IDLE,
+    ON_DEMAND,
+    SPOT,
+    ArrayPolicy,
+    JobView,
+    RunStates,
+    whole_ticks,
+)
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
 
+HISTORY_TICKS = 240
+"""How far back a spell's age is counted: 24 h at the usual tick."""
+
 
 @record(frozen=True, eq=False)
 class BatchReplay:
-    """What happened in each of `n` futures; fields as in `ReplayResult`, each of shape `(n,)`.
+    """What happened in each of `n` futures; each of shape `(n,)`.
 
-    `finish_hours` is NaN where the deadline was missed; `on_demand_asked` is whether on-demand was asked for on the way
-    (a run that already had it asks only after it left).
+    Attributes:
+        cost_usd: all that was paid; for a missed deadline plus what is left, on-demand.
+        finished: whether the work was done by the deadline.
+        finish_hours: from launch to the end of the last tick, NaN where the deadline was missed.
+        spot_hours, on_demand_hours: paid.
+        interruptions, starts: counted; a start is a new instance, spot or on-demand.
+        lost_hours: paid without progress (restarts).
+        work_left_hours: 0 when finished.
+        on_demand_asked: whether on-demand was asked for on the way (a run that already had it asks only after it left).
     """
 
     cost_usd: Floats
@@ -264,3 +291,47 @@ class Runs:
             work_left_hours=left,
             on_demand_asked=self.asked,
         )
+
+
+def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> Floats:
+    """Spot prices of all ticks, shape `(n_zones, ticks)`: those given, and where there is none the prices at launch."""
+    at_launch = np.array([zone.usd_per_hour for zone in job.zones])[:, None]
+    if prices is None:
+        return np.broadcast_to(at_launch, (len(job.zones), ticks))
+    usd = np.asarray(prices, dtype=np.float64)
+    return np.where(np.isnan(usd), at_launch, usd) if np.isnan(usd).any() else usd
+
+
+def spell_ticks(job: SpotJob, up: Bools, start_tick: int) -> tuple[Bools, Ints]:
+    """State before the first tick and for how many ticks it has held, per zone.
+
+    Taken from the record before `start_tick`, or from the job's history when there is none; a zone without either
+    counts as new in its first state.
+    """
+    before = up[:, max(start_tick - HISTORY_TICKS, 0) : start_tick]
+    state, ticks = up[:, start_tick].copy(), np.zeros(len(job.zones), dtype=np.int64)
+    for number, zone in enumerate(job.zones):
+        seen = before[number]
+        if not len(seen) and zone.name in job.history:
+            seen = np.asarray(job.history[zone.name], dtype=bool)
+        if len(seen):
+            seen = seen[-HISTORY_TICKS:]
+            state[number] = seen[-1]
+            changes = np.flatnonzero(seen != seen[-1])
+            ticks[number] = len(seen) - (changes[-1] + 1 if len(changes) else 0)
+    return state, np.minimum(ticks, HISTORY_TICKS - 1)
+
+
+def check_length(job: SpotJob, ticks: int, start_tick: int) -> int:
+    """Ticks to the deadline; the record must hold them.
+
+    Raises:
+        InputError: the record ends before the deadline.
+    """
+    needed = whole_ticks(job.deadline_hours, job.tick_hours)
+    if start_tick < 0 or start_tick + needed > ticks:
+        raise InputError(
+            f"availability: {ticks} ticks from start {start_tick} do not reach the deadline, {needed} ticks later; "
+            "start earlier or give a longer record"
+        )
+    return needed

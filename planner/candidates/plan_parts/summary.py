@@ -14,7 +14,6 @@ from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of, membe
 from planner.candidates.engine import candidates_of, known_shape
 from planner.candidates.footprint import footprint_of
 from planner.candidates.model import IN_TURN
-from planner.candidates.stored import store_lines
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary, SummaryPart
 from planner.plan.model import CostLine, Savings
@@ -60,7 +59,7 @@ def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
         )
         for number, part in enumerate(candidates.parts(at))
     ]  # fmt: skip
-    lines[0] += store_lines(candidates, at)
+    lines[0] += candidates.store_lines(at)
     return lines
 
 

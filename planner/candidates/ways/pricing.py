@@ -10,7 +10,6 @@ import numpy as np
 from catalogs.tables.rows import pick_or
 from catalogs.tables.table import changes
 from planner.candidates.model import Turns
-from planner.candidates.stored import store_lines
 from planner.candidates.ways.course import GB_PER_GIB, change_of_region, take_columns
 from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
 from planner.market.pricing import PriceTag, exact, price_line
@@ -140,7 +139,7 @@ def turn_lines(candidates: Candidates, at: int) -> list[list[CostLine]]:
         if number and place not in seen:
             lines += context.market.costs.copy_lines(part.row, float(candidates.hours[at]))
         if place not in seen:
-            lines += store_lines(candidates, at)
+            lines += candidates.store_lines(at)
         seen.add(place)
         out.append(lines)
     if turns.moved_gb[own] > 0:

@@ -46,9 +46,3 @@ def guarded(view: JobView, runs: RunStates, mode: Ints, zone: Ints) -> tuple[Int
     if not unsafe.any():
         return mode, zone
     return np.where(unsafe, ON_DEMAND, mode), np.where(unsafe, -1, zone)
-
-
-def slack_hours(view: JobView, runs: RunStates) -> Floats:
-    """Time until on-demand must be asked for if nothing makes progress before (point of no return), shape `(n,)`."""
-    remaining = view.deadline_hours - runs.elapsed_hours
-    return np.asarray(remaining - (view.work_hours - runs.done_hours) - view.on_demand_start_hours)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.files.tables import csv_rows
+from planner.inputs.faults import need_columns
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, check_polarity, on_even_grid, trace_of
 
@@ -42,11 +43,7 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     try:
         with open_text(path, MAX_RECORD_BYTES) as file:
             reader = csv_rows(file, path)
-            missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    f"{path}: column {', '.join(missing)} is missing; columns: {', '.join(COLUMNS)}"
-                )
+            need_columns(path, reader.fieldnames, _NEEDED)
             for number, row in enumerate(reader, start=2):
                 key = tuple(
                     (row.get(n) or "").strip()
@@ -61,34 +58,6 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     for key, probes in groups.items():
         out += _traces(path, key, probes, gang, tick_hours)
     return tuple(out)
-
-
-def csv_log_text(traces: Iterable[ZoneTrace]) -> str:
-    """Traces as our CSV: `available` counts instances, so an up tick of a gang of 16 says 16; safe in a spreadsheet."""
-    from planner.render.csv import csv_text
-
-    return csv_text(COLUMNS, _rows(traces))
-
-
-def _rows(traces: Iterable[ZoneTrace]) -> Iterator[dict[str, str]]:
-    for trace in traces:
-        step = timedelta(hours=trace.tick_hours)
-        listed = "" if trace.on_demand_usd_per_hour is None else f"{trace.on_demand_usd_per_hour:.10g}"
-        start = trace.start.astimezone(UTC)
-        for tick, (up, price) in enumerate(
-            zip(trace.up.tolist(), trace.spot_usd_per_hour.tolist(), strict=True)
-        ):
-            yield {
-                "time": (start + tick * step).isoformat(timespec="seconds"),
-                "provider": trace.provider,
-                "region": trace.region,
-                "zone": trace.zone,
-                "instance_type": trace.instance_type,
-                "gang": str(trace.gang),
-                "available": str(trace.gang if up else 0),
-                "spot_usd_per_hour": "" if math.isnan(price) else f"{price:.10g}",
-                "on_demand_usd_per_hour": listed,
-            }
 
 
 def _probe(path: Path, number: int, row: dict[str, str]) -> tuple[datetime, float, float, float]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A provider for spot_loop.sh that lives in a file: availability by tick, bookkeeping as in planner.spot.replay.
+"""A provider for spot_loop.sh that lives in a file: availability by tick, bookkeeping as in planner.spot.replay_batch.
 
 `sleep` is its fifth verb: the loop's pause becomes a tick. The file is named by WORLD.
 """

@@ -15,10 +15,10 @@ from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, spot_a
 from planner.spot.policy.job import JobState, ZoneState
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy, JobView, RunStates
-from planner.spot.replay import replay
 from planner.spot.replay_batch import replay_policy
 from tests.draws import draws, share_of
 from tests.planner.advice.test_table import hazard_table, job, weather
+from tests.planner.spot.reference_replay import replay
 
 
 def launch(question: Any, up: np.ndarray) -> JobState:

@@ -19,8 +19,8 @@ from planner.spot.hazards import AGE_EDGES_HOURS, HazardTable
 from planner.spot.policy.job import Action, JobState, SpotJob, SpotZone
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy
-from planner.spot.replay import ReplayResult, replay
 from tests.conftest import ROOT
+from tests.planner.spot.reference_replay import ReplayResult, replay
 
 
 def hazard_table(down: float = 0.5, up: float = 0.7) -> HazardTable:

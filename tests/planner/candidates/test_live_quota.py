@@ -10,7 +10,7 @@ import pytest
 import catalogs.providers.quotas
 from catalogs.providers.quotas import LiveQuota, LiveQuotas
 from planner.asked.options import Options
-from planner.inputs import load_workload
+from planner.inputs.load import load_workload
 from planner.workloads.answer import optimize
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gpt3-175b.yaml"

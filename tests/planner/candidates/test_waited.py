@@ -118,7 +118,7 @@ def test_files_beside_the_workload_are_read_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("started_at", "began"), "needs the column started_at"),
+        (("started_at", "began"), "there is no column 'started_at'; needed"),
         (("2026-10-12T06:00Z", ""), "r.csv:3: has neither started_at nor until"),
         (("2026-10-02T12:30Z", "soon"), "r.csv:2: 'soon' is not a timestamp"),
         (("2026-10-02T12:30Z", "2026-10-01"), "r.csv:2: ends before it was requested"),

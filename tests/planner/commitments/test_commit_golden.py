@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive
+from benchmarks.instances.commit_extensive import build_extensive
+from planner.commitments.model import CommitColumn, CommitModel, Hours
 from tests.lp_text import lp_text
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "commit" / "extensive.lp"

@@ -83,7 +83,7 @@ class TestHistory:
         [
             ("", "is empty"),
             ("hour,pool,instances\n", "no rows"),
-            ("hour,pools,instances\n", r":1: the header lacks 'pool' \(did you mean 'pools'\?\)"),
+            ("hour,pools,instances\n", r":1: there is no column 'pool' \(did you mean 'pools'\?\)"),
             ("hour,pool,instances\n0,a,1\n1,a,x\n", r":3: instances: must be a number, got 'x'"),
             ("hour,pool,instances\n0,a,-1\n", r":2: instances: must be a finite number of at least 0"),
             ("hour,pool,instances\n0,a,nan\n", r":2: instances: must be a finite number"),
@@ -278,7 +278,7 @@ class TestFutures:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("scenario,hour,pool\n", "lacks 'instances'"),
+            ("scenario,hour,pool\n", "no column 'instances'"),
             ("scenario,hour,pool,instances\n", "has no scenarios"),
             ("scenario,hour,pool,instances\ns,0,z,1\n", ":2: pool: no pool is called 'z'"),
             ("scenario,hour,pool,instances\ns,99999,a,1\n", ":2: hour: is outside the horizon"),

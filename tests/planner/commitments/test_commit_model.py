@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.instances.commit import make_commit
+from benchmarks.instances.commit_extensive import build_extensive
 from catalogs.tables.table import Floats
 from planner.commitments.closed_form import is_separable, solve_separable
-from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive, first_stage
+from planner.commitments.model import CommitColumn, CommitModel, Hours, first_stage
 from planner.commitments.recourse import Recourse, _Chunk
 from planner.commitments.solve import Solved, solve_bill, solve_commit
 from planner.commitments.use import use_of

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.inputs import expand_task, load_workload, resolve_model, resolve_training
+from planner.inputs.load import load_workload
+from planner.inputs.resolve import resolve_model, resolve_training
 from planner.inputs.schema import Workload
+from planner.inputs.tasks import expand_task
 
 FOLDER = Path(__file__).parents[3] / "examples"
 SCHEMA_LINE = "# yaml-language-server: $schema=../planner/data/schemas/workload.v1.json"

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs import load_presets, load_workload
+from planner.inputs.load import load_workload
 from planner.inputs.model_config import model_of_config, parse_json
 from planner.inputs.model_config.read import READERS, load_model_types
+from planner.inputs.presets import load_presets
 from tests.conftest import ROOT
 
 LLAMA_8B = {

@@ -10,11 +10,12 @@ import pytest
 
 from planner.errors import InputError
 from planner.estimation.answer import estimate_workload
-from planner.inputs import find_preset, load_presets, parse_workload, resolve_model
+from planner.inputs.load import parse_workload
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.model import Keys
 from planner.inputs.models import count_params, fill_dimensions
-from planner.inputs.presets import _normal, _stepwise_gelu, why_not_modelled
+from planner.inputs.presets import _normal, _stepwise_gelu, find_preset, load_presets, why_not_modelled
+from planner.inputs.resolve import resolve_model
 from planner.inputs.training_schema import Model
 from planner.performance.kernels import score_ratio
 from planner.performance.parts import model_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.inputs import parse_workload
-from planner.inputs.load import validate
+from planner.inputs.load import parse_workload, validate
 
 HEAD = "version: 1\nname: t\n"
 LLAMA = "model: {preset: llama-3-8b}\n"

@@ -18,9 +18,9 @@ from pydantic import BaseModel
 from catalogs.store import cache as catalog_cache
 from planner.asked.options import Options
 from planner.errors import InputError
-from planner.inputs import compiled, load_workload
+from planner.inputs import compiled
 from planner.inputs.faults import Fault
-from planner.inputs.load import LoadedWorkload, UnreadSource
+from planner.inputs.load import LoadedWorkload, UnreadSource, load_workload
 from planner.inputs.schema import Workload
 from planner.inputs.view import SectionView, encode_section
 from planner.inputs.yaml12 import parse_yaml
@@ -263,7 +263,7 @@ def test_a_copy_that_cannot_replace_the_old_one_leaves_nothing_behind(
 
 
 def test_processes_that_write_at_once_do_no_harm(full: Path, cache: Path) -> None:
-    code = "import sys; from pathlib import Path; from planner.inputs import load_workload\n"
+    code = "import sys; from pathlib import Path; from planner.inputs.load import load_workload\n"
     code += "print(load_workload(Path(sys.argv[1])).workload.name)"
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(full)], stdout=subprocess.PIPE, cwd=ROOT)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from planner import units
-from planner.inputs import fields, parse_workload
+from planner.inputs import fields
 from planner.inputs.json_schema import SCHEMA_PATH
+from planner.inputs.load import parse_workload
 from planner.inputs.tasks import load_tasks
 
 DOC = Path(__file__).parents[3] / "docs" / "workload.md"

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 
 import planner
 from planner.errors import InputError
-from planner.inputs import Workload, load_workload, parse_workload
 from planner.inputs import messages as inputs_messages
 from planner.inputs.budget_schema import BudgetFile
 from planner.inputs.commit_load import load_commit
+from planner.inputs.load import load_workload, parse_workload
 from planner.inputs.messages import pydantic_faults
 from planner.inputs.other_words import KEYS
 from planner.inputs.pipeline_load import load_pipeline
@@ -25,7 +25,7 @@ from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.post_training_schema import Inference
 from planner.inputs.schedule_load import load_schedule
-from planner.inputs.schema import Constraints, Data, OwnedCommitment
+from planner.inputs.schema import Constraints, Data, OwnedCommitment, Workload
 from planner.inputs.serving_load import load_serving
 from planner.inputs.serving_schema import Serving
 from planner.inputs.tco_load import load_tco

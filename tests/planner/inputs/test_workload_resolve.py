@@ -13,17 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs import (
-    ResolvedModel,
-    Workload,
-    expand_task,
-    parse_workload,
-    resolve_model,
-    resolve_times,
-    resolve_training,
-)
-from planner.inputs.load import validate
-from planner.inputs.tasks import load_tasks
+from planner.inputs.load import parse_workload, validate
+from planner.inputs.resolve import resolve_model, resolve_times, resolve_training
+from planner.inputs.resolved import ResolvedModel
+from planner.inputs.schema import Workload
+from planner.inputs.tasks import expand_task, load_tasks
 from planner.inputs.training_schema import Model, Training
 from planner.performance.spec import ModelSpec
 

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.solver_families.kernel import cheapest, cost_time_front, offer_bounds
 from planner.asked.options import Options
-from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
 from planner.job.frontier import Frontier, Point, frontier, thin
 from planner.job.frontier_screen import fitting, frontier_screen
 from planner.plan.brief import Summary

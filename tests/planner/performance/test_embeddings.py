@@ -12,7 +12,7 @@ from benchmarks.recommenders import score
 from catalogs.tables.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.errors import InputError
-from planner.inputs import parse_workload
+from planner.inputs.load import parse_workload
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.parts import model_from
 from planner.performance.search import estimate_shapes

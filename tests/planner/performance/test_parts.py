@@ -12,7 +12,7 @@ import pytest
 from catalogs.tables.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.errors import InputError
-from planner.inputs import parse_workload
+from planner.inputs.load import parse_workload
 from planner.performance.parts import all_params, flops_per_sample, model_from, split_layers
 from planner.performance.search import estimate_shapes
 from planner.performance.search_job import build_job

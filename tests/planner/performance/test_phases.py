@@ -11,8 +11,7 @@ import pytest
 from catalogs.tables.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.errors import InputError
-from planner.inputs import parse_workload
-from planner.inputs.load import validate
+from planner.inputs.load import parse_workload, validate
 from planner.inputs.yaml12 import parse_yaml
 from planner.performance.phases import flops_per_step
 from planner.performance.search import estimate_shapes

@@ -13,11 +13,11 @@ from planner.simulation.groups import zone_groups
 from planner.simulation.jobs import SimJob, drawn_note, with_changes
 from planner.simulation.replays import OPTIMUM, Task, _spot_job, held_ticks, run_task, start_ticks
 from planner.spot.policy.registry import make_policy
-from planner.spot.replay import replay
 from planner.spot.trace import ZoneTrace
 from planner.spot.zones import scarce_together
 from tests.planner.advice.test_table import hazard_table
 from tests.planner.simulation.traces import START, zone
+from tests.planner.spot.reference_replay import replay
 
 JOB = SimJob("j", 6.0, 9.0, 0.2, egress_usd=0.5)
 

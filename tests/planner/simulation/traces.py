@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.spot.trace import ZoneTrace
-from planner.spot.traces.own import csv_log_text
+from tests.planner.spot.csv_log import csv_log_text
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.spot_checkpoint import kept_ratio, spread, up_spells
-from planner.spot.checkpoint import useful_ratio, young_interval_hours
+from benchmarks.spot_checkpoint import kept_ratio, spread, up_spells, useful_ratio
 from planner.spot.generate import CALM, generate_traces
 from planner.spot.hazards import make_table
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.policy.job import SpotZone
+from planner.spot.renewal import young_interval_hours
 
 SPELLS = np.random.default_rng(0).exponential(3.0, 20_000)
 

@@ -19,7 +19,7 @@ from planner.spot.hazards_evidence import (
     with_mean,
 )
 from planner.spot.policy.job import SpotZone
-from planner.spot.traces.own import csv_log_text
+from tests.planner.spot.csv_log import csv_log_text
 
 KNOWN = SpotZone("us-west-2a", "us-west-2", "p3.2xlarge", 0.9, "aws")
 NEW = tuple(SpotZone(f"eu-west-1{c}", "eu-west-1", "p3.2xlarge", 0.9, "aws") for c in "ab")

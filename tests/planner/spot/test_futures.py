@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.spot_forecast import p_meet_spot_only, progress_hours
+from benchmarks.spot_zones import alone_in, cheapest_forecast
 from planner.spot.futures import sample_futures, seen_in, spells_of
 from planner.spot.generate import CALM
 from planner.spot.hazards import HazardTable, Weather, load_hazards, make_table
@@ -17,11 +19,7 @@ from planner.spot.hazards_cells import N_AGES
 from planner.spot.launch import (
     LaunchForecast,
     OnDemandLuck,
-    alone_in,
     forecast_launch,
-    p_meet_spot_only,
-    progress_hours,
-    rank_zones,
 )
 from planner.spot.levels import sample_level
 from planner.spot.policy.job import SpotJob, SpotZone
@@ -171,13 +169,11 @@ def test_spot_alone_by_forecast_and_by_deadline_curve_are_one_figure() -> None:
     assert made.p_meet_spot_only_ratio == pytest.approx(float(curve[0]))
 
 
-def test_zones_are_ranked_by_cost_not_by_price() -> None:
+def test_a_zone_is_picked_by_cost_not_by_price() -> None:
     scarce, steady = flat(2.0, 0.05), flat(0.01, 2.0)
     zones = (replace(ZONES[0], usd_per_hour=0.80), replace(ZONES[2], usd_per_hour=0.95))
     model = load_hazards().with_tables({zones[0].name: scarce, zones[1].name: steady})
-    ranked = rank_zones(job(zones), model, "greedy", futures=40)
-    assert [choice.zone.name for choice in ranked] == [NAMES[2], NAMES[0]]
-    assert ranked[0].cost_ratio < ranked[1].cost_ratio
+    assert cheapest_forecast(job(zones), model, "greedy") == zones[1]
 
 
 def test_a_job_alone_in_a_zone_keeps_everything_else() -> None:

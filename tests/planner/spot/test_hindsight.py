@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from planner.spot.hindsight import offline_optimum
 from planner.spot.policy.job import Action, JobState, SpotJob
-from planner.spot.replay import replay
 from tests.draws import draws
+from tests.planner.spot.reference_replay import replay
 from tests.planner.spot.test_replay import job, up
 
 

@@ -17,8 +17,8 @@ from planner.spot.policy.job import Action, JobState, SpotJob, ZoneState
 from planner.spot.policy.registry import POLICIES, make_policy
 from planner.spot.policy.survival import SurvivalPolicy, one_zone_chain
 from planner.spot.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy
-from planner.spot.replay import replay
 from tests.draws import draws
+from tests.planner.spot.reference_replay import replay
 from tests.planner.spot.test_replay import job, tables
 
 PROMISING = [name for name in POLICIES if name != "spot_only"]

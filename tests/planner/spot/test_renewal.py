@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.spot_checkpoint import useful_ratio
 from planner.normal.arrays import normal_cdf_by_table
-from planner.spot.checkpoint import useful_ratio, young_interval_hours
 from planner.spot.distribution import SPREAD_POINTS, SpotPool, describe_elapsed, scaled_job
 from planner.spot.meet import calibration
 from planner.spot.moments import compute_moments, split_job
-from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome
+from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome, young_interval_hours
 from tests.draws import draws
 from tests.planner.spot.simulate_spot import Case, simulate
 

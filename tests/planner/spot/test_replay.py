@@ -9,8 +9,8 @@ from planner.errors import InputError
 from planner.spot.hazards import load_hazards
 from planner.spot.policy.job import Action, JobState, SpotJob, SpotZone
 from planner.spot.policy.registry import POLICIES, make_policy
-from planner.spot.replay import replay
 from planner.spot.replay_batch import replay_futures, replay_policy
+from tests.planner.spot.reference_replay import replay
 
 
 def job(count: int = 1, **change: object) -> SpotJob:

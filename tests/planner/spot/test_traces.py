@@ -14,9 +14,9 @@ from planner.errors import InputError
 from planner.spot.generate import generate_traces
 from planner.spot.hazards import load_hazards
 from planner.spot.policy.job import SpotZone
-from planner.spot.traces.own import csv_log_text
 from planner.spot.traces.registry import FORMATS, format_of, read_traces
 from planner.spot.traces.samples import place_of, probe_hours, published, up_on_grid
+from tests.planner.spot.csv_log import csv_log_text
 
 START = datetime(2022, 10, 26, 22, 5, tzinfo=UTC)
 DAYS = 12

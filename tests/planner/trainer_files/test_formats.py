@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planner.commands.init import FORMAT_NAMES
 from planner.errors import InputError
-from planner.inputs import parse_workload
+from planner.inputs.load import parse_workload
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.files import parse_document
 from planner.trainer_files.gather import Wishes, gather

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs import parse_workload
+from planner.inputs.load import parse_workload
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.gather import Wishes, gather
 from tests.planner.trainer_files.test_formats import (
