@@ -18,6 +18,7 @@ from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.finops.forecast.clean import until
+from planner.inputs.faults import need_columns
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
@@ -179,9 +180,7 @@ def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:
 
 def _rows(path: Path, columns: Sequence[str], *, moments: bool = False) -> Iterator[tuple[date, str, float]]:
     reader = csv_rows(_text(path), path)
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(f"{path}:1: there is no column '{missing[0]}'; needed: {', '.join(columns)}")
+    need_columns(path, reader.fieldnames, columns)
     for row in reader:
         place = f"{path}:{reader.line_num}"
         when, scope, cost = (row[name] for name in columns)
