@@ -143,10 +143,11 @@ def test_questions_without_machines(folder: Path) -> None:
     answer = json.loads(desk.estimate("small.yaml", as_of=DAY, form="json"))
     (estimate,) = answer["estimates"]
     assert estimate["instance_type"] == plan["lines"][0]["instance_type"]
-    for ask in (
+    both: list[Callable[[], str]] = [
         lambda: desk.compare("small.yaml"),
         lambda: desk.compare("small.yaml", ("gpu_1x_a10",), "type"),
-    ):
+    ]
+    for ask in both:
         with pytest.raises(InputError, match="either instance_types or over"):
             ask()
 
